@@ -1,0 +1,34 @@
+# Each target sets up what it needs, in .venv, from pyproject.toml.
+PYTHON ?= python3
+VENV = .venv
+RUN = $(VENV)/bin/python
+
+.PHONY: demo test bench doc lint format clean
+
+demo: $(VENV)/.demo  ## the main job on real data, in under two minutes
+	$(RUN) examples/demo.py
+
+test: $(VENV)/.test  ## everything that a change must pass
+	$(RUN) -m pytest
+
+bench: $(VENV)/.bench  ## every benchmark, one after the other; QUICK=1 for a taste
+	for script in benchmarks/bench_*.py; do $(RUN) $$script $(if $(QUICK),--quick) || exit 1; done
+
+doc: $(VENV)/.doc  ## the documentation, in doc/_build/html
+	$(RUN) -m sphinx -W --keep-going -b html doc doc/_build/html
+
+lint: $(VENV)/.dev
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+format: $(VENV)/.dev
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+$(VENV)/.%: pyproject.toml
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --editable ".[$*]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) doc/_build doc/auto_examples doc/generated

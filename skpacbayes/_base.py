@@ -1,0 +1,78 @@
+"""What every estimator of the package shares."""
+
+import functools
+import math
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+# Validates the parameters against `_parameter_constraints`, tears callbacks down.
+fit_context = _fit_context(prefer_skip_nested_validation=True)
+
+
+def partial_fit_context(method):
+    """`fit_context` for `partial_fit`: free of charge once a stream has begun.
+
+    scikit-learn's context checks the parameters on the first call only, yet costs
+    more than a compiled update on every call. After the first call there is nothing
+    left for it to do unless a callback must be torn down.
+    """
+    careful = fit_context(method)
+
+    @functools.wraps(method)
+    def wrapper(estimator, *args, **kwargs):
+        if "_skl_callbacks" in estimator.__dict__ or not estimator._streaming():
+            return careful(estimator, *args, **kwargs)
+        return method(estimator, *args, **kwargs)
+
+    return wrapper
+
+
+class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
+    """Callbacks, random numbers and the doors through which rows come in."""
+
+    def _streaming(self):
+        """Whether `partial_fit` has been called since the last `fit`."""
+        return "n_samples_seen_" in self.__dict__
+
+    def _generator(self):
+        """One random generator, seeded by `random_state`."""
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return np.random.default_rng(seed)
+
+    def _rows(self, X, *, reset=False, **checks):
+        """Rows of X as a finite, C-contiguous float64 array.
+
+        Arrays that are so already, after the first call, are recognised in a
+        microsecond; all else goes through scikit-learn's `validate_data`.
+        """
+        if (
+            not reset
+            and type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and "feature_names_in_" not in self.__dict__
+            and X.shape[0] > 0
+            and not checks
+            and math.isfinite(X.sum())
+        ):
+            return X
+        return validate_data(
+            self, X, dtype=np.float64, order="C", reset=reset, **checks
+        )
+
+    def _tasks(self, count, name, X=None):
+        """Yield 0, ..., count - 1, each as a subtask that callbacks see and may stop."""
+        run = self._init_callback_context(max_subtasks=count)
+        run.call_on_fit_task_begin(estimator=self, X=X)
+        for task in range(count):
+            subtask = run.subcontext(name).call_on_fit_task_begin(estimator=self)
+            yield task
+            if subtask.call_on_fit_task_end(estimator=self):
+                break
+        run.call_on_fit_task_end(estimator=self, X=X)

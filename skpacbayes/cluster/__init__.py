@@ -1,0 +1,1 @@
+"""Clusterers that find the number of clusters."""

@@ -1,0 +1,1 @@
+"""Simulated models of the papers; nothing here downloads."""
