@@ -1,5 +1,8 @@
 """Batch and streaming Bayesian learners for scikit-learn."""
 
+from .certificates import Certificate
+from .datasets import make_paco_model
+
 __version__ = "0.1.0"
 
-__all__ = []
+__all__ = ["Certificate", "make_paco_model"]
