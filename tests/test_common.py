@@ -1,0 +1,112 @@
+"""scikit-learn's own contract, for every public estimator.
+
+The estimators are found by walking the package: a new one is checked without being
+listed anywhere.
+"""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import estimator_checks as checks
+
+import skpacbayes
+
+CHEAP: dict = {}  # {"EstimatorName": {"parameter": value}}, where the checks are slow
+EXPECTED_FAILURES: dict = {}  # {"EstimatorName": {"check_name": "reason"}}
+
+PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}
+ESTIMATORS = [
+    estimator(**CHEAP.get(name, {}))
+    for name, estimator in sorted(PUBLIC.items())
+    if inspect.isclass(estimator) and issubclass(estimator, BaseEstimator)
+]
+STREAMING = [est for est in ESTIMATORS if hasattr(est, "partial_fit")]
+TRANSFORMERS = [est for est in ESTIMATORS if hasattr(est, "transform")]
+
+# scikit-learn runs these on its own estimators only.
+FOR_ALL = [
+    checks.check_param_validation,
+    checks.check_dataframe_column_names_consistency,
+]
+FOR_TRANSFORMERS = [
+    checks.check_transformer_get_feature_names_out,
+    checks.check_transformer_get_feature_names_out_pandas,
+    checks.check_get_feature_names_out_error,
+    checks.check_set_output_transform,
+    checks.check_set_output_transform_pandas,
+    checks.check_set_output_transform_polars,
+    checks.check_global_output_transform_pandas,
+    checks.check_global_set_output_transform_polars,
+]
+
+
+def name_of(value):
+    return getattr(value, "__name__", type(value).__name__)
+
+
+@checks.parametrize_with_checks(
+    ESTIMATORS,
+    expected_failed_checks=lambda est: EXPECTED_FAILURES.get(name_of(est), {}),
+    xfail_strict=True,
+)
+def test_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", FOR_ALL, ids=name_of)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
+def test_contract_beyond_check_estimator(estimator, check):
+    check(name_of(estimator), clone(estimator))
+
+
+@pytest.mark.parametrize("estimator", STREAMING, ids=name_of)
+def test_partial_fit_counts_features(estimator):
+    checks.check_estimators_partial_fit_n_features(name_of(estimator), estimator)
+
+
+@pytest.mark.parametrize("check", FOR_TRANSFORMERS, ids=name_of)
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=name_of)
+def test_contract_of_transformers(estimator, check):
+    check(name_of(estimator), clone(estimator))
+
+
+def modules():
+    """Every module of the package, imported."""
+    for found in pkgutil.walk_packages(skpacbayes.__path__, "skpacbayes."):
+        yield importlib.import_module(found.name)
+
+
+def test_no_estimator_is_left_out():
+    """A class that fits and whose name has no leading underscore is public."""
+    found = {
+        name
+        for module in modules()
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and issubclass(value, BaseEstimator)
+        and hasattr(value, "fit")
+        and not name.startswith("_")
+    }
+    assert found == {name_of(estimator) for estimator in ESTIMATORS}
+
+
+@pytest.mark.parametrize("name", skpacbayes.__all__)
+def test_public_names_import_from_their_family_and_from_the_package(name):
+    value = PUBLIC[name]
+    family = importlib.import_module(".".join(value.__module__.split(".")[:2]))
+    assert getattr(family, name) is value
+
+
+def test_every_public_name_of_a_family_is_public_in_the_package():
+    names = {name for module in modules() for name in getattr(module, "__all__", ())}
+    assert names <= set(PUBLIC)
+
+
+def test_tables_name_estimators_that_exist():
+    names = {name_of(estimator) for estimator in ESTIMATORS}
+    assert set(CHEAP) <= names
+    assert set(EXPECTED_FAILURES) <= names

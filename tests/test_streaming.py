@@ -1,0 +1,228 @@
+"""The six laws of the streaming contract, for every estimator with `partial_fit`.
+
+One row of `STREAMS` describes an estimator. At the end of the file, toy estimators that
+break a law show that each law can be broken.
+"""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import validate_data
+from streaming_laws import (
+    LAWS,
+    Stream,
+    all_or_nothing,
+    bounded_memory,
+    fit_forgets,
+    integer_weights,
+    one_row,
+    resume,
+    rounded,
+    split_invariance,
+)
+
+import skpacbayes
+
+STREAMS: dict = {}
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", STREAMS)
+def test_law(name, law):
+    if law is integer_weights and not STREAMS[name].weights:
+        pytest.skip(f"{name} has no sample_weight")
+    law(STREAMS[name])
+
+
+def test_every_streaming_estimator_is_in_the_table():
+    streaming = {name for name in skpacbayes.__all__ if streams(name)}
+    assert streaming == set(STREAMS)
+
+
+def streams(name):
+    return hasattr(getattr(skpacbayes, name), "partial_fit")
+
+
+# Each law can be broken: a running mean that keeps them all, and flaws that break one.
+
+
+class RunningMean(BaseEstimator):
+    """The mean of each column, one row at a time."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        X, weights = self._validated(X, sample_weight, reset=True)
+        self._forget(X.shape[1])
+        return self._update(X, weights)
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        fast = type(X) is np.ndarray and X.dtype == float and X.flags.c_contiguous
+        fast = fast and sample_weight is None and self._known(X.shape)
+        if fast and np.isfinite(X).all():
+            return self._update(X, np.ones(len(X)))
+        reset = not hasattr(self, "mean_")
+        X, weights = self._validated(X, sample_weight, reset=reset)
+        if reset:
+            self._forget(X.shape[1])
+        return self._update(X, weights)
+
+    def _known(self, shape):
+        return hasattr(self, "mean_") and shape == (1, self.n_features_in_)
+
+    def _validated(self, X, weights, reset):
+        checked = clone(self)
+        vars(checked).update(vars(self))
+        X = validate_data(checked, X, dtype=float, order="C", reset=reset)
+        weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+        if weights.shape != (len(X),) or not np.all(
+            (weights >= 0) & np.isfinite(weights)
+        ):
+            raise ValueError("bad weights")
+        vars(self).update(vars(checked))
+        return X, weights
+
+    def _forget(self, n_features):
+        self.mean_, self.weight_ = np.zeros(n_features), 0.0
+
+    def _update(self, X, weights):
+        for row, weight in zip(X, weights, strict=True):
+            for _ in range(int(weight)):
+                self._add(row, 1.0)
+            self._add(row, weight % 1)
+        return self
+
+    def _add(self, row, weight):
+        if weight > 0:
+            self.weight_ += weight
+            self.mean_ += weight * (row - self.mean_) / self.weight_
+
+
+class MeanOfBatches(RunningMean):
+    def _update(self, X, weights):
+        if weights.sum() > 0:
+            self._add(np.average(X, axis=0, weights=weights), weights.sum())
+        return self
+
+
+class CountsCalls(RunningMean):
+    def _update(self, X, weights):
+        self.calls_ = getattr(self, "calls_", 0) + 1
+        return super()._update(X, weights)
+
+
+class UpdatesBeforeItChecks(RunningMean):
+    def _validated(self, X, weights, reset):
+        if not reset and np.shape(X)[1:] == self.mean_.shape:
+            self.weight_ += 1e-9
+        return super()._validated(X, weights, reset)
+
+
+class TakesNaN(RunningMean):
+    def partial_fit(self, X, y=None, sample_weight=None):
+        if type(X) is np.ndarray and X.dtype == float and self._known(X.shape):
+            return self._update(X, np.ones(1))
+        return super().partial_fit(X, y, sample_weight)
+
+
+class SpeaksForItself(RunningMean):
+    def _validated(self, X, weights, reset):
+        try:
+            return super()._validated(X, weights, reset)
+        except ValueError as error:
+            raise ValueError("bad rows") from error
+
+
+class RemembersFeatures(RunningMean):
+    def _validated(self, X, weights, reset):
+        if reset and np.ndim(X) == 2:
+            self.n_features_in_ = np.shape(X)[1]
+        return super()._validated(X, weights, reset)
+
+
+class LosesWeight(RunningMean):
+    def __getstate__(self):
+        return {**super().__getstate__(), "weight_": 0.0}
+
+
+class SharesItsMean(RunningMean):
+    def __deepcopy__(self, memo):
+        return copy.copy(self)
+
+
+class RemembersTheStream(RunningMean):
+    def _forget(self, n_features):
+        super()._forget(n_features)
+        self.weight_ = getattr(self, "total_", 0.0)
+
+    def _update(self, X, weights):
+        super()._update(X, weights)
+        self.total_ = self.weight_
+        return self
+
+
+class KeepsSomeRows(RunningMean):
+    def _add(self, row, weight):
+        super()._add(row, weight)
+        self.kept_ = getattr(self, "kept_", [])
+        if self.weight_ % 8 == 0:
+            self.kept_.append(row.copy())
+
+
+class BlindToWeights(RunningMean):
+    def _update(self, X, weights):
+        return super()._update(X, np.ones(len(X)))
+
+
+class CountsAbsentRows(RunningMean):
+    def _update(self, X, weights):
+        self.rows_ = getattr(self, "rows_", 0) + len(X)
+        return super()._update(X, weights)
+
+
+class RoundsOneRow(RunningMean):
+    def partial_fit(self, X, y=None, sample_weight=None):
+        if isinstance(X, list):
+            X = np.round(X, 1)
+        return super().partial_fit(X, y, sample_weight)
+
+
+class ValidatesAlways(RunningMean):
+    def _known(self, shape):
+        return False
+
+
+def toy(estimator):
+    def rows(n, seed):
+        return (rounded(np.random.default_rng(seed).normal(size=(n, 3))),)
+
+    return Stream(estimator, rows, length=60)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_a_lawful_estimator_passes(law):
+    law(toy(RunningMean))
+
+
+@pytest.mark.parametrize(
+    ("law", "flaw", "complaint"),
+    [
+        (split_invariance, MeanOfBatches, "states differ at .mean_"),
+        (split_invariance, CountsCalls, "states differ at .calls_"),
+        (all_or_nothing, UpdatesBeforeItChecks, "a refused call changed .weight_"),
+        (all_or_nothing, TakesNaN, "DID NOT RAISE"),
+        (all_or_nothing, SpeaksForItself, "scikit-learn says: Input X contains NaN"),
+        (all_or_nothing, RemembersFeatures, "a refused call changed .n_features_in_"),
+        (resume, LosesWeight, "states differ at .mean_"),
+        (resume, SharesItsMean, "a copy shares its state"),
+        (fit_forgets, RemembersTheStream, "states differ at .mean_, .total_, .weight_"),
+        (bounded_memory, KeepsSomeRows, "pickled sizes"),
+        (integer_weights, BlindToWeights, "states differ at .mean_, .weight_"),
+        (integer_weights, CountsAbsentRows, "states differ at .rows_"),
+        (one_row, RoundsOneRow, "states differ at .mean_"),
+        (one_row, ValidatesAlways, "a row that needs no validation was validated"),
+    ],
+)
+def test_a_flaw_breaks_its_law(law, flaw, complaint):
+    with pytest.raises((AssertionError, pytest.fail.Exception), match=complaint):
+        law(toy(flaw))
