@@ -1,0 +1,138 @@
+"""Importing the package: cheap, possible anywhere, and in one direction."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+import skpacbayes
+
+PACKAGE = Path(skpacbayes.__file__).parent
+FILES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
+    for path in PACKAGE.rglob("*.py")
+}
+NOT_FAMILIES = ("__init__", "_base", "certificates", "_kernels")
+
+DESCRIBE_KERNELS = """
+import importlib, json, os, pkgutil, sys
+import numba.core.registry
+import skpacbayes
+from skpacbayes import _kernels
+
+assert os.path.dirname(skpacbayes.__file__).startswith(sys.argv[1])
+kernels = {}
+for found in pkgutil.iter_modules(_kernels.__path__):
+    module = importlib.import_module(f"skpacbayes._kernels.{found.name}")
+    for name, value in vars(module).items():
+        if isinstance(value, numba.core.registry.CPUDispatcher):
+            kernels[f"{found.name}.{name}"] = {
+                "signatures": len(value.signatures),
+                "cache": value._cache.cache_path,
+            }
+print(json.dumps(kernels))
+"""
+
+
+def kernels_after_import(root, launcher=(), env=os.environ):
+    """What a new process sees of the kernels after `import skpacbayes`."""
+    python = [sys.executable, "-W", "error", "-c", DESCRIBE_KERNELS, str(root)]
+    ran = subprocess.run(
+        [*launcher, *python],
+        env={**env, "PYTHONPATH": str(root)},
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_import_compiles_nothing():
+    kernels = kernels_after_import(PACKAGE.parent)
+    compiled = [name for name, found in kernels.items() if found["signatures"]]
+    assert not compiled
+
+
+@pytest.fixture
+def read_only_package(tmp_path):
+    """A copy of the package in a directory that its owner may not write to."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "skpacbayes", ignore=ignore)
+    everything = [tmp_path, *tmp_path.rglob("*")]
+    for path in everything:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    yield tmp_path
+    for path in everything:
+        path.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is cached")
+def test_import_where_nothing_is_writable(read_only_package):
+    """No cache in the package, none in a home: the kernels do without."""
+    launcher = ()
+    if os.geteuid() == 0:  # root may write to anything, unless it gives that up
+        launcher = ("setpriv", "--bounding-set", "-dac_override")
+        try:
+            subprocess.run([*launcher, "true"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("root may write to anything, and cannot give that up here")
+    absent = str(read_only_package / "no home")
+    env = {"HOME": absent, "XDG_CACHE_HOME": absent, "PATH": os.environ["PATH"]}
+    kernels = kernels_after_import(read_only_package, launcher, env)
+    assert kernels.keys() == kernels_after_import(PACKAGE.parent).keys()
+    cached = [name for name, found in kernels.items() if found["cache"]]
+    assert not cached
+
+
+def imports(module):
+    """Absolute names of what a file of the package imports."""
+    package = module if FILES[module].stem == "__init__" else module.rpartition(".")[0]
+    package = package.removesuffix(".__init__")
+    for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")
+            above = above[: len(above) + 1 - node.level] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                inner = f"{source}.{alias.name}"
+                known = inner in FILES or f"{inner}.__init__" in FILES
+                yield inner if known else source
+
+
+def allowed(module):
+    """Parts of the package that a module may import, by the design."""
+    part = module.split(".")[1]
+    if part == "__init__":
+        return {name.split(".")[1] for name in FILES}
+    if part == "_kernels":
+        return {"_kernels"}
+    if part in NOT_FAMILIES:
+        return {"_kernels", "_base", "certificates"}
+    return {"_kernels", "_base", "certificates", part}
+
+
+@pytest.mark.parametrize("module", sorted(FILES))
+def test_imports_go_one_way(module):
+    ours = [name.split(".") for name in imports(module)]
+    parts = {name[1] for name in ours if name[0] == "skpacbayes" and len(name) > 1}
+    assert parts <= allowed(module)
+
+
+@pytest.mark.parametrize(
+    "module", [name for name in sorted(FILES) if name.split(".")[1] == "_kernels"]
+)
+def test_kernels_import_nothing_but_their_decorator(module):
+    """A kernel of another file changes unseen: numba's cache does not notice it."""
+    expected = {"math", "numpy", "skpacbayes._kernels"}
+    assert set(imports(module)) <= (expected if "__init__" not in module else {"numba"})

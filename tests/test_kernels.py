@@ -1,0 +1,99 @@
+"""Every kernel does what NumPy does; the twins stand in `test_kernels_*.py`."""
+
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+from twins import TWINS, kernels, name_of, twin_of
+
+import skpacbayes
+from skpacbayes._kernels import kernel
+
+HERE = Path(__file__).parent
+KERNELS = kernels()
+PUBLIC = [name for name in KERNELS if "._" not in name]
+for file in HERE.glob("test_kernels_*.py"):
+    importlib.import_module(file.stem)
+
+FIT_ALL = """
+import inspect
+import numpy as np
+from sklearn.base import BaseEstimator
+import skpacbayes
+from twins import kernels
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+y = (X[:, 0] > 0).astype(float)
+read_only = X.copy()
+read_only.setflags(write=False)
+for name in skpacbayes.__all__:
+    public = getattr(skpacbayes, name)
+    if inspect.isclass(public) and issubclass(public, BaseEstimator):
+        for rows in (X, read_only, np.asfortranarray(X), X.astype(np.float32)):
+            estimator = public().fit(rows, y)
+            for method in ("predict", "transform", "score_samples"):
+                if hasattr(estimator, method):
+                    getattr(estimator, method)(rows)
+            if hasattr(estimator, "partial_fit"):
+                public().partial_fit(rows, y).partial_fit(rows[:1], y[:1])
+too_many = {
+    name: [str(signature) for signature in found.signatures]
+    for name, found in kernels().items()
+    if len(found.signatures) > 2
+}
+assert not too_many, too_many
+"""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_kernel_has_a_twin(name):
+    """Those with a leading underscore are tested through the kernels that call them."""
+    assert name in TWINS, f"no test is marked @twin_of({name})"
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_is_compiled_by_the_one_decorator(name):
+    expected = kernel(lambda: None).targetoptions
+    assert expected["nogil"]
+    assert KERNELS[name].targetoptions == expected
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_kernel_says_what_it_does(name):
+    assert inspect.getdoc(KERNELS[name])
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_kernel_is_compiled_for_two_kinds_of_rows_at_most():
+    """Writable and read-only: each further kind costs its user a compilation."""
+    paths = [str(HERE), str(Path(skpacbayes.__file__).parents[1])]
+    subprocess.run(
+        [sys.executable, "-c", FIT_ALL],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        check=True,
+    )
+
+
+def test_a_twin_runs_compiled_and_not():
+    @kernel
+    def double(x):
+        return 2 * x
+
+    def test_double(kernel):
+        assert kernel(2.0) == 4.0
+
+    try:
+        (mark,) = twin_of(double)(test_double).pytestmark
+        assert TWINS[name_of(double)] == "test_double"
+    finally:
+        TWINS.pop(name_of(double), None)
+    name, forms = mark.args
+    assert name == "kernel"
+    assert list(forms) == [double, getattr(double, "py_func", double)][: len(forms)]
+    assert len(forms) == (1 if numba.config.DISABLE_JIT else 2)

@@ -1,0 +1,59 @@
+"""Which test is the NumPy twin of which kernel."""
+
+import functools
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from numba.core.registry import CPUDispatcher
+
+import skpacbayes._kernels
+
+TWINS: dict = {}  # {"module.kernel": name of the test}
+
+
+def name_of(kernel):
+    return f"{kernel.__module__.removeprefix('skpacbayes._kernels.')}.{kernel.__name__}"
+
+
+@functools.cache
+def kernels():
+    """Every kernel of the package, by name.
+
+    A kernel is what the decorator `kernel` returns: a compiled function or, with
+    NUMBA_DISABLE_JIT, any function of the modules of kernels.
+    """
+    package = skpacbayes._kernels
+    modules = [
+        importlib.import_module(f"{package.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(package.__path__)
+    ]
+    return {
+        name_of(value): value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, CPUDispatcher) or inspect.isfunction(value)
+        if value.__module__ == module.__name__
+    }
+
+
+def twin_of(kernel):
+    """Mark a test as the twin of a kernel.
+
+    The test takes the argument `kernel` and runs twice: on the compiled kernel and on
+    the Python function it was compiled from. It compares what the kernel does to what
+    NumPy does in other words::
+
+        @twin_of(kmeans.add_rows)
+        def test_add_rows(kernel): ...
+    """
+
+    def register(test):
+        TWINS[name_of(kernel)] = test.__name__
+        forms = {"compiled": kernel}
+        if hasattr(kernel, "py_func"):
+            forms["python"] = kernel.py_func
+        return pytest.mark.parametrize("kernel", forms.values(), ids=forms)(test)
+
+    return register
