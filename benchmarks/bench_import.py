@@ -1,0 +1,147 @@
+"""The price of a new process: `import skpacbayes`, and the first fit of each estimator.
+
+Every figure is CPU time of a fresh process. Imports take turns with that of
+`sklearn.cluster`. A first fit is timed after the imports, once with an empty cache of
+compiled kernels and once more with the cache that the first left.
+"""
+
+import inspect
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from _harness import Report, arguments
+from sklearn.base import BaseEstimator
+
+import skpacbayes
+
+IMPORT = """
+import sys, time
+start = time.process_time()
+import {module}
+sys.stdout.write(str(time.process_time() - start))
+"""
+
+FIRST_FIT = """
+import sys, time
+import numpy as np
+from skpacbayes import {name}
+
+X = np.random.default_rng(0).normal(size=(1000, 10))
+y = (X[:, 0] > 0).astype(float)
+times = []
+for _ in range(2):
+    start = time.process_time()
+    {name}().{method}(X, y)
+    times.append(time.process_time() - start)
+sys.stdout.write(" ".join(map(str, times)))
+"""
+
+MODULES = ["sklearn.cluster", "skpacbayes", "sklearn", "numba"]
+IMPORT_BUDGET = 1.15
+COLD_BUDGET, WARM_BUDGET = 3.0, 0.6
+
+
+def in_new_process(code, cache=None):
+    """Numbers that a new process prints; its kernels are cached in `cache`."""
+    root = str(Path(skpacbayes.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = cache
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return [float(number) for number in ran.stdout.split()]
+
+
+def imports(report, n_turns):
+    """Table of the CPU time of imports, taking turns."""
+    seconds = {module: [] for module in MODULES}
+    for turn in range(n_turns + 1):
+        for module in MODULES:
+            (spent,) = in_new_process(IMPORT.format(module=module))
+            if turn:  # the first turn fills the file cache
+                seconds[module].append(spent)
+    reference = np.array(seconds["sklearn.cluster"])
+    rows = [
+        [
+            module,
+            f"{np.median(spent):.3f}",
+            f"{np.median(spent / reference):.2f}",
+            f"{IMPORT_BUDGET}" if module == "skpacbayes" else "",
+        ]
+        for module, spent in seconds.items()
+    ]
+    report.table(
+        f"Import in a new process, median of {n_turns} turns",
+        ["module", "CPU s", "ratio to sklearn.cluster", "budget"],
+        rows,
+    )
+
+
+def estimators():
+    """Names of the public estimators."""
+    for name in skpacbayes.__all__:
+        public = getattr(skpacbayes, name)
+        if inspect.isclass(public) and issubclass(public, BaseEstimator):
+            yield name
+
+
+def first_fits(report, n_turns):
+    """Table of the CPU time of the first fit: cold, warm, and the second fit."""
+    rows = []
+    for name in estimators():
+        for method in ("fit", "partial_fit"):
+            if not hasattr(getattr(skpacbayes, name), method):
+                continue
+            code = FIRST_FIT.format(name=name, method=method)
+            cold, warm, again = [], [], []
+            for _ in range(n_turns):
+                with tempfile.TemporaryDirectory() as cache:
+                    cold.append(in_new_process(code, cache)[0])
+                    first, second = in_new_process(code, cache)
+                    warm.append(first)
+                    again.append(second)
+            rest = np.median(again)
+            rows.append(
+                [
+                    f"{name}.{method}",
+                    f"{np.median(cold):.2f}",
+                    f"{np.median(warm):.2f}",
+                    f"{rest:.3f}",
+                    f"{np.median(cold) - rest:.2f}",
+                    f"{np.median(warm) - rest:.2f}",
+                ]
+            )
+    report.table(
+        f"First fit in a new process, 1000 rows, 10 features, median of {n_turns}; "
+        f"budget {COLD_BUDGET} s cold, {WARM_BUDGET} s warm",
+        [
+            "estimator",
+            "cold CPU s",
+            "warm CPU s",
+            "second fit CPU s",
+            "compilation, cold",
+            "loading, warm",
+        ],
+        rows,
+    )
+
+
+def main():
+    options = arguments(__doc__)
+    report = Report("import", quick=options.quick)
+    imports(report, 3 if options.quick else 15)
+    first_fits(report, 1 if options.quick else 3)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
