@@ -195,13 +195,15 @@ BATCH = {
 }
 READS_PATH = {"silhouette", "Calinski-Harabasz", "gap"}
 
+REFITTED = {
+    "silhouette, refitted": silhouette,
+    "BayesianGaussianMixture, refitted": bayesian_mixture,
+    "same, spherical, 1e-3": spherical_bayesian_mixture,
+    "HDBSCAN, 15 rows, refitted": hdbscan,
+}
 STREAMING = {
-    "silhouette, refitted": lambda seed: Refitted(silhouette, seed),
-    "BayesianGaussianMixture, refitted": lambda seed: Refitted(bayesian_mixture, seed),
-    "same, spherical, 1e-3": lambda seed: Refitted(spherical_bayesian_mixture, seed),
-    "HDBSCAN 15, refitted": lambda seed: Refitted(hdbscan, seed),
-    "Birch 1.5": lambda seed: BirchStream(1.5),
-    "Birch 1.5, standardised": lambda seed: Standardised(BirchStream(1.5)),
-    "DBSTREAM 1.0": lambda seed: DBStream(1.0),
-    "DBSTREAM 1.0, standardised": lambda seed: Standardised(DBStream(1.0)),
+    "Birch 1.5": lambda: BirchStream(1.5),
+    "Birch 1.5, standardised": lambda: Standardised(BirchStream(1.5)),
+    "DBSTREAM 1.0": lambda: DBStream(1.0),
+    "DBSTREAM 1.0, standardised": lambda: Standardised(DBStream(1.0)),
 }

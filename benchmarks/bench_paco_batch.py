@@ -1,0 +1,156 @@
+"""PACOClusterer on a batch: how often it finds the number of clusters, and the price.
+
+Models 1 to 5 of Li, Guedj and Loustau (2016), fresh draws. Every method meets the same
+draws, one after the other within each draw. Exact 95% binomial intervals. Second
+table: what `GridSearchCV` chooses on Models 2 to 4 when it is free to choose
+`inverse_temperature` or `cluster_penalty`.
+"""
+
+import time
+
+import numpy as np
+from _harness import Report, arguments
+from _paco_peers import BATCH, READS_PATH, kmeans_path
+from scipy.stats import binomtest
+from sklearn.model_selection import GridSearchCV
+
+from skpacbayes.cluster import PACOClusterer
+from skpacbayes.datasets import make_paco_model
+
+GROUPS = {1: 1, 2: 4, 3: 4, 4: 7, 5: 3}
+OURS = "PACOClusterer"
+# Number of rows, draws, draws for the gap statistic (five more paths for each draw).
+FULL = [(200, 50, 50), (1000, 50, 20), (5000, 20, 5)]
+QUICK = [(200, 5, 2)]
+FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]  # of the automatic temperature
+PENALTIES = [0.0, 0.3, 1.0, 3.0, 10.0]
+
+
+def chosen_numbers(model, n_samples, n_draws, n_gap_draws):
+    """Count the clusters chosen in each draw, and the CPU seconds in all, by method."""
+    loss = "manhattan" if model == 5 else "squared_euclidean"
+    numbers = {OURS: [], **{name: [] for name in BATCH}}
+    seconds = dict.fromkeys(numbers, 0.0)
+    for draw in range(n_draws):
+        rng = np.random.RandomState([model, n_samples, draw])
+        X, _ = make_paco_model(model, n_samples, random_state=rng)
+        start = time.process_time()
+        estimator = PACOClusterer(loss=loss, random_state=draw).fit(X)
+        numbers[OURS].append(estimator.n_clusters_)
+        seconds[OURS] += time.process_time() - start
+
+        start = time.process_time()
+        path = kmeans_path(X, draw)
+        path_seconds = time.process_time() - start
+        for name, choose in BATCH.items():
+            if name == "gap" and draw >= n_gap_draws:
+                continue
+            start = time.process_time()
+            if name in READS_PATH:
+                numbers[name].append(choose(X, draw, path))
+                seconds[name] += path_seconds
+            else:
+                numbers[name].append(choose(X, draw))
+            seconds[name] += time.process_time() - start
+    return numbers, seconds
+
+
+def recovery(report, n_samples, n_draws, n_gap_draws):
+    """Table of the percentage of draws whose number of clusters is found."""
+    percent, cost = {}, {}
+    for model, n_groups in GROUPS.items():
+        numbers, seconds = chosen_numbers(model, n_samples, n_draws, n_gap_draws)
+        for name, chosen in numbers.items():
+            right = int(np.sum(np.equal(chosen, n_groups)))
+            interval = binomtest(right, len(chosen)).proportion_ci()
+            percent.setdefault(name, []).append(
+                f"{100 * right / len(chosen):.0f} "
+                f"[{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+            )
+            cost.setdefault(name, []).append(seconds[name] / len(chosen))
+    rows = []
+    for name in percent:
+        mean = np.mean(cost[name])
+        ratio = mean / np.mean(cost[OURS])
+        rows.append([name, *percent[name], f"{1e3 * mean:.0f}", f"{ratio:.2f}"])
+    report.table(
+        f"Percent of draws with the right number of clusters, n = {n_samples}, "
+        f"{n_draws} draws (gap: {n_gap_draws}), exact 95% interval; CPU ms a draw; "
+        "ratio of CPU time to ours",
+        ["method", *(f"Model {model}" for model in GROUPS), "ms", "ratio"],
+        rows,
+    )
+
+
+def selection(report, n_draws):
+    """Table of what GridSearchCV chooses, by the held-out quasi-likelihood."""
+    rows = []
+    for model in (2, 3, 4):
+        for parameter in ("inverse_temperature", "cluster_penalty"):
+            chosen, automatic, fitted, settings = [], [], [], []
+            for draw in range(n_draws):
+                rng = np.random.RandomState([model, 7, draw])
+                X, _ = make_paco_model(model, 200, random_state=rng)
+                estimator = PACOClusterer(random_state=draw).fit(X)
+                automatic.append(estimator.n_clusters_)
+                if parameter == "inverse_temperature":
+                    grid = [f * estimator.inverse_temperature_ for f in FACTORS]
+                else:
+                    grid = PENALTIES
+                search = GridSearchCV(estimator, {parameter: grid}, cv=5).fit(X)
+                chosen.append(search.best_estimator_.n_clusters_)
+                settings.append(search.best_index_)
+                fitted.append(
+                    [
+                        PACOClusterer(random_state=draw, **{parameter: value})
+                        .fit(X)
+                        .n_clusters_
+                        for value in grid
+                    ]
+                )
+            highest = np.max(fitted, axis=1)
+            lowest = np.min(fitted, axis=1)
+            chosen = np.array(chosen)
+            rows.append(
+                [
+                    f"Model {model} ({GROUPS[model]})",
+                    parameter,
+                    f"{lowest.min()} to {highest.max()}",
+                    " ".join(f"{k:g}" for k in np.median(fitted, axis=0)),
+                    np.bincount(settings, minlength=len(grid)).tolist(),
+                    f"{100 * np.mean(np.equal(automatic, GROUPS[model])):.0f}",
+                    f"{100 * np.mean(chosen == GROUPS[model]):.0f}",
+                    f"{np.median(chosen):g} ({chosen.min()} to {chosen.max()})",
+                    f"{100 * np.mean((chosen == highest) & (highest > lowest)):.0f}",
+                ]
+            )
+    report.table(
+        "GridSearchCV (5 folds) by the held-out normalised quasi-likelihood, n = 200, "
+        f"{n_draws} draws. inverse_temperature: {FACTORS} times the automatic one; "
+        f"cluster_penalty: {PENALTIES}",
+        [
+            "model (groups)",
+            "parameter",
+            "clusters over the grid",
+            "median at each value",
+            "times chosen",
+            "right, automatic %",
+            "right, chosen %",
+            "chosen",
+            "the largest %",
+        ],
+        rows,
+    )
+
+
+def main():
+    options = arguments(__doc__)
+    report = Report("paco_batch", quick=options.quick)
+    for n_samples, n_draws, n_gap_draws in QUICK if options.quick else FULL:
+        recovery(report, n_samples, n_draws, n_gap_draws)
+    selection(report, 2 if options.quick else 20)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()

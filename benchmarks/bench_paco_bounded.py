@@ -1,0 +1,250 @@
+"""PACOClusterer with bounded memory: a million rows, and the error of the summary.
+
+One pass over streams of Model 3 (d = 2) and of Model 4 (d = 50), in blocks made as
+they are read, each length in a process of its own: CPU seconds of `partial_fit`,
+peak memory of the process, size of the pickled estimator. Then the relative error of
+the cumulative loss S(c) as the summary gives it, against the rows themselves, over
+random sets c of 1 to 20 centres: rows, rows plus noise, uniform in the ball of the
+prior, k-means.
+"""
+
+import multiprocessing
+import pickle
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+from _harness import Report, arguments
+from _paco_peers import DBStream
+from sklearn.cluster import Birch, KMeans, MiniBatchKMeans
+
+from skpacbayes._kernels.paco import cumulative_loss
+from skpacbayes.cluster import PACOClusterer
+from skpacbayes.datasets import make_paco_model
+
+BLOCK = 10_000
+
+
+def peak_megabytes():
+    """Largest resident memory of this process so far."""
+    status = Path("/proc/self/status")
+    if status.exists():  # there ru_maxrss starts from the parent's
+        lines = status.read_text().splitlines()
+        return int(next(v for v in lines if v.startswith("VmHWM")).split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def one_pass(job):
+    """Read a stream of Model 3; runs in a process of its own."""
+    length, parameters = job
+    rng = np.random.RandomState(1)
+    PACOClusterer(**parameters).partial_fit(make_paco_model(3, 2000, rng)[0])
+    model = PACOClusterer(random_state=0, **parameters)
+    seconds = 0.0
+    numbers = []
+    for _ in range(length // BLOCK):
+        X, _ = make_paco_model(3, BLOCK, rng)
+        start = time.process_time()
+        model.partial_fit(X)
+        seconds += time.process_time() - start
+        numbers.append(model.n_clusters_)
+    right = np.mean(np.equal(numbers, 4))
+    return seconds, peak_megabytes(), len(pickle.dumps(model)), right
+
+
+def million(report, quick):
+    """Table of one pass in bounded memory, for growing lengths."""
+    lengths = (20_000, 100_000) if quick else (100_000, 300_000, 1_000_000)
+    context = multiprocessing.get_context("spawn")
+    rows = []
+    for parameters in ({}, {"summary_size": 100}):
+        for length in lengths:
+            with context.Pool(1) as pool:
+                seconds, peak, state, right = pool.apply(
+                    one_pass, ((length, parameters),)
+                )
+            rows.append(
+                [
+                    parameters.get("summary_size", "400 (default)"),
+                    f"{length:,}",
+                    f"{seconds:.2f}",
+                    f"{length / seconds:,.0f}",
+                    f"{peak:.1f}",
+                    f"{state:,}",
+                    f"{100 * right:.0f}",
+                ]
+            )
+    report.table(
+        f"One pass over a stream of Model 3, blocks of {BLOCK:,} rows, one stream each",
+        [
+            "summary_size",
+            "rows",
+            "CPU s",
+            "rows per CPU s",
+            "peak MB",
+            "pickle bytes",
+            "blocks after which K = 4, %",
+        ],
+        rows,
+    )
+
+
+def throughput(report, quick):
+    """Table of rows per CPU second, peers on the same rows."""
+    rows = []
+    for model, n_groups in ((3, 4), (4, 7)):
+        n_rows = 20_000 if quick else 200_000
+        X, _ = make_paco_model(model, n_rows, np.random.RandomState([model, 10]))
+        ours = PACOClusterer(random_state=0)
+        smaller = PACOClusterer(summary_size=100, random_state=0)
+        river = DBStream(1.0)
+        PACOClusterer().partial_fit(X[:2000])
+        methods = {
+            "PACOClusterer": (ours.partial_fit, n_rows),
+            "same, summary_size=100": (smaller.partial_fit, n_rows),
+            "MiniBatchKMeans(20)": (
+                MiniBatchKMeans(20, random_state=0, n_init=1).partial_fit,
+                n_rows,
+            ),
+            "Birch 1.5": (
+                Birch(n_clusters=None, threshold=1.5).partial_fit,
+                20_000,
+            ),
+            "river DBSTREAM": (lambda block: [river.learn(x) for x in block], 5_000),  # noqa: B023
+        }
+        speeds = {}
+        for name, (learn, rows_read) in methods.items():
+            start = time.process_time()
+            for begin in range(0, rows_read, BLOCK):
+                learn(X[begin : min(begin + BLOCK, rows_read)])
+            speeds[name] = rows_read / (time.process_time() - start)
+        found = {
+            "PACOClusterer": ours.n_clusters_,
+            "same, summary_size=100": smaller.n_clusters_,
+            "MiniBatchKMeans(20)": "(20 given)",
+            "Birch 1.5": len(methods["Birch 1.5"][0].__self__.subcluster_centers_),
+            "river DBSTREAM": river.n_clusters,
+        }
+        for name, speed in speeds.items():
+            rows.append(
+                [
+                    f"Model {model} (d = {X.shape[1]}, {n_groups} groups)",
+                    name,
+                    f"{methods[name][1]:,}",
+                    f"{speed:,.0f}",
+                    f"{speeds['PACOClusterer'] / speed:.2f}",
+                    found[name],
+                ]
+            )
+    report.table(
+        f"Rows per CPU second, blocks of {BLOCK:,} rows",
+        ["data", "method", "rows", "rows per CPU s", "ours / its", "clusters"],
+        rows,
+    )
+
+
+def random_centers(X, radius, rng, n_sets):
+    """Yield sets of 1 to 20 centres, of four kinds in turn."""
+    n_features = X.shape[1]
+    spread = X.std(axis=0)
+    for i in range(n_sets):
+        k = rng.integers(1, 21)
+        if i % 4 == 0:
+            yield X[rng.choice(len(X), k, replace=False)]
+        elif i % 4 == 1:
+            noise = rng.normal(size=(k, n_features))
+            yield X[rng.choice(len(X), k, replace=False)] + 0.5 * spread * noise
+        elif i % 4 == 2:
+            direction = rng.normal(size=(k, n_features))
+            direction /= np.linalg.norm(direction, axis=1)[:, None]
+            length = 2 * radius * rng.uniform(size=(k, 1)) ** (1 / n_features)
+            yield X.mean(axis=0) + length * direction
+        else:
+            rows = X[rng.choice(len(X), 2000, replace=False)]
+            yield KMeans(k, n_init=1, random_state=i).fit(rows).cluster_centers_
+
+
+def summary_error(report, quick):
+    """Table of the relative error of S(c), read off the summary."""
+    n_rows, n_sets = (5000, 24) if quick else (20_000, 160)
+    rows = []
+    for model, manhattan in (
+        (2, False),
+        (3, False),
+        (5, False),
+        (5, True),
+        (1, False),
+        (4, False),
+    ):
+        X, _ = make_paco_model(model, n_rows, np.random.RandomState([model, 11]))
+        radius = np.linalg.norm(X - X.mean(axis=0), axis=1).max()
+        rng = np.random.default_rng(model)
+        sets = list(random_centers(X, radius, rng, n_sets))
+        exact = [
+            _loss(X, np.ones(n_rows), np.zeros(n_rows), c, manhattan) for c in sets
+        ]
+        for size in (100, 400, 800):
+            model_loss = "manhattan" if manhattan else "squared_euclidean"
+            table = PACOClusterer(
+                loss=model_loss, summary_size=size, random_state=0
+            ).sufficient_statistics(X)
+            means, weights, spreads = _points(table, X.shape[1])
+            approximate = [_loss(means, weights, spreads, c, manhattan) for c in sets]
+            error = 100 * (np.array(approximate) / exact - 1)
+            kinds = [f"{np.abs(error[kind::4]).max():.2f}" for kind in range(4)]
+            rows.append(
+                [
+                    f"Model {model}",
+                    X.shape[1],
+                    model_loss,
+                    size,
+                    f"{np.median(np.abs(error)):.3f}",
+                    f"{np.abs(error).max():.2f}",
+                    *kinds,
+                    f"{error.mean():+.3f}",
+                ]
+            )
+    report.table(
+        f"Error of S(c) in percent, {n_rows:,} rows, {n_sets} random c of 1 to 20 "
+        "centres; the largest by kind of c",
+        [
+            "data",
+            "d",
+            "loss",
+            "summary_size",
+            "median",
+            "largest",
+            "rows",
+            "rows + noise",
+            "ball",
+            "k-means",
+            "mean, signed",
+        ],
+        rows,
+    )
+
+
+def _points(table, n_features):
+    """Means, weights and mean losses about the means of the summary's points."""
+    weights = np.ascontiguousarray(table[:, n_features])
+    return table[:, :n_features].copy(), weights, table[:, n_features + 1] / weights
+
+
+def _loss(points, weights, spreads, centers, manhattan):
+    return cumulative_loss(
+        points, weights, spreads, np.empty((0, 3)), centers, len(centers), manhattan
+    )
+
+
+def main():
+    options = arguments(__doc__)
+    report = Report("paco_bounded", quick=options.quick)
+    million(report, options.quick)
+    throughput(report, options.quick)
+    summary_error(report, options.quick)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
