@@ -67,7 +67,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         )
 
     def _tasks(self, count, name, X=None):
-        """Yield 0, ..., count - 1, each as a subtask that callbacks see and may stop."""
+        """Yield 0, ..., count - 1, each a subtask that callbacks see and may stop."""
         run = self._init_callback_context(max_subtasks=count)
         run.call_on_fit_task_begin(estimator=self, X=X)
         for task in range(count):
