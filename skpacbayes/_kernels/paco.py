@@ -1,0 +1,365 @@
+"""The quasi-posterior of PACO on weighted points, and its reversible-jump chain.
+
+A *point* stands for the rows that were merged into it: `points` (n_points,
+n_features) their means, `weights` their number, `spreads` their mean loss about that
+mean, and the columns of `forecasts` the sums over them of lambda, lambda h and
+lambda h^2, with h the loss of the forecast that met the row and lambda the inverse
+temperature of that time (zero where the variance term is off).
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel
+
+_ROOT_2 = math.sqrt(2.0)
+_ROOT_2_PI = math.sqrt(2.0 * math.pi)
+
+
+@kernel
+def _overlap(gap, deviation):
+    """E[min(0, G)] for G normal with mean `gap` >= 0: what a split point saves."""
+    z = gap / deviation
+    if z > 6.0:
+        return 0.0
+    tail = 0.5 * math.erfc(z / _ROOT_2)
+    return gap * tail - deviation * math.exp(-0.5 * z * z) / _ROOT_2_PI
+
+
+@kernel
+def _mean_distance(gap, deviation):
+    """E|gap + deviation * Z| for Z standard normal."""
+    z = abs(gap) / deviation
+    if z > 6.0:
+        return abs(gap)
+    return abs(gap) + 2.0 * deviation * (
+        math.exp(-0.5 * z * z) / _ROOT_2_PI - 0.5 * z * math.erfc(z / _ROOT_2)
+    )
+
+
+@kernel
+def mean_loss(points, i, spread, centers, n_clusters, manhattan):
+    """Nearest centre and mean loss of the rows behind point i, min row by row.
+
+    A single row has `spread` 0 and this is its loss. Merged rows are taken as an
+    isotropic normal cloud of that mean squared distance from its mean: the mean of
+    the minimum over its two nearest centres.
+    """
+    n_features = points.shape[1]
+    nearest = math.inf
+    second = math.inf
+    first = 0
+    runner_up = 0
+    variance = spread / n_features
+    deviation = math.sqrt(variance)
+    for j in range(n_clusters):
+        total = 0.0
+        enough = second if spread > 0.0 else nearest
+        for start in range(0, n_features, 8):
+            part = 0.0
+            stop = min(start + 8, n_features)
+            if not manhattan:
+                for f in range(start, stop):
+                    gap = points[i, f] - centers[j, f]
+                    part += gap * gap
+            elif spread > 0.0:
+                for f in range(start, stop):
+                    part += _mean_distance(points[i, f] - centers[j, f], deviation)
+            else:
+                for f in range(start, stop):
+                    part += abs(points[i, f] - centers[j, f])
+            total += part
+            if total > enough:
+                break
+        if total < nearest:
+            second, runner_up = nearest, first
+            nearest, first = total, j
+        elif total < second:
+            second, runner_up = total, j
+    if spread <= 0.0:
+        return first, nearest
+    if second < math.inf:
+        slope = 0.0  # squared norm of the gradient of the two losses' difference
+        for f in range(n_features):
+            if not manhattan:
+                gap = centers[first, f] - centers[runner_up, f]
+                slope += 4.0 * gap * gap
+            elif (points[i, f] > centers[first, f]) != (
+                points[i, f] > centers[runner_up, f]
+            ):
+                slope += 4.0
+        if slope > 0.0:
+            nearest += _overlap(second - nearest, math.sqrt(slope * variance))
+    return first, nearest if manhattan else max(nearest + spread, 0.0)
+
+
+@kernel
+def cumulative_loss(
+    points, weights, spreads, forecasts, centers, n_clusters, manhattan
+):
+    """S(c) = sum of losses, plus the variance term where `forecasts` has rows.
+
+    Also returns the number of centres that are nearest to some point.
+    """
+    total = 0.0
+    owns = np.zeros(n_clusters, dtype=np.bool_)
+    n_owners = 0
+    for i in range(points.shape[0]):
+        j, loss = mean_loss(points, i, spreads[i], centers, n_clusters, manhattan)
+        total += weights[i] * loss
+        if not owns[j]:
+            owns[j] = True
+            n_owners += 1
+        if forecasts.shape[0] > 0:
+            total += 0.5 * (
+                forecasts[i, 0] * loss * loss
+                - 2.0 * forecasts[i, 1] * loss
+                + forecasts[i, 2]
+            )
+    return total, n_owners
+
+
+@kernel
+def log_prior(centers, n_clusters, log_sizes, constant, radius, scale):
+    """Log quasi-prior density of an ordered tuple of centres, -inf off its support.
+
+    `log_sizes`: log q(k). Each centre has density exp(constant) on the ball of that
+    `radius` (eq. 7), times the Student kernel of eq. 22 if `scale` is finite.
+    """
+    n_features = centers.shape[1]
+    total = log_sizes[n_clusters - 1] + n_clusters * constant
+    for j in range(n_clusters):
+        square = 0.0
+        for f in range(n_features):
+            square += centers[j, f] ** 2
+        if not square <= radius * radius:
+            return -math.inf
+        if scale < math.inf:
+            total -= (
+                0.5 * (3 + n_features) * math.log1p(square / (6.0 * scale * scale))
+            )
+    return total
+
+
+@kernel
+def _log_slot_densities(centers, n_clusters, slots, scales, dof, densities):
+    """Log densities (slot, centre) of the proposal of each slot at each centre.
+
+    They leave out the Student laws' common constant, which `_log_constant` adds.
+    """
+    n_features = centers.shape[1]
+    for j in range(slots.shape[0]):
+        for i in range(n_clusters):
+            square = 0.0
+            for f in range(n_features):
+                gap = centers[i, f] - slots[j, f]
+                square += gap * gap
+            densities[j, i] = -n_features * math.log(scales[j]) - 0.5 * (
+                dof + n_features
+            ) * math.log1p(square / (dof * scales[j] * scales[j]))
+
+
+@kernel
+def _log_constant(n_features, dof):
+    """Log of the normalising constant of a unit-scale Student law."""
+    return (
+        math.lgamma(0.5 * (dof + n_features))
+        - math.lgamma(0.5 * dof)
+        - 0.5 * n_features * math.log(dof * math.pi)
+    )
+
+
+@kernel
+def _log_labelling(densities, n_clusters, identity, rng):
+    """Draw the centres' slots (or take the identity); log of the sums passed.
+
+    Slot after slot, one of the free centres is drawn in proportion to the slot's
+    density. The product of the sums over the free centres is what the labels
+    contribute to the acceptance ratio: product of densities / probability of draw.
+    """
+    taken = np.zeros(n_clusters, dtype=np.bool_)
+    total = 0.0
+    for j in range(n_clusters):
+        highest = -math.inf
+        for i in range(n_clusters):
+            if not taken[i]:
+                highest = max(highest, densities[j, i])
+        mass = 0.0
+        for i in range(n_clusters):
+            if not taken[i]:
+                mass += math.exp(densities[j, i] - highest)
+        total += highest + math.log(mass)
+        chosen = j
+        if not identity:
+            threshold = rng.random() * mass
+            passed = 0.0
+            for i in range(n_clusters):
+                if not taken[i]:
+                    chosen = i
+                    passed += math.exp(densities[j, i] - highest)
+                    if passed >= threshold:
+                        break
+        taken[chosen] = True
+    return total
+
+
+@kernel
+def _log_proposal(
+    centers, n_clusters, slots, scales, dof, symmetric, identity, densities, rng
+):
+    """Log density of the independence proposal at `centers`, labels included."""
+    _log_slot_densities(centers, n_clusters, slots, scales, dof, densities)
+    total = n_clusters * _log_constant(centers.shape[1], dof)
+    if symmetric:
+        labelling = _log_labelling(densities, n_clusters, identity, rng)
+        return total + labelling - math.lgamma(n_clusters + 1.0)
+    for j in range(n_clusters):
+        total += densities[j, j]
+    return total
+
+
+@kernel
+def _draw_student(slots, scales, dof, trial, rng):
+    """One centre a slot: multivariate Student laws."""
+    for j in range(slots.shape[0]):
+        step = scales[j] * math.sqrt(dof / rng.chisquare(dof))
+        for f in range(slots.shape[1]):
+            trial[j, f] = slots[j, f] + step * rng.normal()
+
+
+@kernel
+def _draw_in_ball(radius, trial, j, rng):
+    """Draw centre j uniformly in the ball."""
+    n_features = trial.shape[1]
+    square = 0.0
+    for f in range(n_features):
+        trial[j, f] = rng.normal()
+        square += trial[j, f] ** 2
+    step = radius * rng.random() ** (1.0 / n_features) / math.sqrt(square)
+    for f in range(n_features):
+        trial[j, f] *= step
+
+
+@kernel
+def run_chain(
+    points,
+    weights,
+    spreads,
+    forecasts,
+    manhattan,
+    temperature,
+    log_sizes,
+    constant,
+    radius,
+    scale,
+    slots,
+    scales,
+    dof,
+    symmetric,
+    moves,
+    centers,
+    trace,
+    tally,
+    rng,
+):
+    """Reversible-jump chain on the quasi-posterior, from `centers`, in place.
+
+    Three moves, chosen with the probabilities (`moves[0]`, `moves[1]`, the rest):
+    all centres anew from Student laws round the `slots` (max_clusters, max_clusters,
+    n_features) of a neighbouring number of clusters (Algorithm 3; with `symmetric`,
+    the centres' slots are drawn too, so that relabelled centres are recognised); a
+    random walk of one centre; the birth of a centre anywhere in the ball, or the
+    death of one. `trace` (n_iter, 2) receives the number of centres and of those that
+    own a point after each iteration; trace[0, 0] holds the number before. `tally` (2, 2):
+    accepted and proposed moves within and between numbers of clusters.
+    """
+    max_clusters, n_features = centers.shape
+    log_volume = (
+        0.5 * n_features * math.log(math.pi)
+        - math.lgamma(0.5 * n_features + 1.0)
+        + n_features * math.log(radius)
+    )
+    trial = np.empty_like(centers)
+    densities = np.empty((max_clusters, max_clusters))
+    k = trace[0, 0]
+    loss, n_owners = cumulative_loss(
+        points, weights, spreads, forecasts, centers, k, manhattan
+    )
+    log_target = log_prior(centers, k, log_sizes, constant, radius, scale)
+    log_target -= temperature * loss
+    for iteration in range(trace.shape[0]):
+        kind = rng.random()
+        new = k
+        log_ratio = 0.0
+        if kind < moves[0]:
+            new = k - 1 + int(3.0 * rng.random())
+        elif kind >= moves[0] + moves[1]:
+            new = k - 1 if rng.random() < 0.5 else k + 1
+        possible = 1 <= new <= max_clusters
+        if possible:
+            if kind < moves[0]:
+                _draw_student(slots[new - 1, :new], scales[new - 1, :new], dof, trial, rng)
+                log_ratio += _log_proposal(
+                    centers,
+                    k,
+                    slots[k - 1, :k],
+                    scales[k - 1, :k],
+                    dof,
+                    symmetric,
+                    False,
+                    densities,
+                    rng,
+                )
+                log_ratio -= _log_proposal(
+                    trial,
+                    new,
+                    slots[new - 1, :new],
+                    scales[new - 1, :new],
+                    dof,
+                    symmetric,
+                    True,
+                    densities,
+                    rng,
+                )
+            elif new == k:
+                trial[:k] = centers[:k]
+                j = int(k * rng.random())
+                step = scales[k - 1, 0]
+                for other in range(1, k):
+                    step = min(step, scales[k - 1, other])
+                step *= 4.0 ** (2.0 * rng.random() - 0.5) / math.sqrt(n_features)
+                for f in range(n_features):
+                    trial[j, f] += step * rng.normal()
+            elif new > k:
+                j = int(new * rng.random())
+                trial[:j] = centers[:j]
+                trial[j + 1 : new] = centers[j:k]
+                _draw_in_ball(radius, trial, j, rng)
+                log_ratio += log_volume
+            else:
+                j = int(k * rng.random())
+                trial[:j] = centers[:j]
+                trial[j:new] = centers[j + 1 : k]
+                log_ratio -= log_volume
+            proposed = log_prior(trial, new, log_sizes, constant, radius, scale)
+            if proposed > -math.inf:
+                loss, trial_owners = cumulative_loss(
+                    points, weights, spreads, forecasts, trial, new, manhattan
+                )
+                proposed -= temperature * loss
+                log_ratio += proposed - log_target
+                possible = math.log(1.0 - rng.random()) < log_ratio
+            else:
+                possible = False
+        between = 1 if new != k else 0
+        tally[between, 1] += 1
+        if possible:
+            tally[between, 0] += 1
+            k = new
+            centers[:k] = trial[:k]
+            log_target = proposed
+            n_owners = trial_owners
+        trace[iteration, 0] = k
+        trace[iteration, 1] = n_owners
+    return log_target

@@ -1,0 +1,230 @@
+"""Cells and their own noise scales, tracked along a stream.
+
+A group that has just appeared has few rows and a spread of its own, so one noise scale
+for all rows either misses it or splits an old group. A spherical mixture with a scale
+for each cell (Gaussian cells for the squared Euclidean loss, Laplace for Manhattan)
+says how many cells there are, and the rows' weights in the loss are one over the scale
+of their cell.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from .._kernels.cells import fit_cells
+
+# Rows worth of pull towards a common scale, and of evidence that the likelihood may
+# reach: beyond it misspecification, not noise, would split the cells.
+_PRIOR_SIZE = 5.0
+_LARGEST_EVIDENCE = 150.0
+
+
+@dataclass
+class Cells:
+    """A spherical mixture: `centers` (n_cells, n_features), `scales`, `shares`.
+
+    A scale is a variance a feature (squared loss) or a mean absolute deviation a
+    feature (Manhattan loss).
+    """
+
+    centers: np.ndarray
+    scales: np.ndarray
+    shares: np.ndarray
+    objective: float = -math.inf
+    log_densities: np.ndarray | None = None
+
+    def without_closest_pair(self):
+        """Cells with the two closest centres merged."""
+        gaps = cdist(self.centers, self.centers)
+        np.fill_diagonal(gaps, np.inf)
+        i, j = np.unravel_index(np.argmin(gaps), gaps.shape)
+        part = self.shares[[i, j]] / self.shares[[i, j]].sum()
+        merged = Cells(self.centers.copy(), self.scales.copy(), self.shares.copy())
+        merged.centers[i] = part @ self.centers[[i, j]]
+        merged.scales[i] = part @ self.scales[[i, j]]
+        merged.shares[i] += merged.shares[j]
+        return Cells(
+            np.delete(merged.centers, j, axis=0),
+            np.delete(merged.scales, j),
+            np.delete(merged.shares, j),
+        )
+
+    def with_cell(self, center, parent):
+        """Cells with one more, at `center`, that shares with its `parent`."""
+        shares = np.append(self.shares, self.shares[parent] / 2)
+        shares[parent] /= 2
+        return Cells(
+            np.vstack([self.centers, center]),
+            np.append(self.scales, self.scales[parent]),
+            shares,
+        )
+
+
+class CellTracker:
+    """Fits `Cells` to a summary of the stream, from where it stood the last time."""
+
+    def __init__(self, manhattan):
+        self.manhattan = manhattan
+        self.known = {}
+
+    def update(self, points, weights, spreads, last_row, max_cells):
+        """Return the best cells for weighted points; remember all that were tried."""
+        problem = _Problem(points, weights, spreads, self.manhattan)
+        latest, best = {}, None
+        for n_cells in range(1, max_cells + 1):
+            starts = list(self._starts(problem, latest, n_cells, last_row))
+            if not starts:
+                break
+            latest[n_cells] = problem.best(starts)
+            if best is None or latest[n_cells].objective > best.objective:
+                best = latest[n_cells]
+            if n_cells >= len(best.shares) + 2:
+                break
+        self.known = latest
+        return best
+
+    def rescale(self, factor):
+        """Change the unit of the rows: old values times `factor`."""
+        power = 1 if self.manhattan else 2
+        for cells in self.known.values():
+            cells.centers *= factor
+            cells.scales *= factor**power
+
+    def _starts(self, problem, latest, n_cells, last_row):
+        """Where to start EM with `n_cells` cells from."""
+        if n_cells == 1:
+            yield problem.single_cell()
+            return
+        if n_cells in self.known:
+            yield self.known[n_cells]
+        if n_cells + 1 in self.known:
+            yield self.known[n_cells + 1].without_closest_pair()
+        fewer = latest[n_cells - 1]
+        nearest = cdist(problem.points, fewer.centers, problem.metric).argmin(axis=1)
+        unlikely = int(np.argmin(fewer.log_densities))
+        yield fewer.with_cell(problem.points[unlikely], nearest[unlikely])
+        gap = cdist(last_row[None], fewer.centers, problem.metric)
+        yield fewer.with_cell(last_row, int(gap.argmin()))
+        for parent in np.argsort(-fewer.shares)[:3]:
+            halves = problem.halves(nearest == parent, fewer.centers[parent])
+            if halves is not None:
+                split = fewer.with_cell(halves[1], parent)
+                split.centers[parent] = halves[0]
+                yield split
+
+
+class _Problem:
+    """Weighted points, and the penalised likelihood of cells on them."""
+
+    def __init__(self, points, weights, spreads, manhattan):
+        self.points, self.weights, self.manhattan = points, weights, manhattan
+        self.metric = "cityblock" if manhattan else "sqeuclidean"
+        n_features = points.shape[1]
+        self.spreads = spreads
+        self.order = np.empty((0, 0), dtype=np.int64)
+        if manhattan:  # mean absolute deviation of a normal cloud, summed
+            self.spreads = np.sqrt(2 / math.pi * spreads * n_features)
+            self.order = np.ascontiguousarray(np.argsort(points, axis=0).T)
+        n_rows = weights.sum()
+        self.tempering = _LARGEST_EVIDENCE / (_LARGEST_EVIDENCE + n_rows)
+        center = weights @ points / n_rows
+        gap = cdist(points, center[None], self.metric)[:, 0]
+        overall = weights @ (gap + self.spreads) / (n_rows * n_features)
+        self.single = (center, max(overall, np.finfo(float).tiny))
+        self.smallest = max(1e-10 * overall, np.finfo(float).tiny)
+
+    def single_cell(self):
+        """All rows in one cell."""
+        center, scale = self.single
+        return Cells(center[None].copy(), np.array([scale]), np.ones(1))
+
+    def halves(self, members, center):
+        """Means of the two halves of a cell along its longest direction."""
+        rows = self.points[members]
+        if len(rows) < 2:
+            return None
+        gaps = rows - center
+        far = gaps[np.argmax((gaps**2).sum(axis=1))]
+        upper = gaps @ far > 0
+        if upper.all() or not upper.any():
+            return None
+        weights = self.weights[members]
+        return [
+            np.average(rows[side], axis=0, weights=weights[side])
+            for side in (upper, ~upper)
+        ]
+
+    def best(self, starts):
+        """Few iterations from every start, then all from the best."""
+        best = max((self._fit(start, 3) for start in starts), key=lambda c: c.objective)
+        return self._fit(best, 20)
+
+    def _fit(self, start, max_iter):
+        """EM from `start`; the result is a new object."""
+        cells = Cells(
+            np.ascontiguousarray(start.centers, dtype=float).copy(),
+            start.scales.copy(),
+            start.shares.copy(),
+            log_densities=np.empty(len(self.points)),
+        )
+        cells.objective = fit_cells(
+            self.points,
+            self.weights,
+            self.spreads,
+            self.order,
+            self.manhattan,
+            _PRIOR_SIZE,
+            self.tempering,
+            self.smallest,
+            max_iter,
+            cells.centers,
+            cells.scales,
+            cells.shares,
+            cells.log_densities,
+        )
+        return cells
+
+    def row_scales(self, cells, steps, step_weights):
+        """Noise scale of the cell of each point, and the cells' scales and sizes.
+
+        The scale of a cell is its rows' about their mean, or what consecutive rows
+        of the stream say (`steps`: sums over the rows of a point of the loss between
+        a row and the one before in the same cell) where that is smaller: a cell over
+        two groups that came one after the other has the scale of one group. Both
+        are shrunk towards the common scale by two rows.
+        """
+        n_features = self.points.shape[1]
+        gaps = cdist(self.points, cells.centers, self.metric)
+        # log density of each cell: the cells are those of the mixture
+        half = 1.0 if self.manhattan else 0.5
+        log_joint = (
+            np.log(cells.shares)
+            - half * n_features * np.log(cells.scales)
+            - half * (gaps + self.spreads[:, None]) / cells.scales
+        )
+        labels = log_joint.argmax(axis=1)
+        n_cells = len(cells.shares)
+        own = gaps[np.arange(len(labels)), labels] + self.spreads
+
+        def sums(values):
+            return np.bincount(labels, values, minlength=n_cells)
+
+        sizes = sums(self.weights)
+        inside = sums(self.weights * own) / (
+            n_features * np.maximum(sizes - 1, 1e-300)
+        )
+        inside[sizes < 2] = np.inf
+        per_step = 1.5 * n_features if self.manhattan else 2.0 * n_features
+        steps, step_weights = sums(steps) / per_step, sums(step_weights)
+        if step_weights.sum() > 0:
+            common_step = steps.sum() / step_weights.sum()
+            between = (steps + 2 * common_step) / (step_weights + 2)
+            scales = np.minimum(inside, between)
+        else:
+            scales = inside
+        scales[~np.isfinite(scales)] = self.single[1]
+        common = max(scales @ sizes / sizes.sum(), self.smallest)
+        scales = (sizes * scales + 2 * common) / (sizes + 2)
+        return labels, scales, sizes

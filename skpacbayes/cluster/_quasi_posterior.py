@@ -1,0 +1,228 @@
+"""The Gibbs quasi-posterior over centres, and the chains that sample it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+from scipy.stats import f as fisher
+
+from .._kernels.paco import cumulative_loss, run_chain
+
+
+@dataclass(frozen=True)
+class CenterPrior:
+    """Quasi-prior: q(k) on the number of centres, and one law for each centre.
+
+    Parameters
+    ----------
+    log_sizes : ndarray of shape (max_clusters,)
+        log q(k), up to a constant.
+    radius : float
+        Centres live in the ball of this radius about the origin (2R in the paper).
+    scale : float
+        tau_0 of the Student law (eq. 22), infinity for the uniform law (eq. 7).
+    """
+
+    log_sizes: np.ndarray
+    radius: float
+    scale: float = math.inf
+
+    @staticmethod
+    def log_size_law(max_clusters, cluster_penalty, *, ordered):
+        """log q(k): exp(-penalty k) on tuples (eq. 6), over k! on sets of centres."""
+        sizes = np.arange(1.0, max_clusters + 1)
+        return -cluster_penalty * sizes - (0 if ordered else gammaln(sizes + 1))
+
+    def log_constant(self, n_features):
+        """Log density of one centre: at any place (uniform), at 0 (Student)."""
+        if math.isinf(self.scale):
+            log_volume = (
+                n_features / 2 * math.log(math.pi)
+                - math.lgamma(n_features / 2 + 1)
+                + n_features * math.log(self.radius)
+            )
+            return -log_volume
+        inside = fisher.cdf(
+            self.radius**2 / (2 * self.scale**2 * n_features), n_features, 3
+        )
+        return (
+            math.lgamma((3 + n_features) / 2)
+            - math.lgamma(1.5)
+            - n_features / 2 * math.log(6 * math.pi * self.scale**2)
+            - math.log(inside)
+        )
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Where the chain's independence move draws centres, and how often it does.
+
+    `slots` (max_clusters, max_clusters, n_features) and `scales` (max_clusters,
+    max_clusters): for each number of clusters k, k Student laws with `dof` degrees of
+    freedom. `symmetric`: the law is taken over all labellings of the slots. `moves`:
+    probabilities of the independence move and of the walk; the rest are births and
+    deaths.
+    """
+
+    slots: np.ndarray
+    scales: np.ndarray
+    dof: float
+    symmetric: bool
+    moves: tuple
+
+    @classmethod
+    def matched(cls, path, cell_weights, deviations, temperature, radius):
+        """Laws as wide as the quasi-posterior is round the k-means centres.
+
+        `cell_weights`, `deviations` (max_clusters, max_clusters): weight of each
+        cell, and None or the mean absolute deviation in it (Manhattan loss).
+        """
+        n_features = path.shape[2]
+        spread = 0.5 if deviations is None else deviations
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scales = np.sqrt(spread / (temperature * cell_weights))
+        widest = radius / math.sqrt(n_features)
+        scales = np.clip(np.where(cell_weights > 0, scales, widest), 0, widest)
+        scales = np.maximum(scales, 1e-12 * radius)
+        return cls(path, scales, 3.0 + 2 * n_features, True, (0.4, 0.2))
+
+    @classmethod
+    def student(cls, path, scale):
+        """Algorithm 3 as printed: eq. 9 with tau = `scale`, all centres at once."""
+        scales = np.full(path.shape[:2], math.sqrt(2) * scale)
+        return cls(path, scales, 3.0, False, (1.0, 0.0))
+
+
+@dataclass
+class Chain:
+    """State and history of one chain."""
+
+    centers: np.ndarray
+    n_clusters: int
+    rng: np.random.Generator
+    trace: np.ndarray
+    tally: np.ndarray
+
+    @classmethod
+    def start(cls, centers, max_clusters, seed):
+        """Start a chain at `centers` (n_clusters, n_features)."""
+        state = np.zeros((max_clusters, centers.shape[1]))
+        state[: len(centers)] = centers
+        return cls(
+            state,
+            len(centers),
+            np.random.default_rng(seed),
+            np.empty((0, 2), dtype=np.int64),
+            np.zeros((2, 2), dtype=np.int64),
+        )
+
+    @property
+    def draw(self):
+        """Centres of the current state."""
+        return self.centers[: self.n_clusters].copy()
+
+    def frequencies(self, *, occupied=False):
+        """Relative frequencies of 1, ..., max_clusters centres (that own a point)."""
+        counts = np.bincount(
+            self.trace[:, int(occupied)], minlength=len(self.centers) + 1
+        )
+        return counts[1:] / len(self.trace)
+
+
+@dataclass(frozen=True)
+class QuasiPosterior:
+    """exp(-temperature S(c)) pi(c) over tuples of 1 to max_clusters centres.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        Rows, or the means of merged rows.
+    weights : ndarray of shape (n_points,)
+        Their weights.
+    spreads : ndarray of shape (n_points,)
+        Mean squared distance of the merged rows from their mean; 0 for a row.
+    forecasts : ndarray of shape (n_points, 3) or (0, 3)
+        Sums of lambda, lambda h, lambda h^2 for the variance term; empty: no term.
+    temperature : float
+        The inverse temperature, in units of 1 / loss.
+    prior : CenterPrior
+    manhattan : bool
+        The loss: Manhattan distance, else squared Euclidean distance.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+    spreads: np.ndarray
+    forecasts: np.ndarray
+    temperature: float
+    prior: CenterPrior
+    manhattan: bool
+
+    def loss(self, centers):
+        """S(c), the cumulative loss of `centers` (n_clusters, n_features)."""
+        return cumulative_loss(
+            self.points,
+            self.weights,
+            self.spreads,
+            self.forecasts,
+            np.ascontiguousarray(centers),
+            len(centers),
+            self.manhattan,
+        )[0]
+
+    def log_evidences(self, losses, cell_weights, deviations):
+        """Laplace approximation of log P(K = k) at solutions of that k, up to a constant.
+
+        `losses` (max_clusters,): S at the solution for each k; `cell_weights`,
+        `deviations` as in `Proposal.matched`.
+        """
+        n_features = self.points.shape[1]
+        sizes = np.arange(1, len(losses) + 1)
+        variance = 0.5 if deviations is None else deviations
+        inside = np.tril(np.ones((len(losses), len(losses)), dtype=bool))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_volumes = (
+                n_features
+                / 2
+                * np.log(2 * math.pi * variance / (self.temperature * cell_weights))
+            )
+        ball = -self.prior.log_constant(n_features)
+        log_volumes = np.where(np.isfinite(log_volumes), log_volumes, ball)
+        log_volumes = np.minimum(log_volumes, ball)
+        return (
+            self.prior.log_sizes[: len(losses)]
+            + gammaln(sizes + 1)
+            - self.temperature * losses
+            + np.where(inside, log_volumes, 0).sum(axis=1)
+            - sizes * ball
+        )
+
+    def run(self, chain, proposal, n_iter):
+        """Run `n_iter` iterations of Algorithm 3 from the chain's state, in place."""
+        trace = np.empty((n_iter, 2), dtype=np.int64)
+        trace[0, 0] = chain.n_clusters
+        run_chain(
+            self.points,
+            self.weights,
+            self.spreads,
+            self.forecasts,
+            self.manhattan,
+            float(self.temperature),
+            self.prior.log_sizes,
+            self.prior.log_constant(self.points.shape[1]),
+            float(self.prior.radius),
+            float(self.prior.scale),
+            proposal.slots,
+            proposal.scales,
+            proposal.dof,
+            proposal.symmetric,
+            np.array(proposal.moves),
+            chain.centers,
+            trace,
+            chain.tally,
+            chain.rng,
+        )
+        chain.n_clusters = int(trace[-1, 0])
+        chain.trace = np.concatenate([chain.trace, trace])
+        return chain
