@@ -67,6 +67,8 @@ def test_partial_fit_counts_features(estimator):
     checks.check_estimators_partial_fit_n_features(name_of(estimator), estimator)
 
 
+# The checks of set_output fit on the frame and transform the array, and conversely.
+@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names")
 @pytest.mark.parametrize("check", FOR_TRANSFORMERS, ids=name_of)
 @pytest.mark.parametrize("estimator", TRANSFORMERS, ids=name_of)
 def test_contract_of_transformers(estimator, check):
