@@ -125,3 +125,105 @@ def log_evidences(
         evidences.append(total + gammaln(k + 1))  # the k! orders of the same centers
         front = front @ step
     return np.array(evidences)
+
+
+def mean_loss(x, *, max_clusters, cluster_penalty, ordered=True, **setting):
+    """Mean of S(c) under the quasi-posterior: minus the slope of its free energy."""
+    k = np.arange(1, max_clusters + 1)
+    log_prior = -cluster_penalty * k - (0 if ordered else gammaln(k + 1))
+    temperature = setting.pop("inverse_temperature")
+    step = 1e-3 * temperature
+
+    def free_energy(temperature):
+        evidences = log_evidences(
+            x, max_clusters=max_clusters, inverse_temperature=temperature, **setting
+        )
+        return logsumexp(log_prior + evidences)
+
+    gain = free_energy(temperature + step) - free_energy(temperature - step)
+    return -gain / (2 * step)
+
+
+def law_by_draws(
+    X,
+    rng,
+    *,
+    max_clusters,
+    inverse_temperature,
+    cluster_penalty,
+    radius,
+    ordered=True,
+    prior="uniform",
+    prior_scale=1.0,
+    loss="squared_euclidean",
+    n_draws=200_000,
+):
+    """P(K = k and m centers own a row) in any dimension, by draws from the prior.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    rng : numpy.random.Generator
+        Source of the draws.
+    n_draws : int, default=200_000
+        Draws for each k.
+
+    The others are those of `cluster_number_law`.
+
+    Returns
+    -------
+    law : array of shape (max_clusters, max_clusters)
+        Probability of (k, m) = (i + 1, j + 1).
+    standard_error : array of shape (max_clusters, max_clusters)
+        Of the law, by the delta method.
+    """
+    X = np.asarray(X, dtype=float)
+    n_features = X.shape[1]
+    cells = (max_clusters, max_clusters)
+    means, seconds, priors = np.zeros(cells), np.zeros(cells), np.zeros(max_clusters)
+    for k in range(1, max_clusters + 1):
+        centers = _prior_draws(
+            rng, n_draws * k, n_features, 2 * radius, prior, prior_scale
+        ).reshape(n_draws, k, n_features)
+        total, owners = np.zeros(n_draws), np.zeros((n_draws, k), dtype=bool)
+        for row in X:
+            gaps = centers - row
+            gaps = gaps**2 if loss == "squared_euclidean" else np.abs(gaps)
+            distances = gaps.sum(axis=2)
+            total += distances.min(axis=1)
+            owners[np.arange(n_draws), distances.argmin(axis=1)] = True
+        values, owned = np.exp(-inverse_temperature * total), owners.sum(axis=1)
+        for m in range(1, k + 1):
+            means[k - 1, m - 1] = np.where(owned == m, values, 0).mean()
+            seconds[k - 1, m - 1] = np.where(owned == m, values**2, 0).mean()
+        priors[k - 1] = np.exp(
+            -cluster_penalty * k - (0 if ordered else gammaln(k + 1))
+        )
+    joint = priors[:, None] * means
+    law = joint / joint.sum()
+    # P_a = J_a / sum J: the error of each k's mean of (1{a} - P_a) value, summed.
+    totals, squares = means.sum(axis=1), seconds.sum(axis=1)
+    variance = np.zeros(cells)
+    for i, j in np.ndindex(cells):
+        own = np.arange(max_clusters) == i
+        mean = own * means[i, j] - law[i, j] * totals
+        second = own * (1 - 2 * law[i, j]) * seconds[i, j] + law[i, j] ** 2 * squares
+        variance[i, j] = (priors**2 * (second - mean**2)).sum()
+    return law, np.sqrt(variance / n_draws) / joint.sum()
+
+
+def _prior_draws(rng, n_draws, n_features, half_width, prior, prior_scale):
+    """Independent centers from the prior, on the ball of radius `half_width`."""
+    if prior == "uniform":
+        normal = rng.standard_normal((n_draws, n_features))
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        return half_width * rng.random((n_draws, 1)) ** (1 / n_features) * normal
+    kept = np.empty((0, n_features))
+    while len(kept) < n_draws:
+        normal = rng.standard_normal((n_draws, n_features))
+        student = normal * np.sqrt(3 / rng.chisquare(3, size=(n_draws, 1)))
+        student *= np.sqrt(2) * prior_scale
+        inside = np.linalg.norm(student, axis=1) <= half_width
+        kept = np.concatenate([kept, student[inside]])
+    return kept[:n_draws]
