@@ -26,7 +26,7 @@ numpydoc_xref_param_type = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skpacbayes"
-html_sidebars = {"api": [], "changelog": []}
+html_sidebars = {"api": []}
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
