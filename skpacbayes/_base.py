@@ -1,6 +1,9 @@
 """What every estimator of the package shares."""
 
+import contextlib
+import copy
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -24,7 +27,7 @@ def partial_fit_context(method):
 
     @functools.wraps(method)
     def wrapper(estimator, *args, **kwargs):
-        if "_skl_callbacks" in estimator.__dict__ or not estimator._streaming():
+        if estimator._watched() or not estimator._streaming():
             return careful(estimator, *args, **kwargs)
         return method(estimator, *args, **kwargs)
 
@@ -42,6 +45,26 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         """One random generator, seeded by `random_state`."""
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return np.random.default_rng(seed)
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self):
+        """Put the estimator back as it was if the body raises."""
+        kept = {"_skl_callbacks", "_parent_callback_ctx", *self.get_params(deep=False)}
+        before = {
+            name: copy.deepcopy(value)
+            for name, value in vars(self).items()
+            if name not in kept
+        }
+        try:
+            yield
+        except BaseException:
+            for name in set(vars(self)) - kept - {
+                "_callback_fit_ctx",
+                "_skl_callbacks_to_teardown",
+            }:
+                del vars(self)[name]
+            vars(self).update(before)
+            raise
 
     def _rows(self, X, *, reset=False, **checks):
         """Rows of X as a finite, C-contiguous float64 array.
@@ -66,13 +89,26 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             self, X, dtype=np.float64, order="C", reset=reset, **checks
         )
 
+    def _watched(self):
+        """Whether callbacks follow this estimator."""
+        return not {"_skl_callbacks", "_parent_callback_ctx"}.isdisjoint(vars(self))
+
     def _tasks(self, count, name, X=None):
-        """Yield 0, ..., count - 1, each a subtask that callbacks see and may stop."""
+        """Yield 0, ..., count - 1, each a subtask that callbacks see and may stop.
+
+        With count None, it goes on until the caller breaks off.
+        """
+        steps = itertools.count() if count is None else range(count)
+        if not self._watched():
+            yield from steps
+            return
         run = self._init_callback_context(max_subtasks=count)
         run.call_on_fit_task_begin(estimator=self, X=X)
-        for task in range(count):
-            subtask = run.subcontext(name).call_on_fit_task_begin(estimator=self)
-            yield task
-            if subtask.call_on_fit_task_end(estimator=self):
-                break
-        run.call_on_fit_task_end(estimator=self, X=X)
+        try:
+            for step in steps:
+                subtask = run.subcontext(name).call_on_fit_task_begin(estimator=self)
+                yield step
+                if subtask.call_on_fit_task_end(estimator=self):
+                    break
+        finally:
+            run.call_on_fit_task_end(estimator=self, X=X)

@@ -114,6 +114,16 @@ def insert(table, n_points, n_features, manhattan, pair_costs, pairs):
 
 
 @kernel
+def insert_all(incoming, table, n_points, n_features, manhattan, pair_costs, pairs):
+    """Insert points (rows of the same columns as the table) one after the other."""
+    for i in range(incoming.shape[0]):
+        for column in range(incoming.shape[1]):
+            table[n_points, column] = incoming[i, column]
+        n_points = insert(table, n_points, n_features, manhattan, pair_costs, pairs)
+    return n_points
+
+
+@kernel
 def nearest(row, centers, manhattan):
     """Nearest centre to a row, and the row's loss there."""
     best = 0
@@ -154,8 +164,8 @@ def advance(
     table; a weight of w counts as w copies of the row, the last one fractional.
     `previous` (n_features + 1,): the last row and its cluster (-1: none). `clock`:
     0 rows seen, 1 next refresh, 2 cumulative loss, 3 number of points, 4 largest
-    squared norm, 5 sum of temperatures, 6 what is left of a row cut by a refresh, 7
-    sum of squared steps between rows. Stops before a row that exceeds `limit`, which
+    squared norm, 5 sum of temperatures, 6 what is left of a row cut by a refresh.
+    Stops before a row that exceeds `limit`, which
     asks for another unit.
     """
     n_features = X.shape[1]
@@ -196,8 +206,6 @@ def advance(
             for f in range(n_features):
                 previous[f] = row[f]
             previous[n_features] = cluster
-            if clock[0] > 0.0:
-                clock[7] += weight * step
             clock[0] += weight
             clock[2] += weight * loss
             clock[4] = max(clock[4], square)

@@ -68,10 +68,11 @@ class CellTracker:
     def __init__(self, manhattan):
         self.manhattan = manhattan
         self.known = {}
+        self.exponent = 0
 
-    def update(self, points, weights, spreads, last_row, max_cells):
-        """Return the best cells for weighted points; remember all that were tried."""
-        problem = _Problem(points, weights, spreads, self.manhattan)
+    def update(self, rows, last_row, max_cells):
+        """Return the best cells for `rows`; remember all that were tried."""
+        problem = _Problem(rows, self.manhattan)
         latest, best = {}, None
         for n_cells in range(1, max_cells + 1):
             starts = list(self._starts(problem, latest, n_cells, last_row))
@@ -85,12 +86,13 @@ class CellTracker:
         self.known = latest
         return best
 
-    def rescale(self, factor):
-        """Change the unit of the rows: old values times `factor`."""
-        power = 1 if self.manhattan else 2
+    def set_unit(self, exponent):
+        """Rows come in units of 2^exponent from now on."""
+        step = self.exponent - exponent
+        self.exponent = exponent
         for cells in self.known.values():
-            cells.centers *= factor
-            cells.scales *= factor**power
+            cells.centers = np.ldexp(cells.centers, step)
+            cells.scales = np.ldexp(cells.scales, step if self.manhattan else 2 * step)
 
     def _starts(self, problem, latest, n_cells, last_row):
         """Where to start EM with `n_cells` cells from."""
@@ -118,14 +120,14 @@ class CellTracker:
 class _Problem:
     """Weighted points, and the penalised likelihood of cells on them."""
 
-    def __init__(self, points, weights, spreads, manhattan):
+    def __init__(self, rows, manhattan):
+        points, weights = rows.points, rows.weights
         self.points, self.weights, self.manhattan = points, weights, manhattan
-        self.metric = "cityblock" if manhattan else "sqeuclidean"
+        self.metric = _metric(manhattan)
         n_features = points.shape[1]
-        self.spreads = spreads
+        self.spreads = _spread_losses(rows, manhattan)
         self.order = np.empty((0, 0), dtype=np.int64)
-        if manhattan:  # mean absolute deviation of a normal cloud, summed
-            self.spreads = np.sqrt(2 / math.pi * spreads * n_features)
+        if manhattan:
             self.order = np.ascontiguousarray(np.argsort(points, axis=0).T)
         n_rows = weights.sum()
         self.tempering = _LARGEST_EVIDENCE / (_LARGEST_EVIDENCE + n_rows)
@@ -186,45 +188,54 @@ class _Problem:
         )
         return cells
 
-    def row_scales(self, cells, steps, step_weights):
-        """Noise scale of the cell of each point, and the cells' scales and sizes.
 
-        The scale of a cell is its rows' about their mean, or what consecutive rows
-        of the stream say (`steps`: sums over the rows of a point of the loss between
-        a row and the one before in the same cell) where that is smaller: a cell over
-        two groups that came one after the other has the scale of one group. Both
-        are shrunk towards the common scale by two rows.
-        """
-        n_features = self.points.shape[1]
-        gaps = cdist(self.points, cells.centers, self.metric)
-        # log density of each cell: the cells are those of the mixture
-        half = 1.0 if self.manhattan else 0.5
-        log_joint = (
-            np.log(cells.shares)
-            - half * n_features * np.log(cells.scales)
-            - half * (gaps + self.spreads[:, None]) / cells.scales
-        )
-        labels = log_joint.argmax(axis=1)
-        n_cells = len(cells.shares)
-        own = gaps[np.arange(len(labels)), labels] + self.spreads
+def _metric(manhattan):
+    return "cityblock" if manhattan else "sqeuclidean"
 
-        def sums(values):
-            return np.bincount(labels, values, minlength=n_cells)
 
-        sizes = sums(self.weights)
-        inside = sums(self.weights * own) / (
-            n_features * np.maximum(sizes - 1, 1e-300)
-        )
-        inside[sizes < 2] = np.inf
-        per_step = 1.5 * n_features if self.manhattan else 2.0 * n_features
-        steps, step_weights = sums(steps) / per_step, sums(step_weights)
-        if step_weights.sum() > 0:
-            common_step = steps.sum() / step_weights.sum()
-            between = (steps + 2 * common_step) / (step_weights + 2)
-            scales = np.minimum(inside, between)
-        else:
-            scales = inside
-        scales[~np.isfinite(scales)] = self.single[1]
-        common = max(scales @ sizes / sizes.sum(), self.smallest)
-        scales = (sizes * scales + 2 * common) / (sizes + 2)
-        return labels, scales, sizes
+def _spread_losses(rows, manhattan):
+    """Mean loss of merged rows at their mean: of a normal cloud, if Manhattan."""
+    if not manhattan:
+        return rows.spreads
+    return np.sqrt(2 / math.pi * rows.spreads * rows.points.shape[1])
+
+
+def row_scales(rows, cells, manhattan):
+    """Cell of each point, the cells' noise scales, and the common scale.
+
+    The scale of a cell is its rows' about their mean, or what consecutive rows of the
+    stream say (`rows.steps`: the loss between a row and the one before in the same
+    cluster) where that is smaller: a cell over two groups that came one after the
+    other has the scale of one group. Both are shrunk towards the common scale by two
+    rows.
+    """
+    n_features = rows.points.shape[1]
+    n_cells = len(cells.shares)
+    losses = cdist(rows.points, cells.centers, _metric(manhattan))
+    losses += _spread_losses(rows, manhattan)[:, None]
+    half = 1.0 if manhattan else 0.5
+    log_joint = np.log(cells.shares) - half * (
+        n_features * np.log(cells.scales) + losses / cells.scales
+    )
+    labels = log_joint.argmax(axis=1)
+
+    def by_cell(values):
+        return np.bincount(labels, values, minlength=n_cells)
+
+    sizes = by_cell(rows.weights)
+    own = losses[np.arange(len(labels)), labels]
+    degrees = n_features * (sizes - 1)
+    scales = by_cell(rows.weights * own) / np.where(degrees > 0, degrees, np.inf)
+    scales[degrees <= 0] = np.inf
+    step_weights = by_cell(rows.step_weights)
+    if step_weights.sum() > 0:
+        steps = by_cell(rows.steps) / (n_features * (1.5 if manhattan else 2.0))
+        common = steps.sum() / step_weights.sum()
+        scales = np.minimum(scales, (steps + 2 * common) / (step_weights + 2))
+    known = np.isfinite(scales)
+    common = scales[known] @ sizes[known] / sizes[known].sum() if known.any() else 0.0
+    if not common > 0:
+        return labels, np.ones(n_cells), 1.0
+    scales[~known] = common
+    scales = (sizes * scales + 2 * common) / (sizes + 2)
+    return labels, scales, common

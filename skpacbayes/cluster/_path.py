@@ -112,8 +112,8 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     return start * math.exp(best.x), -best.fun
 
 
-def noise_scale(path, n_rows, manhattan):
-    """Noise scale and number of clusters that describe the rows best.
+def noise_scale(path, n_rows, manhattan, scale=None):
+    """Noise scale (unless given) and number of clusters that describe the rows best.
 
     Maximises, over the solutions of the path, the normalised quasi-likelihood less
     half a log of the number of rows per parameter. The evidence of many rows is
@@ -126,10 +126,16 @@ def noise_scale(path, n_rows, manhattan):
     best = (-math.inf, floor, 1)
     for k in range(1, min(path.n_found, max(1, int(n_rows) // 2)) + 1):
         centers = path.centers[k - 1, :k]
-        scale, fit = scale_of(centers, path.losses[k - 1], n_rows, manhattan, floor)
+        loss = path.losses[k - 1]
+        if scale is None:
+            likeliest, fit = scale_of(centers, loss, n_rows, manhattan, floor)
+        else:
+            likeliest = scale
+            fit = -loss / unit(scale, manhattan)
+            fit -= n_rows * log_normaliser(centers, scale, manhattan)
         penalty = (k * n_features + 1) / 2 * math.log(evidence)
         value = fit * evidence / n_rows - penalty
-        best = max(best, (value, scale, k))
+        best = max(best, (value, likeliest, k))
     return best[1], best[2]
 
 

@@ -54,6 +54,22 @@ class CenterPrior:
         )
 
 
+    def draw(self, n_clusters, n_features, rng):
+        """Draw `n_clusters` centres (n_clusters, n_features)."""
+        centers = []
+        while len(centers) < n_clusters:
+            direction = rng.standard_normal(n_features)
+            direction *= self.radius / np.linalg.norm(direction)
+            center = direction * rng.random() ** (1 / n_features)
+            height = 1.0  # of the density, over its largest value
+            if not math.isinf(self.scale):
+                square = center @ center / (6 * self.scale**2)
+                height = (1 + square) ** (-(3 + n_features) / 2)
+            if rng.random() < height:
+                centers.append(center)
+        return np.array(centers)
+
+
 @dataclass(frozen=True)
 class Proposal:
     """Where the chain's independence move draws centres, and how often it does.
@@ -122,11 +138,10 @@ class Chain:
         """Centres of the current state."""
         return self.centers[: self.n_clusters].copy()
 
-    def frequencies(self, *, occupied=False):
+    def frequencies(self, max_clusters=None, *, occupied=False):
         """Relative frequencies of 1, ..., max_clusters centres (that own a point)."""
-        counts = np.bincount(
-            self.trace[:, int(occupied)], minlength=len(self.centers) + 1
-        )
+        length = max_clusters or len(self.centers)
+        counts = np.bincount(self.trace[:, int(occupied)], minlength=length + 1)
         return counts[1:] / len(self.trace)
 
 

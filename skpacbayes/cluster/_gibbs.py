@@ -1,0 +1,299 @@
+"""From rows to the quasi-posterior of PACO, its chains, and what they say."""
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from ._calibration import Calibration, calibrate_batch, calibrate_stream
+from ._path import Path, floor_scale, scale_of
+from ._quasi_posterior import CenterPrior, Chain, Proposal, QuasiPosterior
+from ._summary import exponent_of
+
+_DISAGREEMENT = 0.35
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The parameters of `PACOClusterer`, with what "auto" stands for resolved.
+
+    `regret` is the paper's setting: data as they are, prior on ordered tuples, inverse
+    temperature of Corollary 3; else data are centred, the prior is on sets, and the
+    inverse temperature follows the noise.
+    """
+
+    max_clusters: int
+    manhattan: bool
+    regret: bool
+    inverse_temperature: object
+    cluster_penalty: float
+    prior_scale: float
+    radius: object
+    variance_term: float
+    matched: bool
+    n_iter: int
+    n_chains: int
+    scale: object
+
+    @property
+    def power(self):
+        """Losses scale with the data to this power."""
+        return 1 if self.manhattan else 2
+
+    @property
+    def calibrated(self):
+        """Whether the inverse temperature is taken from the noise in the data."""
+        return not self.regret and self.inverse_temperature == "auto"
+
+    @property
+    def streams_by_cell(self):
+        """Whether a stream needs a noise scale for each cell."""
+        return self.calibrated and self.scale == "auto"
+
+    def center_prior(self, max_clusters, radius, prior_scale=None):
+        """Quasi-prior of up to `max_clusters` centres, for R = `radius`."""
+        log_sizes = CenterPrior.log_size_law(
+            max_clusters, self.cluster_penalty, ordered=self.regret
+        )
+        scale = self.prior_scale if prior_scale is None else prior_scale
+        return CenterPrior(log_sizes, float(2 * radius), float(scale))
+
+    def size_law(self):
+        """q(k) of the quasi-prior, k = 1, ..., max_clusters."""
+        log_sizes = CenterPrior.log_size_law(
+            self.max_clusters, self.cluster_penalty, ordered=self.regret
+        )
+        return softmax(log_sizes)
+
+    def radius_for(self, largest_norm):
+        """R: given, or what covers rows up to that norm about the prior's origin."""
+        if self.radius != "auto":
+            return float(self.radius)
+        factor = 1.0 if self.regret else 3.0
+        return factor * largest_norm if largest_norm > 0 else 1.0
+
+    def temperature_for(self, n_rows, n_features, radius):
+        """Inverse temperature after `n_rows` rows where the noise has no say in it."""
+        if callable(self.inverse_temperature):
+            temperature = float(self.inverse_temperature(n_rows))
+            if not (temperature > 0 and math.isfinite(temperature)):
+                raise ValueError(
+                    "inverse_temperature must return positive finite numbers, and "
+                    f"returned {temperature} for t={n_rows:g}."
+                )
+            return temperature
+        if self.inverse_temperature == "auto":  # Corollary 3
+            return (n_features + 2) / (2 * math.sqrt(n_rows) * radius**self.power)
+        return float(self.inverse_temperature)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the chains found, in the units of the data.
+
+    `centers`: the best centres known for the number of clusters that the chains visit
+    most; `draw`: the last state of the first chain.
+    """
+
+    centers: np.ndarray
+    draw: np.ndarray
+    frequencies: np.ndarray
+    temperature: float
+    radius: float
+    scale: float
+    acceptance_rate: np.ndarray
+    n_iter: int
+
+
+class GibbsProblem:
+    """The quasi-posterior of some rows, and the chains on it.
+
+    Inside, rows are `offset` less and in units of 2^`exponent`, so that nothing
+    depends on the origin and the unit of the data, and nothing overflows.
+
+    Parameters
+    ----------
+    setting : Setting
+    rows : Rows
+        In units of 2^`exponent`.
+    rng : Generator
+        For the k-means path.
+    exponent : int
+    norm : float or None
+        Largest norm of the rows in data units, if not that of `rows`.
+    tracker, last_row : CellTracker and ndarray, or None
+        Along a stream: the cells so far, and the last row (in the unit of `rows`).
+    """
+
+    def __init__(
+        self, setting, rows, rng, *, exponent=0, norm=None, tracker=None, last_row=None
+    ):
+        self.setting = setting
+        self.n_rows = float(rows.weights.sum())
+        center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
+        step = exponent_of(rows.points - center)
+        self.rows = rows.about(center, step, setting.power)
+        self.offset = np.ldexp(center, exponent)
+        self.exponent = step + exponent
+        if norm is None:
+            norm = self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
+        self.radius = setting.radius_for(norm)
+        calibration = Calibration(
+            np.ones(len(self.rows.points)), None, setting.max_clusters
+        )
+        if tracker is not None:
+            calibration = calibrate_stream(
+                tracker, rows, exponent, last_row, setting.max_clusters
+            )
+        weights = self.rows.weights * calibration.row_weights
+        self.path = Path.find(
+            self.rows.points,
+            weights,
+            calibration.max_clusters,
+            setting.manhattan,
+            rng,
+            [np.ldexp(start - center, -step) for start in calibration.starts],
+        )
+        if tracker is not None:
+            temperature = np.ldexp(calibration.temperature, setting.power * step)
+        else:
+            temperature = self._temperature()
+        prior = setting.center_prior(
+            calibration.max_clusters,
+            self.into(self.radius),
+            self.into(setting.prior_scale),
+        )
+        self.posterior = QuasiPosterior(
+            self.rows.points,
+            weights,
+            self.rows.spreads,
+            self.rows.forecasts if setting.variance_term > 0 else np.zeros((0, 3)),
+            float(temperature),
+            prior,
+            setting.manhattan,
+        )
+
+    def check_radius(self):
+        """Refuse rows outside the ball of a radius that the user gave."""
+        norm = self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
+        if norm > self.radius:
+            origin = "the origin" if self.setting.regret else "the mean"
+            raise ValueError(
+                f"radius={self.radius:.6g} is smaller than the largest distance of a "
+                f"row from {origin}, {norm:.6g}."
+            )
+
+    def into(self, value, power=1):
+        """From data units to those inside."""
+        return np.ldexp(value, -power * self.exponent)
+
+    def out(self, value, power=1):
+        """From the units inside to those of the data."""
+        return np.ldexp(value, power * self.exponent)
+
+    def start_chains(self, rng):
+        """Chains at the k-means centres that the Laplace approximation prefers."""
+        posterior, path = self.posterior, self.path
+        losses = [
+            posterior.loss(path.centers[k - 1, :k])
+            for k in range(1, len(path.losses) + 1)
+        ]
+        evidences = posterior.log_evidences(
+            np.array(losses),
+            path.cell_weights,
+            path.deviations(self.setting.manhattan),
+        )
+        n_clusters = int(np.argmax(evidences[: path.n_found])) + 1
+        start = self._inside_ball(path.centers[n_clusters - 1, :n_clusters])
+        seeds = rng.integers(2**63, size=self.setting.n_chains)
+        return [Chain.start(start, len(path.losses), seed) for seed in seeds]
+
+    def run(self, chains, n_iter, n_jobs=None):
+        """Run `n_iter` more iterations of every chain."""
+        proposal = self._proposal()
+        if len(chains) == 1:
+            self.posterior.run(chains[0], proposal, n_iter)
+        else:
+            Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(self.posterior.run)(chain, proposal, n_iter)
+                for chain in chains
+            )
+
+    def outcome(self, chains):
+        """Read the chains."""
+        max_clusters = self.setting.max_clusters
+        laws = [chain.frequencies(max_clusters) for chain in chains]
+        frequencies = np.mean(laws, axis=0)
+        apart = max(0.5 * np.abs(law - frequencies).sum() for law in laws)
+        if apart > _DISAGREEMENT:
+            warnings.warn(
+                f"the {len(chains)} chains disagree on the number of clusters (total "
+                f"variation {apart:.2f} from their mean): increase n_iter="
+                f"{self.setting.n_iter}.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        owners = np.mean(
+            [chain.frequencies(max_clusters, occupied=True) for chain in chains], axis=0
+        )
+        centers = self.path.solution(int(np.argmax(owners)) + 1)
+        tally = sum(chain.tally for chain in chains)
+        return Outcome(
+            self.offset + self.out(centers),
+            self.offset + self.out(chains[0].draw),
+            frequencies,
+            float(self.out(self.posterior.temperature, -self.setting.power)),
+            self.radius,
+            self._noise_scale(centers),
+            tally[:, 0] / np.maximum(tally[:, 1], 1),
+            len(chains[0].trace),
+        )
+
+    def _temperature(self):
+        setting, n_features = self.setting, self.rows.points.shape[1]
+        if not setting.calibrated:
+            given = setting.temperature_for(self.n_rows, n_features, self.radius)
+            return np.ldexp(given, setting.power * self.exponent)
+        scale = None if setting.scale == "auto" else self.into(setting.scale)
+        return calibrate_batch(self.path, self.n_rows, setting.manhattan, scale)
+
+    def _proposal(self):
+        posterior, path = self.posterior, self.path
+        centers = self._inside_ball(path.centers)
+        if not self.setting.matched:  # tau of Algorithm 3, line 7
+            tau = 1 / math.sqrt(self.setting.max_clusters * self.n_rows)
+            return Proposal.student(centers, float(self.into(tau)))
+        return Proposal.matched(
+            centers,
+            path.cell_weights,
+            path.deviations(self.setting.manhattan),
+            posterior.temperature,
+            posterior.prior.radius,
+        )
+
+    def _inside_ball(self, centers):
+        """Centres pulled into the support of the prior, where they are outside."""
+        norms = np.linalg.norm(centers, axis=-1, keepdims=True)
+        largest = self.posterior.prior.radius * (1 - 1e-9)
+        outside = norms > largest
+        return np.where(outside, centers * (largest / np.where(outside, norms, 1)), centers)
+
+    def _noise_scale(self, centers):
+        """Noise scale of the rows about `centers`, in data units."""
+        if self.setting.scale != "auto":
+            return float(self.setting.scale)
+        manhattan, n_features = self.setting.manhattan, centers.shape[1]
+        plain = replace(
+            self.posterior, weights=self.rows.weights, forecasts=np.zeros((0, 3))
+        )
+        floor = floor_scale(
+            plain.loss(self.path.centers[0, :1]), self.n_rows, n_features, manhattan
+        )
+        scale, _ = scale_of(
+            centers, plain.loss(centers), self.n_rows, manhattan, floor
+        )
+        return float(self.out(scale))

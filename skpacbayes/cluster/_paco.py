@@ -1,0 +1,511 @@
+"""Online clustering by a Gibbs quasi-posterior, after Li, Guedj and Loustau (2016)."""
+
+import math
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from ._gibbs import GibbsProblem, Setting
+from ._path import log_normaliser, unit
+from ._regret import regret_certificate
+from ._stream import Stream
+from ._summary import Rows, StreamSummary, exponent_of
+
+_N_BLOCKS = 10
+_NO_WEIGHTS = np.empty(0)
+
+
+def _distinct_rows(X, weights):
+    """Rows of positive weight, sorted, equal ones merged."""
+    points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
+    if not len(points):
+        raise ValueError("sample_weight is zero for every row.")
+    merged = np.bincount(where.ravel(), weights[weights > 0])
+    return Rows.single(np.ascontiguousarray(points), merged)
+
+
+class PACOClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PacBayesEstimator
+):
+    _parameter_constraints: dict = {
+        "max_clusters": [Interval(Integral, 1, None, closed="left")],
+        "loss": [StrOptions({"squared_euclidean", "manhattan"})],
+        "calibration": [StrOptions({"clusters", "regret"})],
+        "inverse_temperature": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="neither"),
+            callable,
+        ],
+        "cluster_penalty": [Interval(Real, 0, None, closed="left")],
+        "prior": [StrOptions({"uniform", "student"})],
+        "prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "radius": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "variance_term": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="left"),
+        ],
+        "proposal": [StrOptions({"matched", "student"})],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "summary_size": [Interval(Integral, 2, None, closed="left"), None],
+        "refresh": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        max_clusters=20,
+        *,
+        loss="squared_euclidean",
+        calibration="clusters",
+        inverse_temperature="auto",
+        cluster_penalty=1.0,
+        prior="uniform",
+        prior_scale=1.0,
+        radius="auto",
+        variance_term="auto",
+        proposal="matched",
+        n_iter=500,
+        n_chains=1,
+        scale="auto",
+        summary_size=400,
+        refresh="auto",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.max_clusters = max_clusters
+        self.loss = loss
+        self.calibration = calibration
+        self.inverse_temperature = inverse_temperature
+        self.cluster_penalty = cluster_penalty
+        self.prior = prior
+        self.prior_scale = prior_scale
+        self.radius = radius
+        self.variance_term = variance_term
+        self.proposal = proposal
+        self.n_iter = n_iter
+        self.n_chains = n_chains
+        self.scale = scale
+        self.summary_size = summary_size
+        self.refresh = refresh
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context
+    def fit(self, X, y=None, sample_weight=None):
+        """Sample the quasi-posterior of all rows at once.
+
+        The order of the rows does not matter, and equal rows count as one row with
+        their weights added.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the loss, and in the number of rows; None: 1 each.
+
+        Returns
+        -------
+        self : PACOClusterer
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X or `sample_weight` is not valid, or a row is farther than `radius`
+            from the origin of the prior.
+        """
+        with self._all_or_nothing():
+            X = self._rows(X, reset=True)
+            rows = _distinct_rows(X, self._weights(sample_weight, X))
+            stream = self._open_stream()
+            problem = GibbsProblem(self._setting(), rows, stream.rng)
+            problem.check_radius()
+            chains = problem.start_chains(stream.rng)
+            blocks = np.array_split(np.arange(self.n_iter), min(_N_BLOCKS, self.n_iter))
+            for block in self._tasks(len(blocks), "chain", X):
+                problem.run(chains, len(blocks[block]), self.n_jobs)
+            stream.begin_with(rows)
+            self._publish(problem.outcome(chains))
+            self.labels_ = self.predict(X)
+        return self
+
+    @partial_fit_context
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Read rows in order: Algorithm 2.
+
+        Each row meets the forecast, costs it its loss, and joins the summary; where a
+        refresh is due (a position of the stream, however it is cut into calls) the
+        chain runs on the summary and gives the next forecast.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The next rows of the stream.
+        y : None
+            Not used.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of w counts as w copies of the row, the last one fractional.
+
+        Returns
+        -------
+        self : PACOClusterer
+            The estimator after these rows.
+
+        Raises
+        ------
+        ValueError
+            If X or `sample_weight` is not valid; the estimator stays as it was.
+        """
+        if self._streaming() and sample_weight is None:
+            X = self._rows(X)
+            if not self._stream.may_refresh_within(len(X)):
+                self._stream.read(X, _NO_WEIGHTS, 0)
+                self._warn_beyond_radius()
+                return self._count()
+        with self._all_or_nothing():
+            X = self._rows(X, reset=not self._streaming())
+            weights = _NO_WEIGHTS
+            if sample_weight is not None:
+                weights = self._weights(sample_weight, X)
+            if not self._streaming():
+                self._open_stream().draw_from_prior(self._setting())
+            self._read(X, weights)
+        return self
+
+    def sufficient_statistics(self, X, sample_weight=None):
+        """Summary of rows, for `absorb`; nothing of the estimator is changed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, for instance one partition of a large table.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        statistics : ndarray of shape (n_points, n_features + 2)
+            At most `summary_size` points (None: the distinct rows). The columns: mean
+            of the rows merged into the point; their weight; the sum of their squared
+            distances from that mean. Arrays of several partitions may be stacked.
+        """
+        self._validate_params()
+        if hasattr(self, "n_features_in_"):
+            X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        else:
+            X = check_array(X, dtype=np.float64, order="C")
+        weights = self._weights(sample_weight, X)
+        keep = weights > 0
+        rows = np.column_stack([X, weights, np.zeros(len(X))])[keep]
+        summary = StreamSummary(X.shape[1], self.summary_size, self._manhattan)
+        if len(rows):
+            summary.absorb(rows)
+        return summary.statistics()
+
+    @fit_context
+    def absorb(self, statistics):
+        """Add summaries of rows made elsewhere, and run the chain on the union.
+
+        The rows behind them count in `n_samples_seen_`; they meet no forecast, so they
+        cost nothing in `cumulative_loss_`.
+
+        Parameters
+        ----------
+        statistics : array-like of shape (n_points, n_features + 2)
+            From `sufficient_statistics`.
+
+        Returns
+        -------
+        self : PACOClusterer
+            The estimator after these rows.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not fit the rows seen so far, a weight is not positive,
+            or a sum of squared distances is negative.
+        """
+        with self._all_or_nothing():
+            statistics = check_array(statistics, dtype=np.float64, order="C")
+            n_features = statistics.shape[1] - 2
+            expected = getattr(self, "n_features_in_", max(n_features, 1))
+            if n_features != expected:
+                raise ValueError(
+                    f"statistics has {statistics.shape[1]} columns, but "
+                    f"n_features + 2 = {expected + 2} are expected."
+                )
+            if (statistics[:, -2] <= 0).any() or (statistics[:, -1] < 0).any():
+                raise ValueError(
+                    "statistics must have positive weights (column n_features) and no "
+                    "negative sums of squared distances (column n_features + 1)."
+                )
+            if not self._streaming():
+                self.n_features_in_ = n_features
+                self._open_stream()
+            self._stream.summary.absorb(statistics)
+            self._refresh()
+        return self
+
+    def predict(self, X):
+        """Label of the nearest centre to each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels, as in `cluster_labels_`.
+        """
+        return self.cluster_labels_[self._distances(X)[0].argmin(axis=1)]
+
+    def transform(self, X):
+        """Distances of the rows to the centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters_)
+            Euclidean distances, or Manhattan distances if that is the loss.
+        """
+        distances, exponent = self._distances(X)
+        return np.ldexp(distances, exponent)
+
+    def score_samples(self, X):
+        """Log of the normalised quasi-likelihood of each row.
+
+        exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan loss: `scale_`) and Z
+        makes it a density over rows: more centres always fit closer, yet also cut
+        the noise about each other off, which Z counts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log densities.
+        """
+        distances, exponent = self._distances(X)
+        scale = np.ldexp(self.scale_, -exponent)
+        losses = distances.min(axis=1)
+        if not self._manhattan:
+            losses = losses**2
+        center = self.cluster_centers_.mean(axis=0)
+        centers = np.ldexp(self.cluster_centers_ - center, -exponent)
+        log_z = log_normaliser(centers, scale, self._manhattan)
+        log_z += self.n_features_in_ * exponent * math.log(2)
+        return -losses / unit(scale, self._manhattan) - log_z
+
+    def score(self, X, y=None):
+        """Mean of `score_samples`, for the choice of parameters by cross-validation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        score : float
+            Mean log density.
+        """
+        return float(self.score_samples(X).mean())
+
+    def certificate(self):
+        """Regret bound of the stream read so far: Corollaries 1 to 6.
+
+        The infimum over centres is bounded by the best k-means solutions found on the
+        rows seen, or on their summary.
+
+        Returns
+        -------
+        certificate : Certificate
+            `observed` is `cumulative_loss_`.
+
+        Raises
+        ------
+        NotImplementedError
+            After `fit`: the theorem bounds the loss of forecasts, which only a stream
+            read by `partial_fit` has.
+        """
+        check_is_fitted(self)
+        if not self._stream.from_the_start:
+            raise NotImplementedError(
+                "fit and absorb have no certificate: the regret bound is about the "
+                "forecasts of a stream read by partial_fit from its first row."
+            )
+        return regret_certificate(
+            self._setting(), self._stream, self.cumulative_loss_, self.radius_
+        )
+
+    @property
+    def _manhattan(self):
+        return self.loss == "manhattan"
+
+    def _setting(self):
+        """Resolve the parameters."""
+        regret = self.calibration == "regret"
+        variance_term = self.variance_term
+        if variance_term == "auto":
+            variance_term = 1.0 if regret else 0.0
+        return Setting(
+            self.max_clusters,
+            self._manhattan,
+            regret,
+            self.inverse_temperature,
+            self.cluster_penalty,
+            self.prior_scale if self.prior == "student" else math.inf,
+            self.radius,
+            float(variance_term),
+            self.proposal == "matched",
+            self.n_iter,
+            self.n_chains,
+            self.scale,
+        )
+
+    def _weights(self, sample_weight, X):
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        return np.ascontiguousarray(weights)
+
+    def _open_stream(self):
+        """Forget the past; start a summary and a source of random numbers."""
+        setting = self._setting()
+        self._stream = Stream(
+            self.n_features_in_,
+            self.summary_size,
+            setting.manhattan,
+            self._generator(),
+            self.refresh,
+            setting.streams_by_cell,
+        )
+        self._stream.variance_term = setting.variance_term
+        return self._stream
+
+    def _read(self, X, weights):
+        """Read rows, with a refresh wherever one is due."""
+        begin = 0
+        for _ in self._tasks(None, "refresh", X):
+            begin = self._stream.read(X, weights, begin)
+            if self._stream.summary.due:
+                self._refresh()
+            elif begin == len(X):
+                break
+        self._warn_beyond_radius()
+        self._count()
+
+    def _refresh(self):
+        """Sample the quasi-posterior of the stream: the next forecast."""
+        stream, setting = self._stream, self._setting()
+        summary = stream.summary
+        norm = summary.largest_norm if setting.regret else None
+        problem = GibbsProblem(
+            setting,
+            summary.rows(),
+            stream.rng,
+            exponent=summary.exponent,
+            norm=norm,
+            tracker=stream.tracker,
+            last_row=summary.last_row,
+        )
+        chains = problem.start_chains(stream.rng)
+        problem.run(chains, self.n_iter, self.n_jobs)
+        self._publish(problem.outcome(chains))
+
+    def _publish(self, outcome):
+        """Set the fitted attributes from the chains' outcome."""
+        self._stream.refreshed(outcome)
+        self.cluster_centers_ = self._stream.centers.copy()
+        self.cluster_labels_ = self._stream.labels.copy()
+        self.draw_ = outcome.draw
+        self.n_clusters_posterior_ = outcome.frequencies
+        self.inverse_temperature_ = outcome.temperature
+        self.radius_ = outcome.radius
+        self.scale_ = outcome.scale
+        self.acceptance_rate_ = outcome.acceptance_rate
+        self.n_iter_ = outcome.n_iter
+        self._count()
+
+    def _count(self):
+        """Set the attributes that every row changes."""
+        stream, summary = self._stream, self._stream.summary
+        if len(stream.centers) == 0:
+            self._before_first_refresh()
+        n_rows = summary.n_rows
+        self.n_samples_seen_ = int(n_rows) if n_rows.is_integer() else n_rows
+        self.cumulative_loss_ = float(summary.cumulative_loss)
+        self.n_clusters_ = self._n_features_out = len(self.cluster_centers_)
+        return self
+
+    def _before_first_refresh(self):
+        """One cluster, at the mean of the rows; the prior's number of clusters."""
+        setting, rows = self._setting(), self._stream.summary
+        means, weights, squares = np.split(rows.statistics(), [-2, -1], axis=1)
+        center = (weights * means).sum(axis=0) / weights.sum()
+        loss = (squares + weights * (means - center) ** 2).sum() / weights.sum()
+        self.cluster_centers_ = center[None]
+        self.cluster_labels_ = np.zeros(1, dtype=np.int64)
+        self.draw_ = self._stream.forecast
+        self.n_clusters_posterior_ = setting.size_law()
+        self.inverse_temperature_ = 0.0
+        self.radius_ = setting.radius_for(rows.largest_norm)
+        self.scale_ = math.sqrt(loss / self.n_features_in_) or 1.0
+        self.acceptance_rate_ = np.zeros(2)
+        self.n_iter_ = 0
+
+    def _warn_beyond_radius(self):
+        """Say once that rows have left the ball that the regret bound assumes."""
+        stream, norm = self._stream, self._stream.summary.largest_norm
+        given = self.calibration == "regret" and self.radius != "auto"
+        if given and norm > self.radius and not stream.warned:
+            stream.warned = True
+            warnings.warn(
+                f"a row has norm {norm:.6g}, more than radius={self.radius:.6g}: the "
+                "assumption of certificate() that radius covers the rows is False now.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _distances(self, X):
+        """Distances to the centres in units of 2^exponent, and the exponent."""
+        check_is_fitted(self)
+        X = self._rows(X)
+        center = self.cluster_centers_.mean(axis=0)
+        X, centers = X - center, self.cluster_centers_ - center
+        exponent = max(exponent_of(X), exponent_of(centers))
+        metric = "cityblock" if self._manhattan else "euclidean"
+        X, centers = np.ldexp(X, -exponent), np.ldexp(centers, -exponent)
+        return cdist(X, centers, metric), exponent

@@ -1,0 +1,125 @@
+"""What `PACOClusterer` carries from one call of `partial_fit` to the next."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from ._local_scales import CellTracker
+from ._summary import StreamSummary
+
+# With refresh="auto", the chain runs after every row at first, then after so many
+# rows that the stream has grown by this share.
+_EVERY_ROW = 200
+_GROWTH = 0.05
+
+
+class Stream:
+    """The summary of the rows, and the forecast that the next row will meet.
+
+    Parameters
+    ----------
+    n_features : int
+    summary_size : int or None
+    manhattan : bool
+    rng : Generator
+    refresh : int or "auto"
+    by_cell : bool
+        Whether cells with noise scales of their own are tracked.
+    """
+
+    def __init__(self, n_features, summary_size, manhattan, rng, refresh, by_cell):
+        self.summary = StreamSummary(n_features, summary_size, manhattan)
+        self.tracker = CellTracker(manhattan) if by_cell else None
+        self.rng = rng
+        self.refresh = refresh
+        self.forecast = np.empty((0, n_features))
+        self.centers = np.empty((0, n_features))
+        self.labels = np.empty(0, dtype=np.int64)
+        self.temperature = 0.0
+        self.variance_term = 0.0
+        self.first_temperature = None
+        self.from_the_start = True
+        self.every_row = True
+        self.decreasing = True
+        self.warned = False
+        self.summary.schedule(self._after(0.0))
+
+    def draw_from_prior(self, setting):
+        """Draw the forecast of the first row, where the prior is known before it."""
+        if not (setting.regret and setting.radius != "auto"):
+            return
+        n_features = self.summary.n_features
+        n_clusters = self.rng.choice(setting.max_clusters, p=setting.size_law()) + 1
+        prior = setting.center_prior(setting.max_clusters, float(setting.radius))
+        self.forecast = prior.draw(n_clusters, n_features, self.rng)
+        first = setting.temperature_for(1.0, n_features, float(setting.radius))
+        self.temperature = first  # lambda_0 = lambda_1
+
+    def begin_with(self, rows):
+        """Start from rows that met no forecast."""
+        self.from_the_start = False
+        squares = rows.weights * rows.spreads
+        self.summary.absorb(np.column_stack([rows.points, rows.weights, squares]))
+        self.summary.schedule(self._after(self.summary.n_rows))
+
+    def may_refresh_within(self, n_rows):
+        """Whether a refresh falls due within the next `n_rows` rows."""
+        summary = self.summary
+        return summary.n_rows + n_rows >= summary.next_refresh
+
+    def read(self, X, weights, begin):
+        """Read rows from row `begin` until a refresh is due; where it stopped."""
+        return self.summary.read(
+            X,
+            weights,
+            begin,
+            self.variance_term,
+            self.temperature,
+            self.forecast,
+            self.centers,
+        )
+
+    def refreshed(self, outcome):
+        """Take the outcome of a chain: its draw is the next forecast.
+
+        A cluster that lives on keeps its label, a new one takes the lowest that no
+        living cluster has.
+        """
+        n_rows = self.summary.n_rows
+        self.every_row &= self._after(n_rows) <= n_rows + 1
+        if self.first_temperature is None:
+            self.first_temperature = outcome.temperature
+        else:
+            self.decreasing &= outcome.temperature <= self.temperature
+        self.temperature = outcome.temperature
+        self.forecast = outcome.draw
+        labels = self._labels_of(outcome.centers)
+        order = np.argsort(labels)
+        self.labels = labels[order]
+        self.centers = np.ascontiguousarray(outcome.centers[order])
+        self.summary.schedule(self._after(n_rows))
+
+    def _labels_of(self, centers):
+        """Labels that share the most rows with the clusters that had them."""
+        if len(self.centers) == 0:
+            return np.arange(len(centers))
+        statistics = self.summary.statistics()
+        points, weights = statistics[:, :-2], statistics[:, -2]
+        metric = "cityblock" if self.summary.manhattan else "sqeuclidean"
+        shared = np.zeros((len(self.centers), len(centers)))
+        before = cdist(points, self.centers, metric).argmin(axis=1)
+        after = cdist(points, centers, metric).argmin(axis=1)
+        np.add.at(shared, (before, after), weights)
+        labels = np.full(len(centers), -1)
+        for old, new in zip(*linear_sum_assignment(-shared), strict=True):
+            if shared[old, new] > 0:
+                labels[new] = self.labels[old]
+        free = np.setdiff1d(np.arange(len(centers) + len(labels)), labels)
+        labels[labels < 0] = free[: (labels < 0).sum()]
+        return labels
+
+    def _after(self, n_rows):
+        """Position of the refresh that follows one at `n_rows`."""
+        if self.refresh != "auto":
+            return n_rows + self.refresh
+        return n_rows + max(1.0, np.floor(_GROWTH * (n_rows - _EVERY_ROW)))

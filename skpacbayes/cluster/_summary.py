@@ -1,0 +1,249 @@
+"""What a stream leaves behind: rows, or merged rows once there are too many."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._kernels.summary import advance, insert_all
+
+# Coordinates beyond this, in the summary's unit, ask for a larger unit.
+_LIMIT = 2.0**60
+# Entries of the clock that `advance` keeps.
+_SEEN, _DUE, _LOSS, _POINTS, _SQUARE, _TEMPERATURES = range(6)
+_SMALLEST = 63
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Weighted points: rows, or the means of merged rows.
+
+    `points` (n_points, n_features), `weights`, `spreads` (mean squared distance of the
+    merged rows from their mean), `forecasts` (n_points, 3) (sums of lambda, lambda h,
+    lambda h^2), `steps` and `step_weights` (losses between consecutive rows that fell
+    in one cluster, summed, and how many there are).
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+    spreads: np.ndarray
+    forecasts: np.ndarray
+    steps: np.ndarray
+    step_weights: np.ndarray
+
+    @classmethod
+    def single(cls, points, weights):
+        """Rows that have not been merged and have met no forecast."""
+        zeros = np.zeros(len(points))
+        return cls(points, weights, zeros, np.zeros((len(points), 3)), zeros, zeros)
+
+    @property
+    def mean(self):
+        """Weighted mean of the rows."""
+        return self.weights @ self.points / self.weights.sum()
+
+    def about(self, offset, exponent, power):
+        """Rows less `offset`, in units of 2^exponent; losses have that unit^power."""
+        factor = math.ldexp(1.0, -power * exponent)
+        return replace(
+            self,
+            points=np.ldexp(self.points - offset, -exponent),
+            spreads=np.ldexp(self.spreads, -2 * exponent),
+            forecasts=self.forecasts * [1 / factor, 1.0, factor],
+            steps=self.steps * factor,
+        )
+
+
+def exponent_of(values):
+    """Power of two next above the largest absolute value; 0 if all are zero."""
+    largest = np.abs(values).max(initial=0.0)
+    return min(max(math.frexp(largest)[1], -1000), 1000) if largest > 0 else 0
+
+
+class StreamSummary:
+    """At most `summary_size` points for all rows seen (None: every distinct row).
+
+    Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
+    """
+
+    def __init__(self, n_features, summary_size, manhattan):
+        self.n_features = n_features
+        self.summary_size = summary_size
+        self.manhattan = manhattan
+        self.power = 1 if manhattan else 2
+        self.exponent = 0
+        self.clock = np.zeros(7)
+        self.previous = np.append(np.zeros(n_features), -1.0)
+        self.table = np.zeros((1, n_features + 7))
+        self._allocate(summary_size or _SMALLEST)
+
+    @property
+    def n_points(self):
+        """Number of points held."""
+        return int(self.clock[_POINTS])
+
+    @property
+    def n_rows(self):
+        """Weight of the rows seen."""
+        return float(self.clock[_SEEN])
+
+    @property
+    def due(self):
+        """Whether the next refresh is due."""
+        return self.clock[_SEEN] >= self.clock[_DUE]
+
+    @property
+    def exact(self):
+        """Whether every distinct row is held."""
+        return self.summary_size is None or self.n_points < self.summary_size
+
+    @property
+    def cumulative_loss(self):
+        """Sum of the losses that the rows cost the forecasts."""
+        return self._out(self.clock[_LOSS], self.power)
+
+    @property
+    def largest_norm(self):
+        """Largest Euclidean norm of the rows."""
+        return self._out(math.sqrt(self.clock[_SQUARE]), 1)
+
+    @property
+    def temperature_sum(self):
+        """Sum over the rows of the inverse temperature that they met."""
+        return self._out(self.clock[_TEMPERATURES], -self.power)
+
+    @property
+    def last_row(self):
+        """The last row read, in the summary's unit."""
+        return self.previous[:-1].copy()
+
+    @property
+    def next_refresh(self):
+        """Position of the next refresh."""
+        return self.clock[_DUE]
+
+    def schedule(self, position):
+        """Set the position of the next refresh in the stream."""
+        self.clock[_DUE] = position
+
+    def read(self, X, weights, begin, variance_term, temperature, forecast, centers):
+        """Read rows from row `begin` until the next refresh is due; where it stopped.
+
+        `temperature`, `forecast`, `centers`: what the rows meet, in data units.
+        """
+        if self.summary_size is None:
+            self._allocate_for(self.n_points + len(X))
+        while begin < len(X):
+            if self.clock[_SQUARE] == 0.0:
+                self._set_unit_by(X[begin:])
+            begin = advance(
+                X,
+                weights,
+                begin,
+                math.ldexp(1.0, -self.exponent),
+                _LIMIT,
+                self.manhattan,
+                variance_term,
+                self._out(temperature, self.power),
+                self._in(forecast, 1),
+                self._in(centers, 1),
+                self.table,
+                self.pair_costs,
+                self.pairs,
+                self.previous,
+                self.clock,
+            )
+            if self.due or begin == len(X):
+                break
+            self._set_unit(exponent_of(X[begin]))
+        if self.summary_size is None:
+            self._allocate_for(self.n_points)
+        return begin
+
+    def rows(self):
+        """Return the points as `Rows`, in the summary's unit."""
+        d, held = self.n_features, self.table[: self.n_points]
+        return Rows(
+            np.ascontiguousarray(held[:, :d]),
+            held[:, d].copy(),
+            held[:, d + 1] / held[:, d],
+            held[:, d + 2 : d + 5].copy(),
+            held[:, d + 5].copy(),
+            held[:, d + 6].copy(),
+        )
+
+    def statistics(self):
+        """Means, weights and sums of squared distances of the points, in data units."""
+        d, held = self.n_features, self.table[: self.n_points, : self.n_features + 2]
+        return np.column_stack(
+            [self._out(held[:, :d], 1), held[:, d], self._out(held[:, d + 1], 2)]
+        )
+
+    def absorb(self, statistics):
+        """Merge the points of another summary (`statistics`) into this one."""
+        d = self.n_features
+        self._set_unit(max(exponent_of(statistics[:, :d]), self.exponent))
+        if self.summary_size is None:
+            self._allocate_for(self.n_points + len(statistics))
+        incoming = np.zeros((len(statistics), d + 7))
+        incoming[:, :d] = self._in(statistics[:, :d], 1)
+        incoming[:, d] = statistics[:, d]
+        incoming[:, d + 1] = self._in(statistics[:, d + 1], 2)
+        square = (incoming[:, :d] ** 2).sum(axis=1).max()
+        self.clock[_SQUARE] = max(self.clock[_SQUARE], square)
+        self.clock[_SEEN] += statistics[:, d].sum()
+        self.clock[_POINTS] = insert_all(
+            incoming,
+            self.table,
+            self.n_points,
+            d,
+            self.manhattan,
+            self.pair_costs,
+            self.pairs,
+        )
+        self.previous[-1] = -1.0
+        if self.summary_size is None:
+            self._allocate_for(self.n_points)
+
+    def _in(self, value, power):
+        """From data units to those of the summary."""
+        return np.ldexp(value, -power * self.exponent)
+
+    def _out(self, value, power):
+        """From the units of the summary to those of the data."""
+        return np.ldexp(value, power * self.exponent)
+
+    def _set_unit_by(self, X):
+        """Take the unit from the first row that is not zero."""
+        nonzero = np.flatnonzero(np.any(X != 0, axis=1))
+        if len(nonzero):
+            self._set_unit(exponent_of(X[nonzero[0]]))
+
+    def _set_unit(self, exponent):
+        """Change the unit of all that is held."""
+        step = self.exponent - exponent
+        if step == 0:
+            return
+        d, loss = self.n_features, self.power * step
+        self.exponent = exponent
+        self.previous[:-1] = np.ldexp(self.previous[:-1], step)
+        powers = [step] * d + [0, 2 * step, -loss, 0, loss, loss, 0]
+        self.table[:] = np.ldexp(self.table, powers)
+        self.pair_costs[:] = -1.0
+        for entry, power in ((_LOSS, loss), (_SQUARE, 2 * step), (_TEMPERATURES, -loss)):
+            self.clock[entry] = np.ldexp(self.clock[entry], power)
+
+    def _allocate_for(self, n_points):
+        """Room for `n_points` points, in steps that depend on their number alone."""
+        capacity = _SMALLEST
+        while capacity < n_points:
+            capacity = 2 * capacity + 1
+        if capacity != len(self.table) - 1:
+            self._allocate(capacity)
+
+    def _allocate(self, capacity):
+        table = np.zeros((capacity + 1, self.n_features + 7))
+        table[: self.n_points] = self.table[: self.n_points]
+        self.table = table
+        self.pair_costs = np.full(capacity + 1, -1.0)
+        self.pairs = np.zeros(capacity + 1, dtype=np.int64)
