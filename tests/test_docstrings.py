@@ -20,6 +20,7 @@ ACCEPTED = {
     "RT02",  # "object" instead of "self : object"
     "RT03",  # descriptions of what is returned
     "SA01",  # See Also
+    "SS05",  # a verb, where the first word is a noun in the plural
 }
 ACCEPTED_OF_METHODS = ACCEPTED | {"EX01"}  # an example
 
