@@ -1,17 +1,18 @@
 """The chain's law of the number of clusters, against integrals computed otherwise.
 
-Each comparison allows 5.5 standard errors of the chain, counted from 25 means of
-consecutive batches, and 2e-4 for numbers of clusters so rare that batches may miss
-them. The chains are long enough for this to be below 0.01 everywhere. A correct
-sampler fails one comparison with probability 1.2e-5 (Student, 24 degrees of freedom),
-and the fewer than 200 comparisons of this file together with probability below 3e-3;
-the seeds are fixed.
+A comparison allows 5.5 standard errors of the chain, counted from the means of 25
+consecutive batches, and 2e-4 for numbers of clusters so rare that batches miss them;
+and never more than 0.01, where the chains are long enough for standard errors below a
+quarter of that. A correct sampler fails a comparison with probability 1.2e-5 (Student,
+24 degrees of freedom), and the fewer than 200 comparisons of this file together with
+probability below 3e-3; the seeds are fixed.
 """
 
 import dataclasses
 import itertools
 import math
 
+import numba
 import numpy as np
 import pytest
 from quasi_posterior import (
@@ -30,9 +31,14 @@ from skpacbayes.cluster._quasi_posterior import (
     QuasiPosterior,
 )
 
+compiled = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="chains of a million steps, interpreted"
+)
+
 N_BATCHES = 25
 Z = 5.5
 RARE = 2e-4
+PROMISE = 0.01
 
 GROUPS = np.array([-1, -0.8, -0.9, 0.1, 0, 0.9, 1.1, 1])
 LINE = {"max_clusters": 3, "cluster_penalty": 0.3, "radius": 1.1}
@@ -103,11 +109,10 @@ def run_chain(
 def assert_same_law(indicators, expected, expected_error=0.0):
     """Hold means of `indicators` (n_iter, n_events), a chain's, to `expected`."""
     batches = indicators.reshape(N_BATCHES, -1, indicators.shape[1]).mean(axis=1)
-    error = batches.std(axis=0, ddof=1) / math.sqrt(N_BATCHES)
-    tolerance = Z * np.hypot(error, expected_error) + RARE
-    assert tolerance.max() < 0.01, tolerance  # what is promised to users
+    error = np.hypot(batches.std(axis=0, ddof=1) / N_BATCHES**0.5, expected_error)
+    assert error.max() < PROMISE / 4, error  # else the chain is too short to tell
     gaps = np.abs(batches.mean(axis=0) - expected)
-    assert (gaps <= tolerance).all(), (gaps, tolerance)
+    assert (gaps <= np.minimum(Z * error + RARE, PROMISE)).all(), (gaps, error)
 
 
 def number_indicators(chain, max_clusters):
@@ -206,6 +211,7 @@ def test_judges_agree_on_a_line():
 # The chain
 
 
+@compiled
 @pytest.mark.parametrize("variance_term", [False, True])
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
@@ -226,9 +232,10 @@ def test_law_of_the_matched_chain(
     chain, _, _ = run_chain(GROUPS, 1_000_000, **setting)
     law = cluster_number_law(GROUPS, **setting)
     assert_same_law(number_indicators(chain, 3), law)
-    np.testing.assert_allclose(chain.frequencies(), law, rtol=0, atol=0.01)
+    np.testing.assert_allclose(chain.frequencies(), law, rtol=0, atol=PROMISE)
 
 
+@compiled
 @pytest.mark.parametrize("variance_term", [False, True])
 @pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
 def test_law_of_the_matched_chain_on_weighted_rows(loss, variance_term):
@@ -243,6 +250,7 @@ def test_law_of_the_matched_chain_on_weighted_rows(loss, variance_term):
     assert_same_law(number_indicators(chain, 3), cluster_number_law(GROUPS, **setting))
 
 
+@compiled
 @pytest.mark.parametrize(
     "moves",
     [(0.6, 0.2), (1.0, 0.0), (0.5, 0.5), (0.5, 0.0), (0.0, 0.5)],
@@ -260,6 +268,7 @@ def test_law_of_each_mixture_of_moves(moves):
     assert_same_law(number_indicators(chain, 4), cluster_number_law(GROUPS, **setting))
 
 
+@compiled
 @pytest.mark.parametrize("variance_term", [False, True])
 @pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
 @pytest.mark.parametrize("prior", ["uniform", "student"])
@@ -284,10 +293,11 @@ def test_law_of_algorithm_3_as_printed(prior, loss, variance_term):
     if variance_term:
         setting["step_temperatures"] = np.array([8.0, 4.0, 2.0])
         setting["forecast_losses"] = np.array([0.08, 0.02, 0.05])
-    chain, _, _ = run_chain(x, 2_500_000, proposal="student", **setting)
+    chain, _, _ = run_chain(x, 2_000_000, proposal="student", **setting)
     assert_same_law(number_indicators(chain, 3), cluster_number_law(x, **setting))
 
 
+@compiled
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
 @pytest.mark.parametrize("prior", ["uniform", "student"])
@@ -309,10 +319,11 @@ def test_law_of_the_centers(prior, loss, ordered):
         losses[i] = posterior.loss(chain.draw)
     batches = losses.reshape(N_BATCHES, -1).mean(axis=1)
     error = batches.std(ddof=1) / math.sqrt(N_BATCHES)
-    assert error < 0.01 * losses.std() * Z
+    assert error < 0.02 * losses.std()
     assert abs(batches.mean() - mean_loss(GROUPS, **setting)) <= Z * error
 
 
+@compiled
 @pytest.mark.parametrize(
     ("n_features", "loss", "prior", "ordered"),
     [
@@ -338,15 +349,16 @@ def test_law_in_the_plane_and_in_space(n_features, loss, prior, ordered):
         "ordered": ordered,
     }
     law, error = law_by_draws(X, rng, n_draws=600_000, **setting)
-    chain, _, _ = run_chain(X, 2_500_000, **setting)
+    chain, _, _ = run_chain(X, 2_000_000, **setting)
     joint = 3 * (chain.trace[:, 0] - 1) + chain.trace[:, 1] - 1
     assert_same_law(joint[:, None] == np.arange(9), law.ravel(), error.ravel())
     by_number, by_owned = law.sum(axis=1), law.sum(axis=0)
-    np.testing.assert_allclose(chain.frequencies(), by_number, atol=0.01)
-    np.testing.assert_allclose(chain.frequencies(occupied=True), by_owned, atol=0.01)
+    np.testing.assert_allclose(chain.frequencies(), by_number, atol=PROMISE)
+    np.testing.assert_allclose(chain.frequencies(occupied=True), by_owned, atol=PROMISE)
 
 
-def test_cold_posterior_is_the_prior():
+@compiled
+def test_posterior_without_data_is_the_prior():
     """As the inverse temperature goes to 0 the law of k goes to q(k)."""
     for ordered in [True, False]:
         setting = {**LINE, "inverse_temperature": 1e-9, "ordered": ordered}
