@@ -26,6 +26,30 @@ class Certificate:
     assumptions : dict of str to bool or None
         Each assumption of the theorem: True or False where the run shows it, None
         where it cannot be checked from the data.
+
+    Examples
+    --------
+    A hundred tosses of a coin that never showed tails, and Hoeffding's inequality at
+    level 1 %: the rate of tails is below the bound, if the tosses are independent.
+
+    >>> import math
+    >>> terms = {"observed": 0.0, "deviation": math.sqrt(math.log(100) / 200)}
+    >>> print(
+    ...     Certificate(
+    ...         theorem="Hoeffding (1963), Theorem 1",
+    ...         observed=0.0,
+    ...         bound=sum(terms.values()),
+    ...         terms=terms,
+    ...         assumptions={"values within [0, 1]": True, "independence": None},
+    ...     )
+    ... )
+    Hoeffding (1963), Theorem 1
+      observed 0
+      bound    0.151743
+        observed: 0
+        deviation: 0.151743
+      values within [0, 1]: holds
+      independence: cannot be checked
     """
 
     theorem: str
