@@ -164,8 +164,8 @@ def advance(
     table; a weight of w counts as w copies of the row, the last one fractional.
     `previous` (n_features + 1,): the last row and its cluster (-1: none). `clock`:
     0 rows seen, 1 next refresh, 2 cumulative loss, 3 number of points, 4 largest
-    squared norm, 5 sum of temperatures, 6 what is left of a row cut by a refresh.
-    Stops before a row that exceeds `limit`, which
+    squared norm, 5 sum of temperatures, 6 what is left of a row cut by a refresh, 7
+    sum of squared steps from row to row, 8 the weight of those rows. Stops before a row that exceeds `limit`, which
     asks for another unit.
     """
     n_features = X.shape[1]
@@ -179,6 +179,7 @@ def advance(
             weight = min(1.0, remaining)
             square = 0.0
             step = 0.0
+            jump = 0.0
             for f in range(n_features):
                 value = X[i, f] * inverse_unit
                 if not abs(value) <= limit:
@@ -189,6 +190,7 @@ def advance(
                 square += value * value
                 gap = value - previous[f]
                 step += abs(gap) if manhattan else gap * gap
+                jump += gap * gap
             row = table[points, :n_features]
             loss = 0.0
             if forecast.shape[0] > 0:
@@ -200,9 +202,12 @@ def advance(
             table[points, n_features + 2] = held
             table[points, n_features + 3] = held * loss
             table[points, n_features + 4] = held * loss * loss
-            together = clock[0] > 0.0 and previous[n_features] == cluster
+            together = previous[n_features] == cluster
             table[points, n_features + 5] = weight * step if together else 0.0
             table[points, n_features + 6] = weight if together else 0.0
+            if previous[n_features] >= 0.0:
+                clock[7] += weight * jump
+                clock[8] += weight
             for f in range(n_features):
                 previous[f] = row[f]
             previous[n_features] = cluster

@@ -1,56 +1,127 @@
 """The automatic inverse temperature: for a batch, and along a stream."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from ._local_scales import row_scales
-from ._path import noise_scale
+from ._local_scales import metric_of, row_scales, spread_losses
+from ._path import Path, noise_scale
+from ._quasi_posterior import CenterPrior
+
+# What splitting noise gains, as a share of what it costs.
+_GAIN_PER_COST = 0.32
+# Rows before a stream is judged: until then lambda is that of so many rows.
+_WARM_UP = 100.0
 
 
 @dataclass(frozen=True)
 class Calibration:
     """What the quasi-posterior takes from the noise in the data.
 
-    `row_weights` (n_points,): factors of the points' weights in the loss;
-    `temperature`: the inverse temperature; `max_clusters`: how many clusters are worth
-    trying; `starts`: centres worth a try.
+    `row_weights` (n_points,): factors of the points' weights in the loss; `path`: the
+    k-means solutions under these weights; `temperature`: the inverse temperature.
     """
 
     row_weights: np.ndarray
+    path: Path
     temperature: float
-    max_clusters: int
-    starts: list = field(default_factory=list)
 
 
-def inverse_temperature(n_clusters, n_rows, unit):
-    """lambda = max(12, 4.5 n_clusters) / (n_rows unit), unit s^2 (Manhattan: s).
+@dataclass(frozen=True)
+class Splitting:
+    """When splitting the noise of a cluster does not pay.
 
-    So lambda times the loss of one cluster's noise is the same whatever the number of
-    rows, of clusters, and the unit of the data: splitting a cluster then does not pay,
-    and merging two does not either.
+    `radius`: R; `cluster_penalty`: eta; both as the prior has them.
     """
-    return max(12.0, 4.5 * n_clusters) / (n_rows * unit)
+
+    n_features: int
+    radius: float
+    cluster_penalty: float
+    manhattan: bool
+
+    def inverse_temperature(self, n_clusters, n_rows, scale):
+        """Inverse temperature at which splitting noise costs three times its gain.
+
+        Halving one of `n_clusters` equal clusters of normal noise of that `scale`
+        lowers its loss by the share 2 / pi of the variance along one direction, and by
+        what one more fitted centre takes from few rows. The centre costs the log of
+        the prior's volume over the quasi-posterior's, and the penalty. So lambda is
+        inversely proportional to the loss, and to the number of rows if there are
+        many.
+        """
+        d = self.n_features
+        log_ball = -CenterPrior(np.zeros(1), 2 * self.radius).log_constant(d)
+        gain = 2 / (math.pi * n_clusters) + 2 * d / n_rows
+        factor = 12.0  # lambda n s^2, and where the fixed point is looked for from
+        for _ in range(4):
+            variance = scale**2 * n_clusters / factor
+            if not self.manhattan:
+                variance /= 2
+            cost = self.cluster_penalty + log_ball
+            cost -= d / 2 * math.log(2 * math.pi * variance)
+            factor = max(_GAIN_PER_COST * cost / gain, 1.0)
+        return factor / (n_rows * scale ** (1 if self.manhattan else 2))
 
 
-def calibrate_batch(path, n_rows, manhattan, scale):
-    """One noise scale for all rows: that of the likeliest solution of the path."""
-    scale, n_clusters = noise_scale(path, n_rows, manhattan, scale)
-    unit = scale if manhattan else scale**2
-    return inverse_temperature(n_clusters, n_rows, unit)
+def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None):
+    """One noise scale for all rows: given, or that of the likeliest solution.
+
+    `n_rows`: the number of rows that lambda is for, if not that of `rows`.
+    """
+    manhattan = splitting.manhattan
+    path = Path.find(rows.points, rows.weights, max_clusters, manhattan, rng)
+    seen = float(rows.weights.sum())
+    scale, n_clusters = noise_scale(path, rows, manhattan, scale)
+    temperature = splitting.inverse_temperature(n_clusters, n_rows or seen, scale)
+    return Calibration(np.ones(len(rows.points)), path, temperature), n_clusters
 
 
-def calibrate_stream(tracker, rows, exponent, last_row, max_clusters):
-    """A noise scale for each cell of the stream, and weights that make them equal."""
-    tracker.set_unit(exponent)
-    n_rows = rows.weights.sum()
-    cells = tracker.update(rows, last_row, max(1, min(max_clusters, int(n_rows / 2))))
+def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
+    """A noise scale for each cell of a stream, and weights that make them equal.
+
+    One scale for all rows is better where it is true: where the rows come in a random
+    order, and the spreads of the clusters that one scale finds do not differ.
+    `past`: the last row, and whether the order of the rows is that of chance.
+    """
+    manhattan, n_rows = splitting.manhattan, float(rows.weights.sum())
+    most = max(1, min(max_clusters, int(n_rows / 2)))
+    last_row, exchangeable = past
+    cells = tracker.update(rows, last_row, most)
     n_cells = len(cells.shares)
-    labels, scales, common = row_scales(rows, cells, tracker.manhattan)
-    few = min(max(n_cells + 4, 8), max_clusters, max(1, int(n_rows / 2)))
-    return Calibration(
-        common / scales[labels],
-        inverse_temperature(n_cells, max(n_rows, 100.0), common),
-        few,
-        [cells.centers],
+    few = min(max(n_cells + 4, 8), most)
+    judged = max(n_rows, _WARM_UP)
+    if n_rows >= _WARM_UP and exchangeable:
+        alike, n_clusters = calibrate_batch(rows, few, splitting, rng)
+        centers = alike.path.centers[n_clusters - 1, :n_clusters]
+        if n_clusters >= n_cells and equally_spread(rows, centers, manhattan):
+            return alike
+    labels, scales, common = row_scales(rows, cells, manhattan)
+    weights = common / scales[labels]
+    path = Path.find(
+        rows.points, rows.weights * weights, few, manhattan, rng, [cells.centers]
     )
+    scale = common if manhattan else math.sqrt(common)
+    temperature = splitting.inverse_temperature(n_cells, judged, scale)
+    return Calibration(weights, path, temperature)
+
+
+def equally_spread(rows, centers, manhattan):
+    """Whether one noise scale describes the clusters better than one scale each.
+
+    Compares the two by the Bayesian information criterion.
+    """
+    n_features, n_clusters = rows.points.shape[1], len(centers)
+    losses = cdist(rows.points, centers, metric_of(manhattan))
+    labels = losses.argmin(axis=1)
+    own = losses.min(axis=1) + spread_losses(rows, manhattan)
+    sizes = np.bincount(labels, rows.weights, minlength=n_clusters)
+    sums = np.bincount(labels, rows.weights * own, minlength=n_clusters)
+    several = (sizes > 1) & (sums > 0)
+    degrees = sizes[several] - 1
+    scales = sums[several] / degrees
+    common = scales @ degrees / degrees.sum() if several.any() else 1.0
+    half = 1.0 if manhattan else 0.5
+    gain = half * n_features * degrees @ np.log(common / scales)
+    return gain <= 0.5 * (n_clusters - 1) * math.log(rows.weights.sum())

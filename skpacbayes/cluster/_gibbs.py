@@ -9,7 +9,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from ._calibration import Calibration, calibrate_batch, calibrate_stream
+from ._calibration import Calibration, Splitting, calibrate_batch, calibrate_stream
 from ._path import Path, floor_scale, scale_of
 from ._quasi_posterior import CenterPrior, Chain, Proposal, QuasiPosterior
 from ._summary import exponent_of
@@ -125,12 +125,15 @@ class GibbsProblem:
     exponent : int
     norm : float or None
         Largest norm of the rows in data units, if not that of `rows`.
-    tracker, last_row : CellTracker and ndarray, or None
-        Along a stream: the cells so far, and the last row (in the unit of `rows`).
+    tracker : CellTracker or None
+        Along a stream: the cells so far.
+    past : tuple or None
+        Along a stream: the last row, in data units, and whether the order of the rows
+        is that of chance.
     """
 
     def __init__(
-        self, setting, rows, rng, *, exponent=0, norm=None, tracker=None, last_row=None
+        self, setting, rows, rng, *, exponent=0, norm=None, tracker=None, past=None
     ):
         self.setting = setting
         self.n_rows = float(rows.weights.sum())
@@ -142,28 +145,11 @@ class GibbsProblem:
         if norm is None:
             norm = self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
         self.radius = setting.radius_for(norm)
-        calibration = Calibration(
-            np.ones(len(self.rows.points)), None, setting.max_clusters
-        )
-        if tracker is not None:
-            calibration = calibrate_stream(
-                tracker, rows, exponent, last_row, setting.max_clusters
-            )
+        calibration = self._calibration(tracker, past, rng)
+        self.path = calibration.path
         weights = self.rows.weights * calibration.row_weights
-        self.path = Path.find(
-            self.rows.points,
-            weights,
-            calibration.max_clusters,
-            setting.manhattan,
-            rng,
-            [np.ldexp(start - center, -step) for start in calibration.starts],
-        )
-        if tracker is not None:
-            temperature = np.ldexp(calibration.temperature, setting.power * step)
-        else:
-            temperature = self._temperature()
         prior = setting.center_prior(
-            calibration.max_clusters,
+            len(self.path.losses),
             self.into(self.radius),
             self.into(setting.prior_scale),
         )
@@ -172,7 +158,7 @@ class GibbsProblem:
             weights,
             self.rows.spreads,
             self.rows.forecasts if setting.variance_term > 0 else np.zeros((0, 3)),
-            float(temperature),
+            float(calibration.temperature),
             prior,
             setting.manhattan,
         )
@@ -253,13 +239,29 @@ class GibbsProblem:
             len(chains[0].trace),
         )
 
-    def _temperature(self):
-        setting, n_features = self.setting, self.rows.points.shape[1]
-        if not setting.calibrated:
-            given = setting.temperature_for(self.n_rows, n_features, self.radius)
-            return np.ldexp(given, setting.power * self.exponent)
-        scale = None if setting.scale == "auto" else self.into(setting.scale)
-        return calibrate_batch(self.path, self.n_rows, setting.manhattan, scale)
+    def _calibration(self, tracker, past, rng):
+        """Weights, k-means path and inverse temperature, in the units inside."""
+        setting, rows, n_features = self.setting, self.rows, len(self.offset)
+        most = setting.max_clusters
+        splitting = Splitting(
+            n_features,
+            float(self.into(self.radius)),
+            setting.cluster_penalty,
+            setting.manhattan,
+        )
+        if tracker is not None:
+            tracker.set_frame(self.offset, self.exponent)
+            past = self.into(past[0] - self.offset), past[1]
+            return calibrate_stream(rows, past, tracker, most, splitting, rng)
+        if setting.calibrated:
+            scale = None if setting.scale == "auto" else float(self.into(setting.scale))
+            return calibrate_batch(rows, most, splitting, rng, scale)[0]
+        given = setting.temperature_for(self.n_rows, n_features, self.radius)
+        return Calibration(
+            np.ones(len(rows.points)),
+            Path.find(rows.points, rows.weights, most, setting.manhattan, rng),
+            np.ldexp(given, setting.power * self.exponent),
+        )
 
     def _proposal(self):
         posterior, path = self.posterior, self.path

@@ -68,7 +68,7 @@ class CellTracker:
     def __init__(self, manhattan):
         self.manhattan = manhattan
         self.known = {}
-        self.exponent = 0
+        self.origin, self.exponent = 0.0, 0
 
     def update(self, rows, last_row, max_cells):
         """Return the best cells for `rows`; remember all that were tried."""
@@ -86,13 +86,14 @@ class CellTracker:
         self.known = latest
         return best
 
-    def set_unit(self, exponent):
-        """Rows come in units of 2^exponent from now on."""
+    def set_frame(self, origin, exponent):
+        """Rows come less `origin`, in units of 2^exponent, from now on."""
         step = self.exponent - exponent
-        self.exponent = exponent
         for cells in self.known.values():
-            cells.centers = np.ldexp(cells.centers, step)
+            shift = np.ldexp(self.origin - origin, -exponent)
+            cells.centers = np.ldexp(cells.centers, step) + shift
             cells.scales = np.ldexp(cells.scales, step if self.manhattan else 2 * step)
+        self.origin, self.exponent = origin, exponent
 
     def _starts(self, problem, latest, n_cells, last_row):
         """Where to start EM with `n_cells` cells from."""
@@ -123,9 +124,9 @@ class _Problem:
     def __init__(self, rows, manhattan):
         points, weights = rows.points, rows.weights
         self.points, self.weights, self.manhattan = points, weights, manhattan
-        self.metric = _metric(manhattan)
+        self.metric = metric_of(manhattan)
         n_features = points.shape[1]
-        self.spreads = _spread_losses(rows, manhattan)
+        self.spreads = spread_losses(rows, manhattan)
         self.order = np.empty((0, 0), dtype=np.int64)
         if manhattan:
             self.order = np.ascontiguousarray(np.argsort(points, axis=0).T)
@@ -189,11 +190,12 @@ class _Problem:
         return cells
 
 
-def _metric(manhattan):
+def metric_of(manhattan):
+    """Return the name of the loss as a distance of scipy."""
     return "cityblock" if manhattan else "sqeuclidean"
 
 
-def _spread_losses(rows, manhattan):
+def spread_losses(rows, manhattan):
     """Mean loss of merged rows at their mean: of a normal cloud, if Manhattan."""
     if not manhattan:
         return rows.spreads
@@ -211,8 +213,8 @@ def row_scales(rows, cells, manhattan):
     """
     n_features = rows.points.shape[1]
     n_cells = len(cells.shares)
-    losses = cdist(rows.points, cells.centers, _metric(manhattan))
-    losses += _spread_losses(rows, manhattan)[:, None]
+    losses = cdist(rows.points, cells.centers, metric_of(manhattan))
+    losses += spread_losses(rows, manhattan)[:, None]
     half = 1.0 if manhattan else 0.5
     log_joint = np.log(cells.shares) - half * (
         n_features * np.log(cells.scales) + losses / cells.scales

@@ -42,6 +42,146 @@ def _distinct_rows(X, weights):
 class PACOClusterer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PacBayesEstimator
 ):
+    """Clustering, batch and online, that finds the number of clusters.
+
+    The centres follow a Gibbs quasi-posterior: exp(-inverse_temperature x loss) times a
+    prior on their number and places. A reversible-jump Markov chain samples it; the
+    number of clusters is the one that the chain visits most. `fit` takes all rows at
+    once. `partial_fit` reads a stream in bounded memory: exactly until `summary_size`
+    distinct rows, then rows are merged into that many points.
+
+    Nothing needs tuning: by default the inverse temperature follows the noise in the
+    data, and the result does not depend on their origin and unit.
+
+    Parameters
+    ----------
+    max_clusters : int, default=20
+        Largest number of clusters.
+    loss : {"squared_euclidean", "manhattan"}, default="squared_euclidean"
+        Distance of a row to its nearest centre. Manhattan withstands heavy tails.
+    calibration : {"clusters", "regret"}, default="clusters"
+        "clusters": data are centred, the prior is on sets of centres, and the inverse
+        temperature follows the noise. "regret": the setting of the paper, in which
+        `certificate` holds: data as they are, prior on ordered tuples, the inverse
+        temperature of Corollary 3 and the variance term of Algorithm 2.
+    inverse_temperature : "auto", float or callable, default="auto"
+        In units of 1 / loss. A callable gets the number of rows t. "auto": as said
+        under `calibration`.
+    cluster_penalty : float, default=1.0
+        Each further cluster has e^-cluster_penalty times the prior probability.
+    prior : {"uniform", "student"}, default="uniform"
+        Law of a centre on the ball of twice the `radius`: uniform (eq. 7), or Student
+        with 3 degrees of freedom about the origin (eq. 22).
+    prior_scale : float, default=1.0
+        Scale of the Student prior, in units of the data.
+    radius : "auto" or float, default="auto"
+        R, in units of the data. "auto": 3 times the largest distance of a row from the
+        mean; with `calibration="regret"`, the largest norm so far, which voids the
+        bound on a stream: give it.
+    variance_term : "auto" or float, default="auto"
+        Factor of the quadratic term of Algorithm 2; "auto": 1 with
+        `calibration="regret"`, else 0.
+    proposal : {"matched", "student"}, default="matched"
+        "matched": moves as wide as the quasi-posterior, any labelling, and births and
+        deaths of centres. "student": Algorithm 3 as printed, which mixes slowly.
+    n_iter : int, default=500
+        Iterations of the chain in `fit` and at each refresh of a stream.
+    n_chains : int, default=1
+        Independent chains whose frequencies are pooled; a warning says if they
+        disagree.
+    scale : "auto" or float, default="auto"
+        Standard deviation of a feature within a cluster (Manhattan loss: mean absolute
+        deviation), in units of the data. "auto": estimated; along a stream, for each
+        cell.
+    summary_size : int or None, default=400
+        Points that a stream leaves in memory; None: all distinct rows.
+    refresh : "auto" or int, default="auto"
+        The chain runs on a stream after every so many rows. "auto": after each of the
+        first 200 rows, then whenever the stream has grown by 5 % of what came since.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chain.
+    n_jobs : int or None, default=None
+        Threads for `n_chains` chains.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        The centres of least loss found for `n_clusters_` clusters.
+    n_clusters_ : int
+        The number of centres owning a row that the chain visits most.
+    cluster_labels_ : ndarray of shape (n_clusters_,)
+        Labels of the rows of `cluster_centers_`. Along a stream a cluster keeps its
+        label while it lives, and a new one takes the lowest label that is free.
+    labels_ : ndarray of shape (n_samples,)
+        Labels of the rows given to `fit`.
+    n_clusters_posterior_ : ndarray of shape (max_clusters,)
+        Frequencies of 1, 2, ... centres in the chain. Centres that own no row count
+        here, as they do in the quasi-posterior.
+    draw_ : ndarray of shape (n_centers, n_features)
+        Last state of the chain: the forecast that the next row meets.
+    inverse_temperature_ : float
+        Inverse temperature of the last chain; 0 before the first.
+    radius_ : float
+        R of the last chain.
+    scale_ : float
+        Noise scale of the rows about `cluster_centers_`.
+    acceptance_rate_ : ndarray of shape (2,)
+        Accepted share of the moves within and between numbers of centres.
+    cumulative_loss_ : float
+        Sum over the rows of a stream of the loss each had at the forecast that it met.
+        The first row meets none unless `calibration="regret"` and `radius` is given:
+        then it meets a draw from the prior. 0 after `fit`.
+    n_samples_seen_ : int or float
+        Number of rows, or their weight.
+    n_iter_ : int
+        Iterations of the last chain.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had some.
+
+    See Also
+    --------
+    sklearn.cluster.KMeans : Needs the number of clusters.
+    sklearn.mixture.BayesianGaussianMixture : Prunes components of a mixture; batch.
+
+    Notes
+    -----
+    With c a tuple of k centres and S_t(c) the sum of the losses of t rows at their
+    nearest centre, the quasi-posterior of [1]_ is
+    exp(-lambda_t S_t(c)) q(k) prod_j pi(c_j), with q(k) prop. to exp(-eta k), divided
+    by k! with `calibration="clusters"`. eta is `cluster_penalty`.
+
+    Automatic calibration: lambda = max(12, 4.5 k) / (n s^2), where the noise scale s and
+    the preliminary number k of clusters maximise the normalised quasi-likelihood that
+    `score_samples` returns, penalised. It assumes round clusters of like spread in a
+    batch; on a stream, spreads may differ by cluster.
+
+    References
+    ----------
+    .. [1] L. Li, B. Guedj and S. Loustau (2016). PAC-Bayesian Online Clustering.
+       https://hal.inria.fr/hal-01264233
+
+    Examples
+    --------
+    A stream whose third group appears after 200 rows; nothing is given:
+
+    >>> import numpy as np
+    >>> from skpacbayes.cluster import PACOClusterer
+    >>> rng = np.random.default_rng(0)
+    >>> early = rng.normal(size=(200, 2)) + rng.choice([0, 8], size=(200, 1))
+    >>> late = rng.normal(size=(60, 2)) + [16, -4]
+    >>> clusterer = PACOClusterer(random_state=0)
+    >>> clusterer.partial_fit(early).n_clusters_
+    2
+    >>> clusterer.partial_fit(late).n_clusters_
+    3
+    >>> clusterer.cluster_centers_.round()
+    array([[ 0., -0.],
+           [ 8.,  8.],
+           [16., -4.]])
+    """
+
     _parameter_constraints: dict = {
         "max_clusters": [Interval(Integral, 1, None, closed="left")],
         "loss": [StrOptions({"squared_euclidean", "manhattan"})],
@@ -147,7 +287,7 @@ class PACOClusterer(
                 problem.run(chains, len(blocks[block]), self.n_jobs)
             stream.begin_with(rows)
             self._publish(problem.outcome(chains))
-            self.labels_ = self.predict(X)
+            self.labels_ = self._nearest_labels(X)
         return self
 
     @partial_fit_context
@@ -280,7 +420,8 @@ class PACOClusterer(
         labels : ndarray of shape (n_samples,)
             Labels, as in `cluster_labels_`.
         """
-        return self.cluster_labels_[self._distances(X)[0].argmin(axis=1)]
+        check_is_fitted(self)
+        return self._nearest_labels(self._rows(X))
 
     def transform(self, X):
         """Distances of the rows to the centres.
@@ -295,7 +436,8 @@ class PACOClusterer(
         distances : ndarray of shape (n_samples, n_clusters_)
             Euclidean distances, or Manhattan distances if that is the loss.
         """
-        distances, exponent = self._distances(X)
+        check_is_fitted(self)
+        distances, exponent = self._distances(self._rows(X))
         return np.ldexp(distances, exponent)
 
     def score_samples(self, X):
@@ -315,7 +457,8 @@ class PACOClusterer(
         log_density : ndarray of shape (n_samples,)
             Log densities.
         """
-        distances, exponent = self._distances(X)
+        check_is_fitted(self)
+        distances, exponent = self._distances(self._rows(X))
         scale = np.ldexp(self.scale_, -exponent)
         losses = distances.min(axis=1)
         if not self._manhattan:
@@ -439,7 +582,7 @@ class PACOClusterer(
             exponent=summary.exponent,
             norm=norm,
             tracker=stream.tracker,
-            last_row=summary.last_row,
+            past=(summary.last_row, summary.exchangeable),
         )
         chains = problem.start_chains(stream.rng)
         problem.run(chains, self.n_iter, self.n_jobs)
@@ -499,10 +642,11 @@ class PACOClusterer(
                 stacklevel=4,
             )
 
+    def _nearest_labels(self, X):
+        return self.cluster_labels_[self._distances(X)[0].argmin(axis=1)]
+
     def _distances(self, X):
         """Distances to the centres in units of 2^exponent, and the exponent."""
-        check_is_fitted(self)
-        X = self._rows(X)
         center = self.cluster_centers_.mean(axis=0)
         X, centers = X - center, self.cluster_centers_ - center
         exponent = max(exponent_of(X), exponent_of(centers))

@@ -63,8 +63,7 @@ class Path:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = self.cell_losses / self.cell_weights / self.centers.shape[2]
-        overall = self.losses[0] / self.cell_weights[0, 0] / self.centers.shape[2]
-        return np.where(mean > 0, mean, 1e-6 * overall + np.finfo(float).tiny)
+        return np.where(self.cell_weights > 0, mean, 0.0)
 
 
 def log_normaliser(centers, scale, manhattan):
@@ -112,7 +111,7 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     return start * math.exp(best.x), -best.fun
 
 
-def noise_scale(path, n_rows, manhattan, scale=None):
+def noise_scale(path, rows, manhattan, scale=None):
     """Noise scale (unless given) and number of clusters that describe the rows best.
 
     Maximises, over the solutions of the path, the normalised quasi-likelihood less
@@ -120,6 +119,7 @@ def noise_scale(path, n_rows, manhattan, scale=None):
     reduced to that of 1,000: real noise is not exactly normal, and with enough rows
     any cell would be split to mend its shape.
     """
+    n_rows = float(rows.weights.sum())
     evidence = min(n_rows, _LARGEST_EVIDENCE)
     n_features = path.centers.shape[2]
     floor = floor_scale(path.losses[0], n_rows, n_features, manhattan)

@@ -36,22 +36,23 @@ class CenterPrior:
 
     def log_constant(self, n_features):
         """Log density of one centre: at any place (uniform), at 0 (Student)."""
+        uniform = (
+            math.lgamma(n_features / 2 + 1)
+            - n_features / 2 * math.log(math.pi)
+            - n_features * math.log(self.radius)
+        )
         if math.isinf(self.scale):
-            log_volume = (
-                n_features / 2 * math.log(math.pi)
-                - math.lgamma(n_features / 2 + 1)
-                + n_features * math.log(self.radius)
-            )
-            return -log_volume
+            return uniform
         inside = fisher.cdf(
             self.radius**2 / (2 * self.scale**2 * n_features), n_features, 3
         )
-        return (
+        whole = (
             math.lgamma((3 + n_features) / 2)
             - math.lgamma(1.5)
             - n_features / 2 * math.log(6 * math.pi * self.scale**2)
-            - math.log(inside)
         )
+        # Where the share in the ball underflows, the law is uniform to all digits.
+        return whole - math.log(inside) if inside > 1e-300 else uniform
 
 
     def draw(self, n_clusters, n_features, rng):
@@ -68,6 +69,20 @@ class CenterPrior:
             if rng.random() < height:
                 centers.append(center)
         return np.array(centers)
+
+
+def center_variances(cell_weights, deviations, temperature, few_rows=2 / math.pi):
+    """Variance a feature of a centre under the quasi-posterior, cell by cell.
+
+    `deviations`: None for the squared loss, whose law is normal; the mean absolute
+    deviations in the cells for the Manhattan loss, whose law is normal for many rows
+    and Laplace for one, of variance 2 / (temperature weight)^2; with the default
+    `few_rows` it has the volume of that Laplace law instead.
+    """
+    heat = temperature * cell_weights
+    if deviations is None:
+        return 0.5 / heat
+    return deviations / heat + few_rows / heat**2
 
 
 @dataclass(frozen=True)
@@ -95,9 +110,10 @@ class Proposal:
         cell, and None or the mean absolute deviation in it (Manhattan loss).
         """
         n_features = path.shape[2]
-        spread = 0.5 if deviations is None else deviations
         with np.errstate(divide="ignore", invalid="ignore"):
-            scales = np.sqrt(spread / (temperature * cell_weights))
+            scales = np.sqrt(
+                center_variances(cell_weights, deviations, temperature, few_rows=2.0)
+            )
         widest = radius / math.sqrt(n_features)
         scales = np.clip(np.where(cell_weights > 0, scales, widest), 0, widest)
         scales = np.maximum(scales, 1e-12 * radius)
@@ -194,14 +210,10 @@ class QuasiPosterior:
         """
         n_features = self.points.shape[1]
         sizes = np.arange(1, len(losses) + 1)
-        variance = 0.5 if deviations is None else deviations
         inside = np.tril(np.ones((len(losses), len(losses)), dtype=bool))
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_volumes = (
-                n_features
-                / 2
-                * np.log(2 * math.pi * variance / (self.temperature * cell_weights))
-            )
+            variances = center_variances(cell_weights, deviations, self.temperature)
+            log_volumes = n_features / 2 * np.log(2 * math.pi * variances)
         ball = -self.prior.log_constant(n_features)
         log_volumes = np.where(np.isfinite(log_volumes), log_volumes, ball)
         log_volumes = np.minimum(log_volumes, ball)

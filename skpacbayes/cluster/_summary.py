@@ -11,6 +11,7 @@ from .._kernels.summary import advance, insert_all
 _LIMIT = 2.0**60
 # Entries of the clock that `advance` keeps.
 _SEEN, _DUE, _LOSS, _POINTS, _SQUARE, _TEMPERATURES = range(6)
+_STEPS, _N_STEPS = 7, 8
 _SMALLEST = 63
 
 
@@ -72,7 +73,7 @@ class StreamSummary:
         self.manhattan = manhattan
         self.power = 1 if manhattan else 2
         self.exponent = 0
-        self.clock = np.zeros(7)
+        self.clock = np.zeros(9)
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.table = np.zeros((1, n_features + 7))
         self._allocate(summary_size or _SMALLEST)
@@ -114,13 +115,29 @@ class StreamSummary:
 
     @property
     def last_row(self):
-        """The last row read, in the summary's unit."""
-        return self.previous[:-1].copy()
+        """The last row read."""
+        return self._out(self.previous[:-1], 1)
 
     @property
     def next_refresh(self):
         """Position of the next refresh."""
         return self.clock[_DUE]
+
+    @property
+    def exchangeable(self):
+        """Whether the order of the rows is that of chance.
+
+        The von Neumann ratio, of the mean squared step between consecutive rows to
+        twice the variance, is 1 then, with standard error at most one over the root
+        of the number of steps: three of them are allowed.
+        """
+        rows, n_steps = self.rows(), self.clock[_N_STEPS]
+        if n_steps == 0:
+            return True
+        squares = ((rows.points - rows.mean) ** 2).sum(axis=1) + rows.spreads
+        variance = rows.weights @ squares / self.n_rows
+        ratio = self.clock[_STEPS] / n_steps / (2 * variance) if variance > 0 else 1.0
+        return math.sqrt(n_steps) * (1 - ratio) < 3
 
     def schedule(self, position):
         """Set the position of the next refresh in the stream."""
@@ -230,7 +247,8 @@ class StreamSummary:
         powers = [step] * d + [0, 2 * step, -loss, 0, loss, loss, 0]
         self.table[:] = np.ldexp(self.table, powers)
         self.pair_costs[:] = -1.0
-        for entry, power in ((_LOSS, loss), (_SQUARE, 2 * step), (_TEMPERATURES, -loss)):
+        scaled = {_LOSS: loss, _SQUARE: 2 * step, _TEMPERATURES: -loss, _STEPS: 2 * step}
+        for entry, power in scaled.items():
             self.clock[entry] = np.ldexp(self.clock[entry], power)
 
     def _allocate_for(self, n_points):
