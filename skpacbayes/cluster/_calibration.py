@@ -82,7 +82,8 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
     """A noise scale for each cell of a stream, and weights that make them equal.
 
     One scale for all rows is better where it is true: where the rows come in a random
-    order, and the spreads of the clusters that one scale finds do not differ.
+    order, one scale finds as many clusters as there are cells or one more, and the
+    spreads of these clusters do not differ.
     `past`: the last row, and whether the order of the rows is that of chance.
     """
     manhattan, n_rows = splitting.manhattan, float(rows.weights.sum())
@@ -95,7 +96,8 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
     if n_rows >= _WARM_UP and exchangeable:
         alike, n_clusters = calibrate_batch(rows, few, splitting, rng)
         centers = alike.path.centers[n_clusters - 1, :n_clusters]
-        if n_clusters >= n_cells and equally_spread(rows, centers, manhattan):
+        agreed = n_cells <= n_clusters <= n_cells + 1
+        if agreed and equally_spread(rows, centers, manhattan):
             return alike
     labels, scales, common = row_scales(rows, cells, manhattan)
     weights = common / scales[labels]

@@ -33,8 +33,6 @@ _NO_WEIGHTS = np.empty(0)
 def _distinct_rows(X, weights):
     """Rows of positive weight, sorted, equal ones merged."""
     points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
-    if not len(points):
-        raise ValueError("sample_weight is zero for every row.")
     merged = np.bincount(where.ravel(), weights[weights > 0])
     return Rows.single(np.ascontiguousarray(points), merged)
 
@@ -277,7 +275,7 @@ class PACOClusterer(
         """
         with self._all_or_nothing():
             X = self._rows(X, reset=True)
-            rows = _distinct_rows(X, self._weights(sample_weight, X))
+            rows = _distinct_rows(X, self._weights(sample_weight, X, some=True))
             stream = self._open_stream()
             problem = GibbsProblem(self._setting(), rows, stream.rng)
             problem.check_radius()
@@ -538,9 +536,13 @@ class PACOClusterer(
             self.scale,
         )
 
-    def _weights(self, sample_weight, X):
+    def _weights(self, sample_weight, X, *, some=False):
         weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            sample_weight,
+            X,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            allow_all_zero_weights=not some,
         )
         return np.ascontiguousarray(weights)
 
@@ -605,6 +607,8 @@ class PACOClusterer(
     def _count(self):
         """Set the attributes that every row changes."""
         stream, summary = self._stream, self._stream.summary
+        if summary.n_points == 0:  # zero weights alone: not even a first row
+            return self
         if len(stream.centers) == 0:
             self._before_first_refresh()
         n_rows = summary.n_rows
