@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 from _harness import Report, arguments
 from _paco_peers import DBStream
+from scipy.spatial.distance import cdist
 from sklearn.cluster import Birch, KMeans, MiniBatchKMeans
 
-from skpacbayes._kernels.paco import cumulative_loss
 from skpacbayes.cluster import PACOClusterer
+from skpacbayes.cluster._quasi_posterior import QuasiPosterior
 from skpacbayes.datasets import make_paco_model
 
 BLOCK = 10_000
@@ -181,16 +182,16 @@ def summary_error(report, quick):
         radius = np.linalg.norm(X - X.mean(axis=0), axis=1).max()
         rng = np.random.default_rng(model)
         sets = list(random_centers(X, radius, rng, n_sets))
-        exact = [
-            _loss(X, np.ones(n_rows), np.zeros(n_rows), c, manhattan) for c in sets
-        ]
+        exact = [_exact_loss(X, centers, manhattan) for centers in sets]
         for size in (100, 400, 800):
             model_loss = "manhattan" if manhattan else "squared_euclidean"
-            table = PACOClusterer(
-                loss=model_loss, summary_size=size, random_state=0
+            statistics = PACOClusterer(
+                loss=model_loss, summary_size=size
             ).sufficient_statistics(X)
-            means, weights, spreads = _points(table, X.shape[1])
-            approximate = [_loss(means, weights, spreads, c, manhattan) for c in sets]
+            approximate = [
+                _loss_from(statistics, X.shape[1], centers, manhattan)
+                for centers in sets
+            ]
             error = 100 * (np.array(approximate) / exact - 1)
             kinds = [f"{np.abs(error[kind::4]).max():.2f}" for kind in range(4)]
             rows.append(
@@ -225,16 +226,24 @@ def summary_error(report, quick):
     )
 
 
-def _points(table, n_features):
-    """Means, weights and mean losses about the means of the summary's points."""
-    weights = np.ascontiguousarray(table[:, n_features])
-    return table[:, :n_features].copy(), weights, table[:, n_features + 1] / weights
+def _exact_loss(X, centers, manhattan):
+    metric = "cityblock" if manhattan else "sqeuclidean"
+    return cdist(X, centers, metric).min(axis=1).sum()
 
 
-def _loss(points, weights, spreads, centers, manhattan):
-    return cumulative_loss(
-        points, weights, spreads, np.empty((0, 3)), centers, len(centers), manhattan
+def _loss_from(statistics, n_features, centers, manhattan):
+    """S(c), as the chain sees it through the summary."""
+    weights = statistics[:, n_features].copy()
+    problem = QuasiPosterior(
+        points=statistics[:, :n_features].copy(),
+        weights=weights,
+        spreads=statistics[:, n_features + 1] / weights,
+        forecasts=np.empty((0, 3)),
+        temperature=1.0,
+        prior=None,
+        manhattan=manhattan,
     )
+    return problem.loss(centers)
 
 
 def main():
