@@ -2,7 +2,6 @@
 
 from .certificates import Certificate
 from .cluster import PACOClusterer
-from .cluster import PACOClusterer
 from .datasets import make_paco_model
 
 __version__ = "0.1.0"

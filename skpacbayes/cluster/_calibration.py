@@ -12,6 +12,8 @@ from ._quasi_posterior import CenterPrior
 
 # What splitting noise gains, as a share of what it costs.
 _GAIN_PER_COST = 0.32
+# Largest lambda n s^2 for each cluster: enough for clusters that are told apart at all.
+_MOST = 20.0
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
@@ -61,7 +63,7 @@ class Splitting:
                 variance /= 2
             cost = self.cluster_penalty + log_ball
             cost -= d / 2 * math.log(2 * math.pi * variance)
-            factor = max(_GAIN_PER_COST * cost / gain, 1.0)
+            factor = max(min(_GAIN_PER_COST * cost / gain, _MOST * n_clusters), 1.0)
         return factor / (n_rows * scale ** (1 if self.manhattan else 2))
 
 

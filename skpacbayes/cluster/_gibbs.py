@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from ._calibration import Calibration, Splitting, calibrate_batch, calibrate_stream
-from ._path import Path, floor_scale, scale_of
+from ._path import Path, floor_scale, rows_loss, scale_of
 from ._quasi_posterior import CenterPrior, Chain, Proposal, QuasiPosterior
 from ._summary import exponent_of
 
@@ -289,13 +289,8 @@ class GibbsProblem:
         if self.setting.scale != "auto":
             return float(self.setting.scale)
         manhattan, n_features = self.setting.manhattan, centers.shape[1]
-        plain = replace(
-            self.posterior, weights=self.rows.weights, forecasts=np.zeros((0, 3))
-        )
-        floor = floor_scale(
-            plain.loss(self.path.centers[0, :1]), self.n_rows, n_features, manhattan
-        )
-        scale, _ = scale_of(
-            centers, plain.loss(centers), self.n_rows, manhattan, floor
-        )
+        loss = rows_loss(self.rows, centers, manhattan)
+        single = rows_loss(self.rows, self.path.centers[0, :1], manhattan)
+        floor = floor_scale(single, self.n_rows, n_features, manhattan)
+        scale, _ = scale_of(centers, loss, self.n_rows, manhattan, floor)
         return float(self.out(scale))

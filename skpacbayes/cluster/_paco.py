@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from ._gibbs import GibbsProblem, Setting
-from ._path import log_normaliser, unit
+from ._path import NoiseCells, unit
 from ._regret import regret_certificate
 from ._stream import Stream
 from ._summary import Rows, StreamSummary, exponent_of
@@ -463,7 +463,7 @@ class PACOClusterer(
             losses = losses**2
         center = self.cluster_centers_.mean(axis=0)
         centers = np.ldexp(self.cluster_centers_ - center, -exponent)
-        log_z = log_normaliser(centers, scale, self._manhattan)
+        log_z = NoiseCells(centers, self._manhattan).log_normaliser(scale)
         log_z += self.n_features_in_ * exponent * math.log(2)
         return -losses / unit(scale, self._manhattan) - log_z
 
@@ -558,6 +558,7 @@ class PACOClusterer(
             setting.streams_by_cell,
         )
         self._stream.variance_term = setting.variance_term
+        vars(self).pop("cluster_centers_", None)
         return self._stream
 
     def _read(self, X, weights):
@@ -609,7 +610,7 @@ class PACOClusterer(
         stream, summary = self._stream, self._stream.summary
         if summary.n_points == 0:  # zero weights alone: not even a first row
             return self
-        if len(stream.centers) == 0:
+        if "cluster_centers_" not in vars(self):
             self._before_first_refresh()
         n_rows = summary.n_rows
         self.n_samples_seen_ = int(n_rows) if n_rows.is_integer() else n_rows
@@ -618,18 +619,15 @@ class PACOClusterer(
         return self
 
     def _before_first_refresh(self):
-        """One cluster, at the mean of the rows; the prior's number of clusters."""
-        setting, rows = self._setting(), self._stream.summary
-        means, weights, squares = np.split(rows.statistics(), [-2, -1], axis=1)
-        center = (weights * means).sum(axis=0) / weights.sum()
-        loss = (squares + weights * (means - center) ** 2).sum() / weights.sum()
-        self.cluster_centers_ = center[None]
+        """One cluster, at the first row; the prior's number of clusters."""
+        setting, summary = self._setting(), self._stream.summary
+        self.cluster_centers_ = summary.statistics()[:1, : self.n_features_in_]
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
         self.draw_ = self._stream.forecast
         self.n_clusters_posterior_ = setting.size_law()
         self.inverse_temperature_ = 0.0
-        self.radius_ = setting.radius_for(rows.largest_norm)
-        self.scale_ = math.sqrt(loss / self.n_features_in_) or 1.0
+        self.radius_ = setting.radius_for(0.0)
+        self.scale_ = 1.0 if self.scale == "auto" else float(self.scale)
         self.acceptance_rate_ = np.zeros(2)
         self.n_iter_ = 0
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
 
-from .._kernels.kmeans import describe_cells, kmeans_path, mean_stay
+from .._kernels.kmeans import describe_cells, kmeans_path
+from .._kernels.paco import cumulative_loss
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
@@ -66,22 +68,47 @@ class Path:
         return np.where(self.cell_weights > 0, mean, 0.0)
 
 
-def log_normaliser(centers, scale, manhattan):
-    """log Z(c, s): integral over rows of exp(-loss / unit), unit 2 s^2 or s.
+class NoiseCells:
+    """log Z(c, s): log of the integral over rows of exp(-loss / unit).
 
-    The cells of the centres truncate the noise laws; what is cut off is counted on
-    a fixed set of noise draws.
+    The cells of the centres c truncate the laws of the noise about each other; what is
+    cut off is counted on a fixed set of draws. A draw that stays in the cell of its
+    centre at one scale stays there at every smaller one.
     """
-    n_features = centers.shape[1]
-    draws = np.random.default_rng(0)
-    if manhattan:
-        noise = draws.laplace(size=(_N_DRAWS, n_features))
-        log_one = n_features * math.log(2 * scale)
-    else:
-        noise = draws.standard_normal((_N_DRAWS, n_features))
-        log_one = n_features / 2 * math.log(2 * math.pi * scale**2)
-    stay = mean_stay(np.ascontiguousarray(centers), noise, scale, manhattan)
-    return log_one + math.log(max(stay, 0.5 / _N_DRAWS))
+
+    def __init__(self, centers, manhattan):
+        self.centers, self.manhattan = centers, manhattan
+        size = (_N_DRAWS, centers.shape[1])
+        draws = np.random.default_rng(0)
+        self.noise = draws.laplace(size=size) if manhattan else draws.normal(size=size)
+        if not manhattan:
+            # s z stays at c_j while 2 s z'(c_i - c_j) <= |c_i - c_j|^2 for all i.
+            along = self.noise @ centers.T
+            steps = along[:, None, :] - along[:, :, None]
+            gaps = cdist(centers, centers, "sqeuclidean")
+            np.fill_diagonal(gaps, np.inf)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slopes = 2 * steps / gaps
+            self.steepest = np.nan_to_num(slopes, nan=0.0).max(axis=2)
+
+    def stay(self, scale):
+        """Sum over the centres of the share of draws that stay in their cell."""
+        if not self.manhattan:
+            return (self.steepest * scale <= 1).sum() / _N_DRAWS
+        n_clusters = len(self.centers)
+        copies = (self.centers[:, None] + scale * self.noise).reshape(
+            -1, self.noise.shape[1]
+        )
+        nearest = cdist(copies, self.centers, "cityblock").argmin(axis=1)
+        return (nearest == np.repeat(np.arange(n_clusters), _N_DRAWS)).sum() / _N_DRAWS
+
+    def log_normaliser(self, scale):
+        """log Z at a noise scale."""
+        log_one = math.log(2 * scale)
+        if not self.manhattan:
+            log_one = 0.5 * math.log(2 * math.pi) + math.log(scale)
+        share = max(self.stay(scale), 0.5 / _N_DRAWS)
+        return self.centers.shape[1] * log_one + math.log(share)
 
 
 def unit(scale, manhattan):
@@ -99,15 +126,15 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     start = loss / (n_rows * n_features)
     start = max(start if manhattan else math.sqrt(start), floor)
 
+    cells = NoiseCells(centers, manhattan)
+
     def cost(log_ratio):
         scale = start * math.exp(log_ratio)
-        return loss / unit(scale, manhattan) + n_rows * log_normaliser(
-            centers, scale, manhattan
-        )
+        return loss / unit(scale, manhattan) + n_rows * cells.log_normaliser(scale)
 
-    if len(centers) == 1:
+    if cells.stay(1.2 * start) == len(centers):  # nothing is cut off nearby
         return start, -cost(0.0)
-    best = minimize_scalar(cost, bounds=(0.0, 1.5), options={"xatol": 2e-3})
+    best = minimize_scalar(cost, bounds=(0.0, 1.5), options={"xatol": 5e-3})
     return start * math.exp(best.x), -best.fun
 
 
@@ -122,21 +149,35 @@ def noise_scale(path, rows, manhattan, scale=None):
     n_rows = float(rows.weights.sum())
     evidence = min(n_rows, _LARGEST_EVIDENCE)
     n_features = path.centers.shape[2]
-    floor = floor_scale(path.losses[0], n_rows, n_features, manhattan)
+    single = rows_loss(rows, path.centers[0, :1], manhattan)
+    floor = floor_scale(single, n_rows, n_features, manhattan)
     best = (-math.inf, floor, 1)
     for k in range(1, min(path.n_found, max(1, int(n_rows) // 2)) + 1):
         centers = path.centers[k - 1, :k]
-        loss = path.losses[k - 1]
+        loss = rows_loss(rows, centers, manhattan)
         if scale is None:
             likeliest, fit = scale_of(centers, loss, n_rows, manhattan, floor)
         else:
             likeliest = scale
             fit = -loss / unit(scale, manhattan)
-            fit -= n_rows * log_normaliser(centers, scale, manhattan)
+            fit -= n_rows * NoiseCells(centers, manhattan).log_normaliser(scale)
         penalty = (k * n_features + 1) / 2 * math.log(evidence)
         value = fit * evidence / n_rows - penalty
         best = max(best, (value, likeliest, k))
     return best[1], best[2]
+
+
+def rows_loss(rows, centers, manhattan):
+    """Cumulative loss of `rows` at `centers`."""
+    return cumulative_loss(
+        rows.points,
+        rows.weights,
+        rows.spreads,
+        np.zeros((0, 3)),
+        np.ascontiguousarray(centers),
+        len(centers),
+        manhattan,
+    )[0]
 
 
 def floor_scale(loss, n_rows, n_features, manhattan):
