@@ -58,10 +58,14 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         try:
             yield
         except BaseException:
-            for name in set(vars(self)) - kept - {
-                "_callback_fit_ctx",
-                "_skl_callbacks_to_teardown",
-            }:
+            for name in (
+                set(vars(self))
+                - kept
+                - {
+                    "_callback_fit_ctx",
+                    "_skl_callbacks_to_teardown",
+                }
+            ):
                 del vars(self)[name]
             vars(self).update(before)
             raise

@@ -68,7 +68,7 @@ class Splitting:
 
 
 def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None):
-    """One noise scale for all rows: given, or that of the likeliest solution.
+    """Take one noise scale for all rows: given, or that of the likeliest solution.
 
     `n_rows`: the number of rows that lambda is for, if not that of `rows`.
     """
@@ -81,7 +81,7 @@ def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None)
 
 
 def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
-    """A noise scale for each cell of a stream, and weights that make them equal.
+    """Find a noise scale for each cell of a stream; weigh the rows by one over it.
 
     One scale for all rows is better where it is true: where the rows come in a random
     order, one scale finds as many clusters as there are cells or one more, and the

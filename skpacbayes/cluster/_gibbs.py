@@ -205,8 +205,7 @@ class GibbsProblem:
             self.posterior.run(chains[0], proposal, n_iter)
         else:
             Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(self.posterior.run)(chain, proposal, n_iter)
-                for chain in chains
+                delayed(self.posterior.run)(chain, proposal, n_iter) for chain in chains
             )
 
     def outcome(self, chains):
@@ -282,7 +281,7 @@ class GibbsProblem:
         norms = np.linalg.norm(centers, axis=-1, keepdims=True)
         largest = self.posterior.prior.radius * (1 - 1e-9)
         outside = norms > largest
-        return np.where(outside, centers * (largest / np.where(outside, norms, 1)), centers)
+        return centers * np.where(outside, largest / np.where(outside, norms, 1), 1)
 
     def _noise_scale(self, centers):
         """Noise scale of the rows about `centers`, in data units."""

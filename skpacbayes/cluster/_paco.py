@@ -5,12 +5,6 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
@@ -20,11 +14,11 @@ from sklearn.utils.validation import (
 )
 
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from ._centers import NearestCenterMixin
 from ._gibbs import GibbsProblem, Setting
-from ._path import NoiseCells, unit
 from ._regret import regret_certificate
 from ._stream import Stream
-from ._summary import Rows, StreamSummary, exponent_of
+from ._summary import Rows, StreamSummary
 
 _N_BLOCKS = 10
 _NO_WEIGHTS = np.empty(0)
@@ -37,9 +31,7 @@ def _distinct_rows(X, weights):
     return Rows.single(np.ascontiguousarray(points), merged)
 
 
-class PACOClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PacBayesEstimator
-):
+class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
     """Clustering, batch and online, that finds the number of clusters.
 
     The centres follow a Gibbs quasi-posterior: exp(-inverse_temperature x loss) times a
@@ -150,10 +142,14 @@ class PACOClusterer(
     exp(-lambda_t S_t(c)) q(k) prod_j pi(c_j), with q(k) prop. to exp(-eta k), divided
     by k! with `calibration="clusters"`. eta is `cluster_penalty`.
 
-    Automatic calibration: lambda = max(12, 4.5 k) / (n s^2), where the noise scale s and
-    the preliminary number k of clusters maximise the normalised quasi-likelihood that
-    `score_samples` returns, penalised. It assumes round clusters of like spread in a
-    batch; on a stream, spreads may differ by cluster.
+    Automatic calibration: with the noise scale s and the number k of clusters that
+    maximise the normalised quasi-likelihood of `score_samples`, penalised, lambda is
+    such that splitting the noise of one of k clusters gains a third of what one more
+    centre costs a priori. It assumes round clusters of like spread in a batch. On a
+    stream the cells of a spherical mixture have noise scales of their own, and rows
+    weigh one over the scale of their cell, unless the stream shows that one scale
+    describes all. This lambda is taken from the data, so `certificate` says that its
+    assumptions do not hold.
 
     References
     ----------
@@ -327,7 +323,7 @@ class PACOClusterer(
             if sample_weight is not None:
                 weights = self._weights(sample_weight, X)
             if not self._streaming():
-                self._open_stream().draw_from_prior(self._setting())
+                self._open_stream().draw_from_prior()
             self._read(X, weights)
         return self
 
@@ -401,88 +397,9 @@ class PACOClusterer(
             if not self._streaming():
                 self.n_features_in_ = n_features
                 self._open_stream()
-            self._stream.summary.absorb(statistics)
+            self._stream.absorb(statistics)
             self._refresh()
         return self
-
-    def predict(self, X):
-        """Label of the nearest centre to each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels, as in `cluster_labels_`.
-        """
-        check_is_fitted(self)
-        return self._nearest_labels(self._rows(X))
-
-    def transform(self, X):
-        """Distances of the rows to the centres.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters_)
-            Euclidean distances, or Manhattan distances if that is the loss.
-        """
-        check_is_fitted(self)
-        distances, exponent = self._distances(self._rows(X))
-        return np.ldexp(distances, exponent)
-
-    def score_samples(self, X):
-        """Log of the normalised quasi-likelihood of each row.
-
-        exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan loss: `scale_`) and Z
-        makes it a density over rows: more centres always fit closer, yet also cut
-        the noise about each other off, which Z counts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Log densities.
-        """
-        check_is_fitted(self)
-        distances, exponent = self._distances(self._rows(X))
-        scale = np.ldexp(self.scale_, -exponent)
-        losses = distances.min(axis=1)
-        if not self._manhattan:
-            losses = losses**2
-        center = self.cluster_centers_.mean(axis=0)
-        centers = np.ldexp(self.cluster_centers_ - center, -exponent)
-        log_z = NoiseCells(centers, self._manhattan).log_normaliser(scale)
-        log_z += self.n_features_in_ * exponent * math.log(2)
-        return -losses / unit(scale, self._manhattan) - log_z
-
-    def score(self, X, y=None):
-        """Mean of `score_samples`, for the choice of parameters by cross-validation.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        score : float
-            Mean log density.
-        """
-        return float(self.score_samples(X).mean())
 
     def certificate(self):
         """Regret bound of the stream read so far: Corollaries 1 to 6.
@@ -510,10 +427,6 @@ class PACOClusterer(
         return regret_certificate(
             self._setting(), self._stream, self.cumulative_loss_, self.radius_
         )
-
-    @property
-    def _manhattan(self):
-        return self.loss == "manhattan"
 
     def _setting(self):
         """Resolve the parameters."""
@@ -548,16 +461,12 @@ class PACOClusterer(
 
     def _open_stream(self):
         """Forget the past; start a summary and a source of random numbers."""
-        setting = self._setting()
         self._stream = Stream(
-            self.n_features_in_,
-            self.summary_size,
-            setting.manhattan,
-            self._generator(),
+            self._setting(),
+            StreamSummary(self.n_features_in_, self.summary_size, self._manhattan),
             self.refresh,
-            setting.streams_by_cell,
+            self._generator(),
         )
-        self._stream.variance_term = setting.variance_term
         vars(self).pop("cluster_centers_", None)
         return self._stream
 
@@ -607,7 +516,7 @@ class PACOClusterer(
 
     def _count(self):
         """Set the attributes that every row changes."""
-        stream, summary = self._stream, self._stream.summary
+        summary = self._stream.summary
         if summary.n_points == 0:  # zero weights alone: not even a first row
             return self
         if "cluster_centers_" not in vars(self):
@@ -643,15 +552,3 @@ class PACOClusterer(
                 UserWarning,
                 stacklevel=4,
             )
-
-    def _nearest_labels(self, X):
-        return self.cluster_labels_[self._distances(X)[0].argmin(axis=1)]
-
-    def _distances(self, X):
-        """Distances to the centres in units of 2^exponent, and the exponent."""
-        center = self.cluster_centers_.mean(axis=0)
-        X, centers = X - center, self.cluster_centers_ - center
-        exponent = max(exponent_of(X), exponent_of(centers))
-        metric = "cityblock" if self._manhattan else "euclidean"
-        X, centers = np.ldexp(X, -exponent), np.ldexp(centers, -exponent)
-        return cdist(X, centers, metric), exponent

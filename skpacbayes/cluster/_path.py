@@ -103,7 +103,7 @@ class NoiseCells:
         return (nearest == np.repeat(np.arange(n_clusters), _N_DRAWS)).sum() / _N_DRAWS
 
     def log_normaliser(self, scale):
-        """log Z at a noise scale."""
+        """Return log Z at a noise scale."""
         log_one = math.log(2 * scale)
         if not self.manhattan:
             log_one = 0.5 * math.log(2 * math.pi) + math.log(scale)

@@ -30,7 +30,7 @@ class CenterPrior:
 
     @staticmethod
     def log_size_law(max_clusters, cluster_penalty, *, ordered):
-        """log q(k): exp(-penalty k) on tuples (eq. 6), over k! on sets of centres."""
+        """Return log q(k): exp(-penalty k) on tuples (eq. 6), over k! on sets."""
         sizes = np.arange(1.0, max_clusters + 1)
         return -cluster_penalty * sizes - (0 if ordered else gammaln(sizes + 1))
 
@@ -53,7 +53,6 @@ class CenterPrior:
         )
         # Where the share in the ball underflows, the law is uniform to all digits.
         return whole - math.log(inside) if inside > 1e-300 else uniform
-
 
     def draw(self, n_clusters, n_features, rng):
         """Draw `n_clusters` centres (n_clusters, n_features)."""
@@ -203,7 +202,7 @@ class QuasiPosterior:
         )[0]
 
     def log_evidences(self, losses, cell_weights, deviations):
-        """Laplace approximation of log P(K = k) at solutions of that k, up to a constant.
+        """Laplace approximation of log P(K = k) at solutions of that k, less a constant.
 
         `losses` (max_clusters,): S at the solution for each k; `cell_weights`,
         `deviations` as in `Proposal.matched`.

@@ -5,7 +5,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from ._local_scales import CellTracker
-from ._summary import StreamSummary
 
 # With refresh="auto", the chain runs after every row at first, then after so many
 # rows that the stream has grown by this share.
@@ -18,25 +17,25 @@ class Stream:
 
     Parameters
     ----------
-    n_features : int
-    summary_size : int or None
-    manhattan : bool
-    rng : Generator
+    setting : Setting
+    summary : StreamSummary
     refresh : int or "auto"
-    by_cell : bool
-        Whether cells with noise scales of their own are tracked.
+    rng : Generator
     """
 
-    def __init__(self, n_features, summary_size, manhattan, rng, refresh, by_cell):
-        self.summary = StreamSummary(n_features, summary_size, manhattan)
-        self.tracker = CellTracker(manhattan) if by_cell else None
+    def __init__(self, setting, summary, refresh, rng):
+        n_features = summary.n_features
+        self.setting = setting
+        self.summary = summary
+        self.tracker = None
+        if setting.streams_by_cell:
+            self.tracker = CellTracker(setting.manhattan)
         self.rng = rng
         self.refresh = refresh
         self.forecast = np.empty((0, n_features))
         self.centers = np.empty((0, n_features))
         self.labels = np.empty(0, dtype=np.int64)
         self.temperature = 0.0
-        self.variance_term = 0.0
         self.first_temperature = None
         self.from_the_start = True
         self.every_row = True
@@ -44,8 +43,9 @@ class Stream:
         self.warned = False
         self.summary.schedule(self._after(0.0))
 
-    def draw_from_prior(self, setting):
+    def draw_from_prior(self):
         """Draw the forecast of the first row, where the prior is known before it."""
+        setting = self.setting
         if not (setting.regret and setting.radius != "auto"):
             return
         n_features = self.summary.n_features
@@ -57,10 +57,13 @@ class Stream:
 
     def begin_with(self, rows):
         """Start from rows that met no forecast."""
-        self.from_the_start = False
         squares = rows.weights * rows.spreads
-        self.summary.absorb(np.column_stack([rows.points, rows.weights, squares]))
-        self.summary.schedule(self._after(self.summary.n_rows))
+        self.absorb(np.column_stack([rows.points, rows.weights, squares]))
+
+    def absorb(self, statistics):
+        """Take in points of other summaries, that met no forecast."""
+        self.from_the_start = False
+        self.summary.absorb(statistics)
 
     def may_refresh_within(self, n_rows):
         """Whether a refresh falls due within the next `n_rows` rows."""
@@ -73,7 +76,7 @@ class Stream:
             X,
             weights,
             begin,
-            self.variance_term,
+            self.setting.variance_term,
             self.temperature,
             self.forecast,
             self.centers,

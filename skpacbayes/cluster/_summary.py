@@ -247,9 +247,9 @@ class StreamSummary:
         powers = [step] * d + [0, 2 * step, -loss, 0, loss, loss, 0]
         self.table[:] = np.ldexp(self.table, powers)
         self.pair_costs[:] = -1.0
-        scaled = {_LOSS: loss, _SQUARE: 2 * step, _TEMPERATURES: -loss, _STEPS: 2 * step}
-        for entry, power in scaled.items():
-            self.clock[entry] = np.ldexp(self.clock[entry], power)
+        entries = [_LOSS, _SQUARE, _TEMPERATURES, _STEPS]
+        powers = [loss, 2 * step, -loss, 2 * step]
+        self.clock[entries] = np.ldexp(self.clock[entries], powers)
 
     def _allocate_for(self, n_points):
         """Room for `n_points` points, in steps that depend on their number alone."""

@@ -1,0 +1,119 @@
+"""What fitted centres say of rows."""
+
+import math
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from ._path import NoiseCells, unit
+from ._summary import exponent_of
+
+
+class NearestCenterMixin(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
+):
+    """Labels, distances and log densities of rows about `cluster_centers_`.
+
+    Needs `cluster_labels_`, `scale_`, `loss`, and `_rows` of the package's base.
+    """
+
+    def predict(self, X):
+        """Label of the nearest centre to each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels, as in `cluster_labels_`.
+        """
+        check_is_fitted(self)
+        return self._nearest_labels(self._rows(X))
+
+    def transform(self, X):
+        """Distances of the rows to the centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters_)
+            Euclidean distances, or Manhattan distances if that is the loss.
+        """
+        check_is_fitted(self)
+        distances, exponent = self._distances(self._rows(X))
+        return np.ldexp(distances, exponent)
+
+    def score_samples(self, X):
+        """Log of the normalised quasi-likelihood of each row.
+
+        exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan loss: `scale_`) and Z
+        makes it a density over rows: more centres always fit closer, yet also cut
+        the noise about each other off, which Z counts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log densities.
+        """
+        check_is_fitted(self)
+        distances, exponent = self._distances(self._rows(X))
+        scale = np.ldexp(self.scale_, -exponent)
+        losses = distances.min(axis=1)
+        if not self._manhattan:
+            losses = losses**2
+        center = self.cluster_centers_.mean(axis=0)
+        centers = np.ldexp(self.cluster_centers_ - center, -exponent)
+        log_z = NoiseCells(centers, self._manhattan).log_normaliser(scale)
+        log_z += self.n_features_in_ * exponent * math.log(2)
+        return -losses / unit(scale, self._manhattan) - log_z
+
+    def score(self, X, y=None):
+        """Mean of `score_samples`, for the choice of parameters by cross-validation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        score : float
+            Mean log density.
+        """
+        return float(self.score_samples(X).mean())
+
+    @property
+    def _manhattan(self):
+        return self.loss == "manhattan"
+
+    def _nearest_labels(self, X):
+        return self.cluster_labels_[self._distances(X)[0].argmin(axis=1)]
+
+    def _distances(self, X):
+        """Distances to the centres in units of 2^exponent, and the exponent."""
+        center = self.cluster_centers_.mean(axis=0)
+        X, centers = X - center, self.cluster_centers_ - center
+        exponent = max(exponent_of(X), exponent_of(centers))
+        metric = "cityblock" if self._manhattan else "euclidean"
+        X, centers = np.ldexp(X, -exponent), np.ldexp(centers, -exponent)
+        return cdist(X, centers, metric), exponent
