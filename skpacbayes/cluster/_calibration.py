@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ._local_scales import metric_of, row_scales, spread_losses
-from ._path import Path, noise_scale
+from ._path import LARGEST_EVIDENCE, Path, noise_scale
 from ._quasi_posterior import CenterPrior
 
 # What splitting noise gains, as a share of what it costs.
@@ -114,7 +114,8 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
 def equally_spread(rows, centers, manhattan):
     """Whether one noise scale describes the clusters better than one scale each.
 
-    Compares the two by the Bayesian information criterion.
+    Compares the two by the Bayesian information criterion, with the evidence of at
+    most 1,000 rows: with more, the cells' cut tails would tell any two apart.
     """
     n_features, n_clusters = rows.points.shape[1], len(centers)
     losses = cdist(rows.points, centers, metric_of(manhattan))
@@ -128,4 +129,6 @@ def equally_spread(rows, centers, manhattan):
     common = scales @ degrees / degrees.sum() if several.any() else 1.0
     half = 1.0 if manhattan else 0.5
     gain = half * n_features * degrees @ np.log(common / scales)
-    return gain <= 0.5 * (n_clusters - 1) * math.log(rows.weights.sum())
+    n_rows = rows.weights.sum()
+    evidence = min(n_rows, LARGEST_EVIDENCE)
+    return gain * evidence / n_rows <= 0.5 * (n_clusters - 1) * math.log(evidence)

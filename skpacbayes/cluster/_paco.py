@@ -170,8 +170,8 @@ class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
     2
     >>> clusterer.partial_fit(late).n_clusters_
     3
-    >>> clusterer.cluster_centers_.round()
-    array([[ 0., -0.],
+    >>> clusterer.cluster_centers_.round() + 0.0
+    array([[ 0.,  0.],
            [ 8.,  8.],
            [16., -4.]])
     """

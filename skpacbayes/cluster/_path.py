@@ -12,7 +12,7 @@ from .._kernels.paco import cumulative_loss
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
-_LARGEST_EVIDENCE = 1000
+LARGEST_EVIDENCE = 1000
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def noise_scale(path, rows, manhattan, scale=None):
     any cell would be split to mend its shape.
     """
     n_rows = float(rows.weights.sum())
-    evidence = min(n_rows, _LARGEST_EVIDENCE)
+    evidence = min(n_rows, LARGEST_EVIDENCE)
     n_features = path.centers.shape[2]
     single = rows_loss(rows, path.centers[0, :1], manhattan)
     floor = floor_scale(single, n_rows, n_features, manhattan)

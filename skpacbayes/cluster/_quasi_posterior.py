@@ -202,7 +202,7 @@ class QuasiPosterior:
         )[0]
 
     def log_evidences(self, losses, cell_weights, deviations):
-        """Laplace approximation of log P(K = k) at solutions of that k, less a constant.
+        """Laplace approximation of log P(K = k) at solutions of k, less a constant.
 
         `losses` (max_clusters,): S at the solution for each k; `cell_weights`,
         `deviations` as in `Proposal.matched`.
