@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ._calibration import Calibration, Splitting, calibrate_batch, calibrate_stream
 from ._path import Path, floor_scale, rows_loss, scale_of
 from ._quasi_posterior import CenterPrior, Chain, Proposal, QuasiPosterior
-from ._summary import exponent_of
+from ._summary import exponent_of, scaled
 
 _DISAGREEMENT = 0.35
 
@@ -76,8 +76,16 @@ class Setting:
         factor = 1.0 if self.regret else 3.0
         return factor * largest_norm if largest_norm > 0 else 1.0
 
-    def temperature_for(self, n_rows, n_features, radius):
-        """Inverse temperature after `n_rows` rows where the noise has no say in it."""
+    def temperature_for(self, n_rows, n_features, radius, exponent=0):
+        """Inverse temperature after `n_rows` rows where the noise has no say in it.
+
+        It, and `radius`, are in units of 2^`exponent`.
+        """
+        if self.inverse_temperature == "auto":  # Corollary 3
+            with np.errstate(over="ignore", divide="ignore"):
+                scale = 2 * math.sqrt(n_rows) * np.float64(radius) ** self.power
+                return (n_features + 2) / scale
+        temperature = self.inverse_temperature
         if callable(self.inverse_temperature):
             temperature = float(self.inverse_temperature(n_rows))
             if not (temperature > 0 and math.isfinite(temperature)):
@@ -85,10 +93,7 @@ class Setting:
                     "inverse_temperature must return positive finite numbers, and "
                     f"returned {temperature} for t={n_rows:g}."
                 )
-            return temperature
-        if self.inverse_temperature == "auto":  # Corollary 3
-            return (n_features + 2) / (2 * math.sqrt(n_rows) * radius**self.power)
-        return float(self.inverse_temperature)
+        return scaled(float(temperature), self.power * exponent)
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ class GibbsProblem:
         center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
         step = exponent_of(rows.points - center)
         self.rows = rows.about(center, step, setting.power)
-        self.offset = np.ldexp(center, exponent)
+        self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         if norm is None:
             norm = self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
@@ -175,11 +180,11 @@ class GibbsProblem:
 
     def into(self, value, power=1):
         """From data units to those inside."""
-        return np.ldexp(value, -power * self.exponent)
+        return scaled(value, -power * self.exponent)
 
     def out(self, value, power=1):
         """From the units inside to those of the data."""
-        return np.ldexp(value, power * self.exponent)
+        return scaled(value, power * self.exponent)
 
     def start_chains(self, rng):
         """Chains at the k-means centres that the Laplace approximation prefers."""
@@ -255,11 +260,13 @@ class GibbsProblem:
         if setting.calibrated:
             scale = None if setting.scale == "auto" else float(self.into(setting.scale))
             return calibrate_batch(rows, most, splitting, rng, scale)[0]
-        given = setting.temperature_for(self.n_rows, n_features, self.radius)
+        given = setting.temperature_for(
+            self.n_rows, n_features, self.into(self.radius), self.exponent
+        )
         return Calibration(
             np.ones(len(rows.points)),
             Path.find(rows.points, rows.weights, most, setting.manhattan, rng),
-            np.ldexp(given, setting.power * self.exponent),
+            given,
         )
 
     def _proposal(self):

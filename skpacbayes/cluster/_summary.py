@@ -45,13 +45,13 @@ class Rows:
 
     def about(self, offset, exponent, power):
         """Rows less `offset`, in units of 2^exponent; losses have that unit^power."""
-        factor = math.ldexp(1.0, -power * exponent)
+        loss = -power * exponent
         return replace(
             self,
-            points=np.ldexp(self.points - offset, -exponent),
-            spreads=np.ldexp(self.spreads, -2 * exponent),
-            forecasts=self.forecasts * [1 / factor, 1.0, factor],
-            steps=self.steps * factor,
+            points=scaled(self.points - offset, -exponent),
+            spreads=scaled(self.spreads, -2 * exponent),
+            forecasts=scaled(self.forecasts, np.array([-loss, 0, loss])),
+            steps=scaled(self.steps, loss),
         )
 
 
@@ -59,6 +59,12 @@ def exponent_of(values):
     """Power of two next above the largest absolute value; 0 if all are zero."""
     largest = np.abs(values).max(initial=0.0)
     return min(max(math.frexp(largest)[1], -1000), 1000) if largest > 0 else 0
+
+
+def scaled(value, exponent):
+    """`value` times 2^`exponent`: infinity or zero where floats end."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(value, exponent)
 
 
 class StreamSummary:
@@ -224,11 +230,11 @@ class StreamSummary:
 
     def _in(self, value, power):
         """From data units to those of the summary."""
-        return np.ldexp(value, -power * self.exponent)
+        return scaled(value, -power * self.exponent)
 
     def _out(self, value, power):
         """From the units of the summary to those of the data."""
-        return np.ldexp(value, power * self.exponent)
+        return scaled(value, power * self.exponent)
 
     def _set_unit_by(self, X):
         """Take the unit from the first row that is not zero."""
@@ -243,13 +249,13 @@ class StreamSummary:
             return
         d, loss = self.n_features, self.power * step
         self.exponent = exponent
-        self.previous[:-1] = np.ldexp(self.previous[:-1], step)
+        self.previous[:-1] = scaled(self.previous[:-1], step)
         powers = [step] * d + [0, 2 * step, -loss, 0, loss, loss, 0]
-        self.table[:] = np.ldexp(self.table, powers)
+        self.table[:] = scaled(self.table, powers)
         self.pair_costs[:] = -1.0
         entries = [_LOSS, _SQUARE, _TEMPERATURES, _STEPS]
         powers = [loss, 2 * step, -loss, 2 * step]
-        self.clock[entries] = np.ldexp(self.clock[entries], powers)
+        self.clock[entries] = scaled(self.clock[entries], powers)
 
     def _allocate_for(self, n_points):
         """Room for `n_points` points, in steps that depend on their number alone."""
