@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import softmax
@@ -145,6 +145,12 @@ class GibbsProblem:
         center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
         step = exponent_of(rows.points - center)
         self.rows = rows.about(center, step, setting.power)
+        self.varying = np.ones(len(center), dtype=bool)
+        if not setting.regret:  # a constant column holds neither noise nor clusters
+            self.varying = np.ptp(self.rows.points, axis=0) > 0
+            self.varying[0] |= not self.varying.any()
+            varying = np.ascontiguousarray(self.rows.points[:, self.varying])
+            self.rows = replace(self.rows, points=varying)
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         if norm is None:
@@ -233,8 +239,8 @@ class GibbsProblem:
         centers = self.path.solution(int(np.argmax(owners)) + 1)
         tally = sum(chain.tally for chain in chains)
         return Outcome(
-            self.offset + self.out(centers),
-            self.offset + self.out(chains[0].draw),
+            self._in_data(centers),
+            self._in_data(chains[0].draw),
             frequencies,
             float(self.out(self.posterior.temperature, -self.setting.power)),
             self.radius,
@@ -245,8 +251,8 @@ class GibbsProblem:
 
     def _calibration(self, tracker, past, rng):
         """Weights, k-means path and inverse temperature, in the units inside."""
-        setting, rows, n_features = self.setting, self.rows, len(self.offset)
-        most = setting.max_clusters
+        setting, rows, most = self.setting, self.rows, self.setting.max_clusters
+        n_features = rows.points.shape[1]
         splitting = Splitting(
             n_features,
             float(self.into(self.radius)),
@@ -254,8 +260,9 @@ class GibbsProblem:
             setting.manhattan,
         )
         if tracker is not None:
-            tracker.set_frame(self.offset, self.exponent)
-            past = self.into(past[0] - self.offset), past[1]
+            origin = self.offset[self.varying]
+            tracker.set_frame(origin, self.exponent)
+            past = self.into(past[0][self.varying] - origin), past[1]
             return calibrate_stream(rows, past, tracker, most, splitting, rng)
         if setting.calibrated:
             scale = None if setting.scale == "auto" else float(self.into(setting.scale))
@@ -268,6 +275,12 @@ class GibbsProblem:
             Path.find(rows.points, rows.weights, most, setting.manhattan, rng),
             given,
         )
+
+    def _in_data(self, centers):
+        """Centres in the columns, the units and about the origin of the data."""
+        full = np.tile(self.offset, (len(centers), 1))
+        full[:, self.varying] += self.out(centers)
+        return full
 
     def _proposal(self):
         posterior, path = self.posterior, self.path
@@ -297,6 +310,8 @@ class GibbsProblem:
         manhattan, n_features = self.setting.manhattan, centers.shape[1]
         loss = rows_loss(self.rows, centers, manhattan)
         single = rows_loss(self.rows, self.path.centers[0, :1], manhattan)
+        if not single > 0:
+            return 1.0
         floor = floor_scale(single, self.n_rows, n_features, manhattan)
         scale, _ = scale_of(centers, loss, self.n_rows, manhattan, floor)
         return float(self.out(scale))

@@ -68,7 +68,7 @@ class CellTracker:
     def __init__(self, manhattan):
         self.manhattan = manhattan
         self.known = {}
-        self.origin, self.exponent = 0.0, 0
+        self.origin, self.exponent = None, 0
 
     def update(self, rows, last_row, max_cells):
         """Return the best cells for `rows`; remember all that were tried."""
@@ -88,6 +88,8 @@ class CellTracker:
 
     def set_frame(self, origin, exponent):
         """Rows come less `origin`, in units of 2^exponent, from now on."""
+        if np.shape(self.origin) != np.shape(origin):  # other columns vary
+            self.known = {}
         step = self.exponent - exponent
         for cells in self.known.values():
             shift = np.ldexp(self.origin - origin, -exponent)
