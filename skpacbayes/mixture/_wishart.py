@@ -1,0 +1,114 @@
+"""Gaussian components with full covariances, their own or shared."""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln
+
+from ._divergences import wishart_divergence, wishart_log_determinant
+from ._families import LOG_2_PI, GaussianFamily, Posterior
+
+
+class NormalWishart(GaussianFamily):
+    """Lambda ~ W(W0, nu0), mu given Lambda ~ N(m0, (l0 Lambda)^-1): conjugate.
+
+    A `tied` mixture has one Lambda for all its components.
+    """
+
+    full = True
+
+    def __init__(self, mean, mean_precision, degrees, inverse_scale, tied):
+        super().__init__(mean, mean_precision)
+        self.degrees = degrees
+        self.inverse_scale = inverse_scale
+        self.tied = tied
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        counts, gaps, scatter = self.moments(statistics, previous.origins)
+        precision = self.mean_precision + counts
+        pull = gaps + previous.origins - self.mean
+        means = self.mean + counts[:, None] / precision[:, None] * pull
+        shrink = (self.mean_precision * counts / precision)[:, None, None]
+        scatter = scatter + shrink * pull[:, :, None] * pull[:, None]
+        if self.tied:
+            counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
+        degrees, scale = self.degrees + counts, self.inverse_scale + scatter
+        return Posterior(previous.origins, means, precision, degrees, scale)
+
+    def quadratic(self, posterior):
+        """Constants and precisions of E log q_k."""
+        d, n_components = self.n_features, len(posterior.means)
+        log_determinant = wishart_log_determinant(posterior.degrees, posterior.scale)
+        constants = 0.5 * (
+            log_determinant - d * LOG_2_PI - d / posterior.mean_precision
+        )
+        precisions = posterior.degrees[:, None, None] * np.linalg.inv(posterior.scale)
+        return constants, np.broadcast_to(precisions, (n_components, d, d))
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        ratio = self.mean_precision / posterior.mean_precision
+        gaps = posterior.means - self.mean
+        _, precisions = self.quadratic(posterior)
+        squares = np.einsum("ki,kij,kj->", gaps, precisions, gaps)
+        wishart = wishart_divergence(
+            posterior.degrees, posterior.scale, self.degrees, self.inverse_scale
+        )
+        return (
+            0.5 * self.n_features * (ratio - 1 - np.log(ratio)).sum()
+            + 0.5 * self.mean_precision * squares
+            + wishart.sum()
+        )
+
+    def of(self, posterior, k):
+        """Degrees and scale matrix of the Student law of a new row of component k."""
+        k_scale = 0 if self.tied else k
+        degrees = posterior.degrees[k_scale] + 1 - self.n_features
+        spread = 1 + 1 / posterior.mean_precision[k]
+        return degrees, np.linalg.cholesky(posterior.scale[k_scale] * spread)
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        result, d = np.empty((len(X), len(posterior.means))), self.n_features
+        for k, mean in enumerate(posterior.means):
+            degrees, factor = self.of(posterior, k)
+            scaled = solve_triangular(factor, (X - mean).T, lower=True)
+            constant = gammaln(0.5 * (degrees + d)) - gammaln(0.5 * degrees)
+            constant -= 0.5 * d * np.log(np.pi) + np.log(np.diag(factor)).sum()
+            squares = np.einsum("ij,ij->j", scaled, scaled)
+            result[:, k] = constant - 0.5 * (degrees + d) * np.log1p(squares)
+        return result
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        degrees, factor = self.of(posterior, k)
+        normal = generator.normal(size=(size, self.n_features))
+        radius = np.sqrt(generator.chisquare(degrees, (size, 1)))
+        return posterior.means[k] + normal @ factor.T / radius
+
+    def attributes(self, posterior):
+        """Fitted attributes, under scikit-learn's names."""
+        covariances = posterior.scale / posterior.degrees[:, None, None]
+        identity = np.eye(self.n_features)
+        choleskys = np.array(
+            [
+                solve_triangular(factor, identity, lower=True).T
+                for factor in np.linalg.cholesky(covariances)
+            ]
+        )
+        precisions = choleskys @ choleskys.transpose(0, 2, 1)
+        if self.tied:
+            covariances, precisions, choleskys = (
+                covariances[0],
+                precisions[0],
+                choleskys[0],
+            )
+        degrees = np.broadcast_to(posterior.degrees, len(posterior.means)).copy()
+        return {
+            "means_": posterior.means,
+            "mean_precision_": posterior.mean_precision,
+            "degrees_of_freedom_": degrees,
+            "covariances_": covariances,
+            "precisions_": precisions,
+            "precisions_cholesky_": choleskys,
+        }
