@@ -33,7 +33,7 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
     """Base of the mixtures; a subclass knows its rows and its components.
 
     It defines `_family(X, sample_weight)`, the family of the components with its
-    prior; `_check_rows(X, reset)`; `_profile(X)`, points on which k-means++ seeds the
+    prior; `_check_rows(X, reset)`; `_profile(X, weight)`, points on which k-means++ seeds the
     ascent; `_origin(X, sample_weight)`; and `_auto_block_size(n_components, X)`.
     """
 

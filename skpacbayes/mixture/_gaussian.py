@@ -278,10 +278,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     def _origin(self, X, weight):
         return np.average(X, axis=0, weights=weight)
 
-    def _profile(self, X):
+    def _profile(self, X, weight):
         """Standardise the features, for k-means++."""
-        spread = X.std(axis=0)
-        return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
+        return (X - self._origin(X, weight)) / np.sqrt(variances(X, weight))
 
     def _attributes(self, mixture, state):
         return mixture.family.attributes(state.components)

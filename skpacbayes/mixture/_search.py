@@ -17,7 +17,7 @@ MERGED_PAIRS = 3
 def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
     """State after an M-step on the clusters of k-means++ and a few Lloyd steps.
 
-    `profile` maps rows to points whose Euclidean distances are meaningful. Where the
+    `profile` maps rows and weights to points whose Euclidean distances are meaningful. Where the
     rows are many, a random part of them stands for all.
     """
     blank = mixture.blank(n_components, origin)
@@ -28,7 +28,7 @@ def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
         part = np.random.default_rng(seed).choice(X.shape[0], most, replace=False)
         part.sort()
         X, weight = X[part], weight[part]
-    labels = clusters(profile(X), weight, min(n_components, X.shape[0]), seed)
+    labels = clusters(profile(X, weight), weight, min(n_components, X.shape[0]), seed)
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
     state = mixture.maximise(statistics * (total / weight.sum()), blank)
     return state._replace(components=mixture.family.recentred(state.components))
