@@ -1,5 +1,6 @@
 """What the two mixtures share: fitting, streaming, choosing K, predicting."""
 
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import NamedTuple
 from warnings import warn
@@ -29,12 +30,13 @@ class Learned(NamedTuple):
     path: dict
 
 
-class TemperedVBMixture(DensityMixin, PacBayesEstimator):
+class _TemperedVBMixture(DensityMixin, PacBayesEstimator):
     """Base of the mixtures; a subclass knows its rows and its components.
 
-    It defines `_family(X, sample_weight)`, the family of the components with its
-    prior; `_check_rows(X, reset)`; `_profile(X, weight)`, points on which k-means++ seeds the
-    ascent; `_origin(X, sample_weight)`; and `_auto_block_size(n_components, X)`.
+    It defines `_check_rows(X, reset)`; `_family(X, weight)`, the family of the
+    components with its prior; `_profile(X, weight)`, points whose distances seed the
+    ascent; `_origin(X, weight)`; `_auto_block_size(n_components, n_features)`; and
+    `_attributes(mixture, state)`.
     """
 
     _parameter_constraints: dict = {
@@ -96,16 +98,18 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
         ValueError
             If X is not finite or holds no row of positive weight.
         """
-        X = self._check_rows(X, reset=True)
-        X, weight = self._present(X, sample_weight)
-        self._seed = self._draw_seed()
-        learned = self._learn(X, weight, tasks=self._starts)
-        fit = learned.fit
-        self._stream = Stream.settled_at(
-            learned, fit.state, fit.statistics, *self._block_and_window(X)
-        )
-        self.n_samples_seen_ = as_count(X.shape[0] if weight is None else weight.sum())
-        self._publish(learned, fit.state, fit.statistics, fit.bound, fit.history)
+        with self._all_or_nothing():
+            X = self._check_rows(X, reset=True)
+            X, weight = self._present(X, sample_weight)
+            self._seed = self._draw_seed()
+            learned = self._learn(X, weight, tasks=self._starts)
+            fit = learned.fit
+            self._stream = Stream.settled_at(
+                learned, fit.state, fit.statistics, *self._block_and_window(X)
+            )
+            self.n_samples_seen_ = counted(0, X, weight)
+            self.__dict__.pop("_now", None)
+            self._publish(learned, fit.state, fit.statistics, fit.bound, fit.history)
         return self
 
     @partial_fit_context
@@ -139,22 +143,16 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
         ValueError
             If X is not finite or has another width; the mixture is then unchanged.
         """
-        started = self._streaming()
-        X = self._check_rows(X, reset=not started)
-        X, weight = self._present(X, sample_weight, allow_none_left=True)
-        if not started:
-            self._seed = self._draw_seed()
-            self._stream = Stream(*self._block_and_window(X))
-            self.n_samples_seen_ = 0
-        if X.shape[0] == 0:
-            return self
-        if weight is None:
-            weight = np.ones(X.shape[0])
-        stream = self._stream.extended(X, weight, self._learn_quietly, self.n_sweeps)
-        seen = as_count(self.n_samples_seen_ + weight.sum())
-        self._stream, self.n_samples_seen_ = stream, seen
-        for name in (*self._fitted_names, "_now"):
-            self.__dict__.pop(name, None)
+        with self._all_or_nothing():
+            started = self._streaming()
+            X = self._check_rows(X, reset=not started)
+            X, weight = self._present(X, sample_weight, none_left=True)
+            if not started:
+                self._seed = self._draw_seed()
+                self._stream = Stream(*self._block_and_window(X))
+                self.n_samples_seen_ = 0
+            if X.shape[0]:
+                self._extend(X, weight)
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):
@@ -177,7 +175,7 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
             Counts, moments and, last, entropies of the responsibilities.
         """
         X, weight = self._present(
-            self._check_fitted_rows(X), sample_weight, allow_none_left=True
+            self._check_fitted_rows(X), sample_weight, none_left=True
         )
         stream = self._current()
         if X.shape[0] == 0:
@@ -222,11 +220,14 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
         learned = current.learned
         total = memory * known + statistics
         state = learned.mixture.maximise(total, current.state)
+        counts = round(statistics[:, 0].sum(), 9)
         stream = Stream.settled_at(
             learned, state, total, current.block_size, current.window_size
         )
         bound = stream.summary()[1]
-        self._stream, self.n_samples_seen_ = stream, as_count(total[:, 0].sum())
+        self._stream = stream
+        self.n_samples_seen_ = as_count(memory * self.n_samples_seen_ + counts)
+        self.__dict__.pop("_now", None)
         self._publish(learned, state, total, bound, [bound])
         return self
 
@@ -346,6 +347,33 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
 
     # Fitting.
 
+    @contextmanager
+    def _all_or_nothing(self):
+        """Restore the estimator if the block does not come to its end.
+
+        What the attributes refer to is never changed in place.
+        """
+        before, done = self.__dict__.copy(), False
+        try:
+            yield
+            done = True
+        finally:
+            if not done:
+                self.__dict__.clear()
+                self.__dict__.update(before)
+
+    def _extend(self, X, weight):
+        """Pass rows to the stream; the fitted attributes are stale from here on."""
+        seen = counted(self.n_samples_seen_, X, weight)
+        if weight is None:
+            weight = np.ones(X.shape[0])
+        self._stream = self._stream.extended(
+            X, weight, self._learn_quietly, self.n_sweeps
+        )
+        self.n_samples_seen_ = seen
+        for name in (*self._fitted_names, "_now"):
+            self.__dict__.pop(name, None)
+
     def _draw_seed(self):
         return check_random_state(self.random_state).randint(2**31 - 1)
 
@@ -383,7 +411,7 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
         )
         if auto:
             fits = merge_down(mixture, fits, X, weight, options)
-        path = {K: fits[K].bound - self._surprise(K) for K in sizes}
+        path = {K: float(fits[K].bound - self._surprise(K)) for K in sizes}
         fit = fits[max(path, key=path.get)]
         if not fit.converged:
             warn(
@@ -413,7 +441,7 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
 
     # The fitted state.
 
-    def _present(self, X, sample_weight, allow_none_left=False):
+    def _present(self, X, sample_weight, none_left=False):
         """Rows of positive weight, and their weights or None."""
         if sample_weight is None:
             return X, None
@@ -422,7 +450,7 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
             X,
             dtype=np.float64,
             ensure_non_negative=True,
-            allow_all_zero_weights=allow_none_left,
+            allow_all_zero_weights=none_left,
         )
         present = weight > 0
         if present.all():
@@ -474,6 +502,13 @@ class TemperedVBMixture(DensityMixin, PacBayesEstimator):
     def _responsibilities(self):
         stream = self._current()
         return Responsibilities(stream.learned.mixture.density(stream.state))
+
+
+def counted(seen, X, weight):
+    """Total weight so far, added row by row so that the calls do not matter."""
+    if weight is None:
+        return as_count(seen + X.shape[0])
+    return as_count(np.cumsum(np.append(seen, weight))[-1])
 
 
 def as_count(total):

@@ -117,20 +117,18 @@ class GaussianFamily:
             return posterior
         return posterior._replace(origins=posterior.means)
 
-    def moved(self, statistics, origins, target):
-        """Statistics about `origins`, taken about `target` instead."""
-        counts, d = statistics[:, :1], self.n_features
-        shift = np.broadcast_to(origins - target, (len(counts), d))
+    def aligned(self, statistics, posterior, gone, kept):
+        """Return the row `gone` of the statistics, about the origin of `kept`."""
+        row, d = statistics[gone].copy(), self.n_features
+        if len(posterior.origins) == 1:
+            return row
+        count, sums = row[0], row[1 : 1 + d].copy()
+        shift = posterior.origins[gone] - posterior.origins[kept]
         first, second = self.pairs
-        sums = statistics[:, 1 : 1 + d]
-        result = statistics.copy()
-        result[:, 1 : 1 + d] += counts * shift
-        result[:, 1 + d : -1] += (
-            sums[:, first] * shift[:, second]
-            + sums[:, second] * shift[:, first]
-            + counts * shift[:, first] * shift[:, second]
-        )
-        return result
+        row[1 : 1 + d] += count * shift
+        row[1 + d : -1] += sums[first] * shift[second] + shift[first] * sums[second]
+        row[1 + d : -1] += count * shift[first] * shift[second]
+        return row
 
 
 class KnownVariance(GaussianFamily):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
-from ._base import TemperedVBMixture
+from ._base import _TemperedVBMixture
 from ._families import (
     IndependentNormalInverseGamma,
     KnownVariance,
@@ -20,7 +20,7 @@ JITTER = 1e-6
 LARGEST_BLOCK = 10_000
 
 
-class TemperedVBGaussianMixture(TemperedVBMixture):
+class TemperedVBGaussianMixture(_TemperedVBMixture):
     """Bayesian Gaussian mixture by tempered variational inference.
 
     The likelihood is raised to the power `inverse_temperature` and the posterior is
@@ -101,8 +101,10 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Inverses of the expected precisions: (n_components_, n_features, n_features)
         for "full", (n_features, n_features) for "tied", (n_components_, n_features)
         for "diag", (n_components_,) for "spherical" and "known".
-    precisions_, precisions_cholesky_ : ndarray
-        Inverses of `covariances_` and their factors, in the same shapes.
+    precisions_ : ndarray
+        Inverses of `covariances_`, in the same shape.
+    precisions_cholesky_ : ndarray
+        Upper triangular factors of the precisions, in the same shape.
     weight_concentration_ : ndarray of shape (n_components_,)
         Concentration of the Dirichlet posterior of the weights.
     mean_precision_ : ndarray of shape (n_components_,)
@@ -183,7 +185,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     """
 
     _parameter_constraints: dict = {
-        **TemperedVBMixture._parameter_constraints,
+        **_TemperedVBMixture._parameter_constraints,
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical", "known"})],
         "prior": [StrOptions({"conjugate", "factorized"})],
         "mean_prior": [None, "array-like"],
@@ -198,7 +200,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     }
 
     _fitted_names = (
-        *TemperedVBMixture._fitted_names,
+        *_TemperedVBMixture._fitted_names,
         "means_",
         "covariances_",
         "precisions_",

@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.cluster import kmeans_plusplus
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.parallel import Parallel, delayed
 
 from ._rows import Responsibilities
@@ -17,8 +16,8 @@ MERGED_PAIRS = 3
 def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
     """State after an M-step on the clusters of k-means++ and a few Lloyd steps.
 
-    `profile` maps rows and weights to points whose Euclidean distances are meaningful. Where the
-    rows are many, a random part of them stands for all.
+    `profile` maps rows and weights to points whose Euclidean distances mean something.
+    Where the rows are many, a random part of them stands for all.
     """
     blank = mixture.blank(n_components, origin)
     weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
@@ -41,20 +40,18 @@ def clusters(points, weight, n_clusters, seed):
     )
     rows = np.arange(points.shape[0])
     for _ in range(LLOYD_STEPS):
-        labels = pairwise_distances_argmin(points, centres)
+        labels = nearest(points, centres)
         members = csr_matrix((weight, (labels, rows)), (n_clusters, len(rows)))
-        masses = np.asarray(members.sum(axis=1)).ravel()
-        occupied = masses > 0
+        masses = np.asarray(members.sum(axis=1))
         means = members @ points
-        if issparse(means):
-            means = means.toarray()
-            centres = centres.toarray() if issparse(centres) else centres
-        centres = np.where(
-            occupied[:, None], means / np.where(occupied, masses, 1)[:, None], centres
-        )
-        if issparse(points):
-            centres = csr_matrix(centres)
-    return pairwise_distances_argmin(points, centres)
+        means = means.toarray() if issparse(means) else means
+        centres = np.where(masses > 0, means / np.maximum(masses, 1e-300), centres)
+    return nearest(points, centres)
+
+
+def nearest(points, centres):
+    """Index of the centre nearest to each point."""
+    return ((centres**2).sum(axis=1) - 2 * (points @ centres.T)).argmin(axis=1)
 
 
 def hard_statistics(density, X, weight, labels):
@@ -117,29 +114,21 @@ def merge_down(mixture, fits, X, sample_weight, options):
 
 def reductions(mixture, fit, X, sample_weight):
     """States with one component fewer."""
-    family, components = mixture.family, fit.state.components
-    n_components = len(fit.state.concentration)
-    everyone = np.arange(n_components)
-    origins = np.broadcast_to(
-        components.origins, (n_components, components.origins.shape[1])
-    )
-    smallest = fit.statistics[:, 0].argmin()
-    for kept, gone in [
-        *overlapping(mixture, fit.state, X, sample_weight),
-        (None, smallest),
-    ]:
+    everyone = np.arange(len(fit.state.concentration))
+    pairs = overlapping(mixture, fit.state, X, sample_weight)
+    for kept, gone in [*pairs, (None, fit.statistics[:, 0].argmin())]:
         statistics = fit.statistics.copy()
         if kept is not None:
-            statistics[kept] += family.moved(
-                statistics[gone : gone + 1], origins[gone], origins[kept]
-            )[0]
+            statistics[kept] += mixture.family.aligned(
+                fit.statistics, fit.state.components, gone, kept
+            )
         rest = everyone != gone
         previous = fit.state._replace(
             concentration=fit.state.concentration[rest],
-            components=take(components, rest),
+            components=take(fit.state.components, rest),
         )
         state = mixture.maximise(statistics[rest], previous)
-        yield state._replace(components=family.recentred(state.components))
+        yield state._replace(components=mixture.family.recentred(state.components))
 
 
 def take(components, kept):
