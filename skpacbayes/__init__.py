@@ -2,8 +2,16 @@
 
 from .certificates import Certificate
 from .cluster import PACOClusterer
-from .datasets import make_paco_model
+from .datasets import make_mixture, make_paco_model
+from .mixture import TemperedVBGaussianMixture, TemperedVBMultinomialMixture
 
 __version__ = "0.1.0"
 
-__all__ = ["Certificate", "PACOClusterer", "make_paco_model"]
+__all__ = [
+    "Certificate",
+    "PACOClusterer",
+    "TemperedVBGaussianMixture",
+    "TemperedVBMultinomialMixture",
+    "make_mixture",
+    "make_paco_model",
+]
