@@ -81,7 +81,7 @@ def draws(fitted, name, size, generator):
         covariances[:] = MODELS[name]["known_covariance"] * np.eye(d)
     elif kind in ("full", "tied"):
         for k in range(1 if kind == "tied" else K):
-            nu = fitted.degrees_of_freedom_[k]
+            nu = np.atleast_1d(fitted.degrees_of_freedom_)[k]
             covariance = (
                 fitted.covariances_ if kind == "tied" else fitted.covariances_[k]
             )

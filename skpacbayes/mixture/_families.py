@@ -79,8 +79,10 @@ class GaussianFamily:
         means, origins = posterior.means, posterior.origins
         if len(origins) == 1:
             return QuadraticDensity(constants, means, precisions, origins[0])
-        separated = SeparatedFullDensity if self.full else SeparatedDiagonalDensity
-        return separated(constants, means, precisions, origins)
+        if not self.full:
+            return SeparatedDiagonalDensity(constants, means, precisions, origins)
+        factors = np.broadcast_to(self.factors(posterior), precisions.shape)
+        return SeparatedFullDensity(constants, means, factors, origins)
 
     def expected_log_likelihood(self, posterior, statistics):
         """Sum over components of E log q_k, for rows known by their statistics."""

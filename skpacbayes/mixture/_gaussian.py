@@ -110,8 +110,9 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     mean_precision_ : ndarray of shape (n_components_,)
         Posterior precision of the means, in units of the component's precision;
         (n_components_, n_features) for a factorized "diag".
-    degrees_of_freedom_ : ndarray of shape (n_components_,)
-        Degrees of freedom of the precisions; infinite for "known".
+    degrees_of_freedom_ : ndarray of shape (n_components_,) or float
+        Degrees of freedom of the precisions: one for all if "tied", infinite if
+        "known".
     elbo_ : float
         The evidence bound J of all rows, every constant included, in nats. It may be
         compared across numbers of components and priors.
@@ -401,7 +402,8 @@ def covariance(X, weight):
         result += (gaps * w[:, None]).T @ gaps
     result /= X.shape[0] if weight is None else weight.sum()
     spread = variances(X, weight)
-    correlation = result / np.sqrt(spread * spread[:, None])
+    deviations = np.sqrt(spread)
+    correlation = result / deviations / deviations[:, None]
     if np.linalg.eigvalsh(correlation)[0] < SINGULAR:
         result += JITTER * np.diag(spread)
     return result

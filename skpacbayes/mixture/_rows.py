@@ -165,13 +165,13 @@ class SeparatedDiagonalDensity:
 
 
 class SeparatedFullDensity:
-    """`QuadraticDensity` for full precisions, with one origin per component."""
+    """`QuadraticDensity` for full precisions F F', with one origin per component."""
 
-    def __init__(self, constants, means, precisions, origins):
+    def __init__(self, constants, means, factors, origins):
         self.constants = constants
         self.means = means
         self.origins = origins
-        self.factors = np.linalg.cholesky(precisions)
+        self.factors = factors
         self.width = 2 * means.shape[1]
 
     def log_joint(self, rows, out):

@@ -42,8 +42,14 @@ class NormalWishart(GaussianFamily):
         constants = 0.5 * (
             log_determinant - d * LOG_2_PI - d / posterior.mean_precision
         )
-        precisions = posterior.degrees[:, None, None] * np.linalg.inv(posterior.scale)
+        factors = self.factors(posterior)
+        precisions = factors @ factors.mT
         return constants, np.broadcast_to(precisions, (n_components, d, d))
+
+    def factors(self, posterior):
+        """Return F with F F' the expected precisions, accurate for singular scales."""
+        inverses = np.linalg.inv(np.linalg.cholesky(posterior.scale))
+        return np.sqrt(posterior.degrees)[:, None, None] * inverses.mT
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
@@ -96,14 +102,10 @@ class NormalWishart(GaussianFamily):
                 for factor in np.linalg.cholesky(covariances)
             ]
         )
-        precisions = choleskys @ choleskys.transpose(0, 2, 1)
+        precisions, degrees = choleskys @ choleskys.mT, posterior.degrees
         if self.tied:
-            covariances, precisions, choleskys = (
-                covariances[0],
-                precisions[0],
-                choleskys[0],
-            )
-        degrees = np.broadcast_to(posterior.degrees, len(posterior.means)).copy()
+            covariances, precisions = covariances[0], precisions[0]
+            choleskys, degrees = choleskys[0], degrees[0]
         return {
             "means_": posterior.means,
             "mean_precision_": posterior.mean_precision,
