@@ -3,7 +3,15 @@
 from .certificates import Certificate
 from .cluster import PACOClusterer
 from .datasets import make_mixture, make_paco_model
-from .mixture import TemperedVBGaussianMixture, TemperedVBMultinomialMixture
+from .mixture import (
+    TemperedVBGaussianMixture,
+    TemperedVBMultinomialMixture,
+    gaussian_mixture_rate,
+    mixture_risk_bound,
+    mixture_selection_bound,
+    multinomial_mixture_rate,
+    variational_risk_bound,
+)
 
 __version__ = "0.1.0"
 
@@ -12,6 +20,11 @@ __all__ = [
     "PACOClusterer",
     "TemperedVBGaussianMixture",
     "TemperedVBMultinomialMixture",
+    "gaussian_mixture_rate",
     "make_mixture",
     "make_paco_model",
+    "mixture_risk_bound",
+    "mixture_selection_bound",
+    "multinomial_mixture_rate",
+    "variational_risk_bound",
 ]

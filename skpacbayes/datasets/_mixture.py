@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
@@ -55,9 +56,9 @@ def make_mixture(
         The number of features.
 
     separation : float, default=6.0
-        Distance of each centre from its nearest neighbour at least, where the standard
-        deviations along the axes of a component lie between 0.7 and 1. From 6 on the
-        components are well separated; at 3 they overlap.
+        Distance between the two nearest centres, where the standard deviations along
+        the axes of a component lie between 0.7 and 1. From 6 on the components are well
+        separated; at 3 they overlap.
 
     random_state : int, RandomState instance or None, default=None
         Seeds everything.
@@ -78,10 +79,10 @@ def make_mixture(
     Notes
     -----
     Weights are drawn from Dirichlet(8, ..., 8), variances along the axes uniformly on
-    [0.5, 1], axes uniformly. Each centre lies within 1.5 `separation` of an earlier
-    one, in a random direction. Except for Gaussian components, the number of
-    components of the mixture of Gaussians that is nearest to the law grows with
-    n_samples: a method that finds `n_components` does so by its robustness.
+    [0.5, 1], axes uniformly, centres from a normal law, then scaled. Unless components
+    are Gaussian, the number of components of the mixture of Gaussians that is nearest
+    to the law grows with n_samples: a method that finds `n_components` does so by its
+    robustness.
 
     Examples
     --------
@@ -116,13 +117,8 @@ def make_mixture(
 
 
 def _centres(generator, n_components, n_features, separation):
-    """Centres, each near another and far enough from all."""
-    centres = np.zeros((1, n_features))
-    while len(centres) < n_components:
-        direction = generator.normal(size=n_features)
-        direction /= np.linalg.norm(direction)
-        step = separation * generator.uniform(1, 1.5) * direction
-        centre = centres[generator.integers(len(centres))] + step
-        if np.linalg.norm(centres - centre, axis=1).min() >= separation * (1 - 1e-12):
-            centres = np.vstack([centres, centre])
-    return centres
+    """Centres from a normal law, scaled so that the two nearest are as far as asked."""
+    centres = generator.normal(size=(n_components, n_features))
+    if n_components == 1:
+        return centres
+    return centres * separation / pdist(centres).min()

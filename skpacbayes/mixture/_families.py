@@ -1,10 +1,10 @@
 """Families of Gaussian components, each with its prior and its exact update.
 
-A family knows: `update` (its posterior, given tempered statistics), `quadratic`
-(E log q_k(x) as a quadratic form in x), `divergence` (from the prior),
-`log_predictive` and `draw` (the law of a new row, component by component), and
-`attributes` (the results under scikit-learn's names). A posterior is a NamedTuple;
-its `origins` are the points about which its next statistics are taken.
+A family knows: `update` (its posterior, given tempered statistics, with E log q_k(x)
+as a quadratic form in x), `divergence` (from the prior), `log_predictive` and `draw`
+(the law of a new row, component by component), and `attributes` (the results under
+scikit-learn's names). A posterior is a NamedTuple; its `origins` are the points about
+which its next statistics are taken.
 """
 
 from typing import NamedTuple
@@ -35,6 +35,9 @@ class Posterior(NamedTuple):
     degrees : (n_components,), shape of the inverse Gamma or degrees of the Wishart
     scale : the scale of the inverse Gamma, (n_components, 1 or n_features), or the
         inverse scale of the Wishart, (n_components or 1, n_features, n_features)
+    constants, precisions : E log q_k(x) as a quadratic form, (n_components,) and
+        (n_components, n_features) or (n_components, n_features, n_features)
+    factors : of the precisions that are matrices, F F' each; in the shape of scale
     """
 
     origins: np.ndarray
@@ -42,6 +45,9 @@ class Posterior(NamedTuple):
     mean_precision: np.ndarray
     degrees: np.ndarray | None = None
     scale: np.ndarray | None = None
+    constants: np.ndarray | None = None
+    precisions: np.ndarray | None = None
+    factors: np.ndarray | None = None
 
 
 class GaussianFamily:
@@ -74,27 +80,26 @@ class GaussianFamily:
 
     def density(self, posterior, log_weights):
         """Return the density of the E-step, given the expected log-weights."""
-        constants, precisions = self.quadratic(posterior)
-        constants = constants + log_weights
+        constants, precisions = posterior.constants + log_weights, posterior.precisions
         means, origins = posterior.means, posterior.origins
         if len(origins) == 1:
             return QuadraticDensity(constants, means, precisions, origins[0])
         if not self.full:
             return SeparatedDiagonalDensity(constants, means, precisions, origins)
-        factors = np.broadcast_to(self.factors(posterior), precisions.shape)
+        factors = np.broadcast_to(posterior.factors, precisions.shape)
         return SeparatedFullDensity(constants, means, factors, origins)
 
     def expected_log_likelihood(self, posterior, statistics):
         """Sum over components of E log q_k, for rows known by their statistics."""
         counts, gaps, scatter = self.moments(statistics, posterior.origins)
-        constants, precisions = self.quadratic(posterior)
+        precisions = posterior.precisions
         gaps = gaps + posterior.origins - posterior.means
         if self.full:
             scatter = scatter + counts[:, None, None] * gaps[:, :, None] * gaps[:, None]
             squares = (precisions * scatter).sum(axis=(1, 2))
         else:
             squares = (precisions * (scatter + counts[:, None] * gaps**2)).sum(axis=1)
-        return counts @ constants - 0.5 * squares.sum()
+        return counts @ posterior.constants - 0.5 * squares.sum()
 
     def moments(self, statistics, origins):
         """Return counts, mean gaps from the origins, scatter about the means."""
@@ -111,7 +116,7 @@ class GaussianFamily:
 
     def recentred(self, posterior):
         """Return the posterior, with its means for origins if one is far away."""
-        _, precisions = self.quadratic(posterior)
+        precisions = posterior.precisions
         if self.full:
             precisions = np.diagonal(precisions, axis1=1, axis2=2)
         gaps = posterior.means - posterior.origins
@@ -146,13 +151,15 @@ class KnownVariance(GaussianFamily):
         precision = self.mean_precision + counts
         pull = counts[:, None] * (gaps + previous.origins - self.mean)
         means = self.mean + pull / precision[:, None]
-        return Posterior(previous.origins, means, precision)
-
-    def quadratic(self, posterior):
-        """Constants and precisions of E log q_k."""
         d, s2 = self.n_features, self.variance
-        constants = -0.5 * d * (LOG_2_PI + np.log(s2) + 1 / posterior.mean_precision)
-        return constants, np.full(posterior.means.shape, 1 / s2)
+        constants = -0.5 * d * (LOG_2_PI + np.log(s2) + 1 / precision)
+        return Posterior(
+            previous.origins,
+            means,
+            precision,
+            constants=constants,
+            precisions=np.full(means.shape, 1 / s2),
+        )
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
@@ -204,15 +211,14 @@ class InverseGammaFamily(GaussianFamily):
         degrees = posterior.degrees[:, None]
         return gamma_divergence(degrees, posterior.scale, self.shape, self.scale).sum()
 
-    def quadratic(self, posterior):
-        """Constants and precisions of E log q_k."""
+    def completed(self, posterior):
+        """Add to the posterior its quadratic form."""
         shape, precisions = posterior.degrees[:, None], np.empty_like(posterior.means)
         precisions[:] = shape / posterior.scale
-        log_variances = np.broadcast_to(
-            np.log(posterior.scale) - digamma(shape), precisions.shape
-        )
+        log_variances = np.log(posterior.scale) - digamma(shape)
         spread = precisions * self.mean_variances(posterior)
-        return -0.5 * (LOG_2_PI + log_variances + spread).sum(axis=1), precisions
+        constants = -0.5 * (LOG_2_PI + log_variances + spread).sum(axis=1)
+        return posterior._replace(constants=constants, precisions=precisions)
 
     def attributes(self, posterior):
         """Fitted attributes, under scikit-learn's names."""
@@ -232,24 +238,21 @@ class NormalInverseGamma(InverseGammaFamily):
         pull = gaps + previous.origins - self.mean
         means = self.mean + counts[:, None] / precision[:, None] * pull
         shrink = (self.mean_precision * counts / precision)[:, None]
-        return Posterior(
-            previous.origins,
-            means,
-            precision,
-            self.shape + 0.5 * self.size * counts,
-            self.scale + 0.5 * self.pool(scatter + shrink * pull**2),
+        shape = self.shape + 0.5 * self.size * counts
+        scale = self.scale + 0.5 * self.pool(scatter + shrink * pull**2)
+        return self.completed(
+            Posterior(previous.origins, means, precision, shape, scale)
         )
 
     def mean_variances(self, posterior):
         """Variances of the means: E log q_k subtracts precision * variance / 2."""
-        precision = posterior.degrees[:, None] / posterior.scale
-        return 1 / (precision * posterior.mean_precision[:, None])
+        precisions = posterior.degrees[:, None] / posterior.scale
+        return 1 / (precisions * posterior.mean_precision[:, None])
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
         ratio = self.mean_precision / posterior.mean_precision
-        precisions = posterior.degrees[:, None] / posterior.scale
-        gaps = (precisions * (posterior.means - self.mean) ** 2).sum()
+        gaps = (posterior.precisions * (posterior.means - self.mean) ** 2).sum()
         return (
             0.5 * self.n_features * (ratio - 1 - np.log(ratio)).sum()
             + 0.5 * self.mean_precision * gaps
@@ -292,12 +295,14 @@ class IndependentNormalInverseGamma(InverseGammaFamily):
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
-        return Posterior(
-            origin[None],
-            np.tile(self.mean, (n_components, 1)),
-            np.tile(self.prior_variances, (n_components, 1)),
-            np.full(n_components, float(self.shape)),
-            np.tile(self.scale, (n_components, 1)),
+        return self.completed(
+            Posterior(
+                origin[None],
+                np.tile(self.mean, (n_components, 1)),
+                np.tile(self.prior_variances, (n_components, 1)),
+                np.full(n_components, float(self.shape)),
+                np.tile(self.scale, (n_components, 1)),
+            )
         )
 
     def update(self, statistics, previous):
@@ -311,7 +316,9 @@ class IndependentNormalInverseGamma(InverseGammaFamily):
         evidence = counts * shape / scale
         variances = 1 / (1 / self.prior_variances + evidence)
         means = self.mean + variances * evidence * (centres - self.mean)
-        return Posterior(previous.origins, means, variances, shape[:, 0], scale)
+        return self.completed(
+            Posterior(previous.origins, means, variances, shape[:, 0], scale)
+        )
 
     def mean_variances(self, posterior):
         """Variances of the means."""

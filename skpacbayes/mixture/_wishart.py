@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
-from ._divergences import wishart_divergence, wishart_log_determinant
+from ._divergences import wishart_log_determinant, wishart_log_normaliser
 from ._families import LOG_2_PI, GaussianFamily, Posterior
 
 
@@ -21,6 +21,9 @@ class NormalWishart(GaussianFamily):
         self.degrees = degrees
         self.inverse_scale = inverse_scale
         self.tied = tied
+        self.log_normaliser = wishart_log_normaliser(
+            degrees, -np.linalg.slogdet(inverse_scale)[1], self.n_features
+        )
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
@@ -33,37 +36,47 @@ class NormalWishart(GaussianFamily):
         if self.tied:
             counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
         degrees, scale = self.degrees + counts, self.inverse_scale + scatter
-        return Posterior(previous.origins, means, precision, degrees, scale)
-
-    def quadratic(self, posterior):
-        """Constants and precisions of E log q_k."""
-        d, n_components = self.n_features, len(posterior.means)
-        log_determinant = wishart_log_determinant(posterior.degrees, posterior.scale)
-        constants = 0.5 * (
-            log_determinant - d * LOG_2_PI - d / posterior.mean_precision
+        inverses = np.linalg.inv(np.linalg.cholesky(scale))
+        factors = np.sqrt(degrees)[:, None, None] * inverses.mT
+        d, shape = self.n_features, (len(means), *self.inverse_scale.shape)
+        log_determinant = wishart_log_determinant(
+            degrees, log_determinants(inverses), d
         )
-        factors = self.factors(posterior)
-        precisions = factors @ factors.mT
-        return constants, np.broadcast_to(precisions, (n_components, d, d))
-
-    def factors(self, posterior):
-        """Return F with F F' the expected precisions, accurate for singular scales."""
-        inverses = np.linalg.inv(np.linalg.cholesky(posterior.scale))
-        return np.sqrt(posterior.degrees)[:, None, None] * inverses.mT
+        return Posterior(
+            previous.origins,
+            means,
+            precision,
+            degrees,
+            scale,
+            constants=0.5 * (log_determinant - d * LOG_2_PI - d / precision),
+            precisions=np.broadcast_to(factors @ factors.mT, shape),
+            factors=factors,
+        )
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
         ratio = self.mean_precision / posterior.mean_precision
         gaps = posterior.means - self.mean
-        _, precisions = self.quadratic(posterior)
-        squares = np.einsum("ki,kij,kj->", gaps, precisions, gaps)
-        wishart = wishart_divergence(
-            posterior.degrees, posterior.scale, self.degrees, self.inverse_scale
-        )
+        squares = np.einsum("ki,kij,kj->", gaps, posterior.precisions, gaps)
         return (
             0.5 * self.n_features * (ratio - 1 - np.log(ratio)).sum()
             + 0.5 * self.mean_precision * squares
-            + wishart.sum()
+            + self.wishart_divergence(posterior).sum()
+        )
+
+    def wishart_divergence(self, posterior):
+        """Kullback-Leibler divergences of the laws of the precisions."""
+        degrees, d = posterior.degrees, self.n_features
+        scaled = posterior.factors / np.sqrt(degrees)[:, None, None]
+        log_scale = log_determinants(scaled)
+        traces = (scaled * (self.inverse_scale @ scaled)).sum(axis=(1, 2))
+        return (
+            self.log_normaliser
+            - wishart_log_normaliser(degrees, log_scale, d)
+            + 0.5
+            * (degrees - self.degrees)
+            * wishart_log_determinant(degrees, log_scale, d)
+            + 0.5 * degrees * (traces - d)
         )
 
     def of(self, posterior, k):
@@ -114,3 +127,8 @@ class NormalWishart(GaussianFamily):
             "precisions_": precisions,
             "precisions_cholesky_": choleskys,
         }
+
+
+def log_determinants(factors):
+    """Logarithms of |F F'| for triangular F."""
+    return 2 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
