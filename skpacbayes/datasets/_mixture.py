@@ -56,7 +56,7 @@ def make_mixture(
         The number of features.
 
     separation : float, default=6.0
-        Distance between the two nearest centres, where the standard deviations along
+        Smallest distance between two centres, where the standard deviations along
         the axes of a component lie between 0.7 and 1. From 6 on the components are well
         separated; at 3 they overlap.
 
@@ -79,9 +79,9 @@ def make_mixture(
     Notes
     -----
     Weights are drawn from Dirichlet(8, ..., 8), variances along the axes uniformly on
-    [0.5, 1], axes uniformly, centres from a normal law, then scaled. Unless components
-    are Gaussian, the number of components of the mixture of Gaussians that is nearest
-    to the law grows with n_samples: a method that finds `n_components` does so by its
+    [0.5, 1], axes uniformly, and centres uniformly on a cube. Unless the components are
+    Gaussian, the number of components of the mixture of Gaussians that is nearest to
+    the law grows with n_samples: a method that finds `n_components` does so by its
     robustness.
 
     Examples
@@ -117,8 +117,10 @@ def make_mixture(
 
 
 def _centres(generator, n_components, n_features, separation):
-    """Centres from a normal law, scaled so that the two nearest are as far as asked."""
-    centres = generator.normal(size=(n_components, n_features))
-    if n_components == 1:
-        return centres
-    return centres * separation / pdist(centres).min()
+    """Centres uniform on a cube that grows until they are far enough apart."""
+    side = separation
+    while True:
+        centres = generator.uniform(0, side, (n_components, n_features))
+        if n_components == 1 or pdist(centres).min() >= separation:
+            return centres
+        side *= 1.05

@@ -59,7 +59,7 @@ def gaussian_mixture_rate(
     Returns
     -------
     rate : float
-        r, with :math:`4 \log(nK) / n` for the weights included.
+        The rate r, with :math:`4 \log(nK) / n` for the weights included.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def multinomial_mixture_rate(n_components, n_features, *, n_samples, n_tokens=1)
     Returns
     -------
     rate : float
-        r; it does not depend on the true parameters.
+        The rate r; it does not depend on the true parameters.
 
     Notes
     -----
@@ -188,7 +188,7 @@ def mixture_risk_bound(rate, n_components, *, inverse_temperature, divergence=0.
     Parameters
     ----------
     rate : float
-        r, from `gaussian_mixture_rate` or `multinomial_mixture_rate`.
+        The rate r, from `gaussian_mixture_rate` or `multinomial_mixture_rate`.
     n_components : int
         Number of components K of the model.
     inverse_temperature : float in (0, 1)
