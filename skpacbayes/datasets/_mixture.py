@@ -37,7 +37,7 @@ def make_mixture(
     ============== ================================================================
     "gaussian"     Gaussian
     "heavy-tailed" Student with 3 degrees of freedom along each axis
-    "skewed"       centred exponential along each axis
+    "skewed"       Gamma of shape 4, of skewness 1, along each axis
     "outliers"     Gaussian, with 3 % of the rows uniform on the box of the others
     ============== ================================================================
 
@@ -101,7 +101,7 @@ def make_mixture(
     y = generator.choice(n_components, n_samples, p=weights)
     noise = {
         "heavy-tailed": lambda size: generator.standard_t(3, size),
-        "skewed": lambda size: generator.standard_exponential(size) - 1,
+        "skewed": lambda size: generator.standard_gamma(4, size) / 2 - 2,
     }.get(shape, generator.standard_normal)((n_samples, n_features))
     X = np.empty((n_samples, n_features))
     for k, centre in enumerate(centres):

@@ -14,7 +14,7 @@ from ._families import (
 )
 from ._wishart import NormalWishart
 
-NARROWING = 4  # a component is, a priori, so many times smaller than the data
+NARROWING = 10  # a component holds, a priori, such a part of the volume
 SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix taken as it is
 JITTER = 1e-6
 LARGEST_BLOCK = 10_000
@@ -64,7 +64,7 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     covariance_prior : float or array-like, default=None
         Inverse scale of the Wishart law, (n_features, n_features); twice the scale of
         the inverse Gamma laws for "diag", (n_features,), and "spherical", a float.
-        None for the covariance of the data over 4^(2 / n_features).
+        None for the covariance of the data over 10^(2 / n_features).
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
