@@ -14,9 +14,8 @@ import numpy as np
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import TemperedVBGaussianMixture
 
-X, y = make_mixture("skewed", 1500, n_components=3, separation=7, random_state=2)
-held_out, _ = make_mixture("skewed", 4500, n_components=3, separation=7, random_state=2)
-held_out = held_out[1500:]
+rows, _ = make_mixture("skewed", 6000, n_components=3, random_state=1)
+X, new_rows = rows[:2000], rows[2000:]
 temperatures = [1.0, 0.3, 0.1]
 
 mixtures = [
@@ -28,7 +27,7 @@ mixtures = [
 for alpha, mixture in zip(temperatures, mixtures, strict=True):
     print(
         f"inverse temperature {alpha}: {mixture.n_components_} components, "
-        f"log-density of new rows {mixture.score(held_out):.3f}"
+        f"log-density of new rows {mixture.score(new_rows):.3f}"
     )
 
 # %%

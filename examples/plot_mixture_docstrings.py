@@ -29,13 +29,15 @@ def docstrings(paths):
                 yield path.stem, text
 
 
-names = """argparse asyncio/events asyncio/streams calendar collections/__init__ csv
-datetime decimal difflib email/message email/header fractions ftplib functools
-http/client http/cookiejar imaplib ipaddress json/decoder logging/__init__ pathlib
-random shutil smtplib socket socketserver ssl statistics string subprocess tarfile
-tempfile textwrap threading unittest/case unittest/mock urllib/request zipfile""".split()
+NAMES = """
+argparse asyncio/events asyncio/streams calendar collections/__init__ csv datetime
+decimal difflib email/message email/header fractions ftplib functools http/client
+http/cookiejar imaplib ipaddress json/decoder logging/__init__ pathlib random shutil
+smtplib socket socketserver ssl statistics string subprocess tarfile tempfile textwrap
+threading unittest/case unittest/mock urllib/request zipfile
+"""
 library = Path(sysconfig.get_paths()["stdlib"])
-files = [library / f"{name}.py" for name in names]
+files = [library / f"{name}.py" for name in NAMES.split()]
 rows = list(docstrings(path for path in files if path.exists()))
 modules, texts = zip(*rows, strict=True)
 vectorizer = CountVectorizer(stop_words="english", min_df=5, token_pattern=r"[a-z]{3,}")
