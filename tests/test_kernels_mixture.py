@@ -55,14 +55,6 @@ def test_subtract_row_maximum(kernel):
     assert_array_equal(highest, maxima)
 
 
-@twin_of(mixture.row_sums)
-def test_row_sums(kernel):
-    for n_columns in (1, 3, 4, 5, 8, 11):
-        values, sums = normal(N, n_columns), np.empty(N)
-        kernel(values, sums)
-        assert_allclose(sums, values.sum(axis=1), atol=1e-14)
-
-
 @twin_of(mixture.scale_rows)
 def test_scale_rows(kernel):
     log_joint, log_totals = normal(N, K), normal(N, seed=1)

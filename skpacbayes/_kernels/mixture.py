@@ -80,23 +80,6 @@ def subtract_row_maximum(log_joint, highest):
 
 
 @kernel
-def row_sums(values, sums):
-    """Write the sums of the rows, four terms at a time."""
-    n_rows, n_columns = values.shape
-    quads = n_columns - n_columns % 4
-    for i in range(n_rows):
-        a = b = c = d = 0.0
-        for k in range(0, quads, 4):
-            a += values[i, k]
-            b += values[i, k + 1]
-            c += values[i, k + 2]
-            d += values[i, k + 3]
-        for k in range(quads, n_columns):
-            a += values[i, k]
-        sums[i] = (a + b) + (c + d)
-
-
-@kernel
 def scale_rows(log_joint, log_totals, scales, responsibilities, sums):
     """Scale each row of `responsibilities`, and sum it and its entropy.
 

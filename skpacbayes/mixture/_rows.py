@@ -13,7 +13,6 @@ from .._kernels.mixture import (
     add_diagonal_moments,
     diagonal_log_joint,
     quadratic_features,
-    row_sums,
     scale_rows,
     subtract_row_maximum,
 )
@@ -46,6 +45,7 @@ class Responsibilities:
         size = min(max(SMALLEST_TILE, room), n_rows)
         joint, shares = np.empty((2, size, self.n_components))
         highest, totals, log_totals, scales = np.empty((4, size))
+        ones = np.ones(self.n_components)
         for start in range(0, n_rows, size):
             tile = slice(start, min(start + size, n_rows))
             m = tile.stop - start
@@ -53,7 +53,7 @@ class Responsibilities:
             self.density.log_joint(rows, joint[:m])
             subtract_row_maximum(joint[:m], highest[:m])
             np.exp(joint[:m], out=s)
-            row_sums(s, total)
+            np.matmul(s, ones, out=total)
             np.log(total, out=log_totals[:m])
             weight = 1.0 if sample_weight is None else sample_weight[tile]
             np.divide(weight, total, out=scales[:m])

@@ -8,13 +8,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from ._rows import Responsibilities
 
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
-LLOYD_STEPS = 5
+LLOYD_STEPS = 20
 MERGE_SWEEPS = 8
 MERGED_PAIRS = 3
 
 
 def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
-    """State after an M-step on the clusters of k-means++ and a few Lloyd steps.
+    """State after an M-step on the clusters of k-means++ and twenty Lloyd steps.
 
     `profile` maps rows and weights to points whose Euclidean distances mean something.
     Where the rows are many, a random part of them stands for all.
