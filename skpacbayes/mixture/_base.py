@@ -167,7 +167,7 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
 
         Returns
         -------
-        statistics : ndarray of shape (n_components_, n_columns)
+        statistics : ndarray of shape (n_components, n_columns)
             Counts, moments and, last, entropies of the responsibilities.
         """
         X, weight = self._present(
@@ -183,7 +183,7 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
 
         Parameters
         ----------
-        statistics : ndarray of shape (n_components_, n_columns)
+        statistics : ndarray of shape (n_components, n_columns)
             Statistics computed under the current posterior.
         memory : float in [0, 1], default=1.0
             Weight of what the mixture knew before: 1 adds new rows, 0 replaces all

@@ -93,24 +93,24 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     ----------
     n_components_ : int
         Number of components.
-    weights_ : ndarray of shape (n_components_,)
+    weights_ : ndarray of shape (n_components,)
         Posterior means of the weights.
-    means_ : ndarray of shape (n_components_, n_features)
+    means_ : ndarray of shape (n_components, n_features)
         Posterior means of the means.
     covariances_ : ndarray
-        Inverses of the expected precisions: (n_components_, n_features, n_features)
-        for "full", (n_features, n_features) for "tied", (n_components_, n_features)
-        for "diag", (n_components_,) for "spherical" and "known".
+        Inverses of the expected precisions: (n_components, n_features, n_features)
+        for "full", (n_features, n_features) for "tied", (n_components, n_features)
+        for "diag", (n_components,) for "spherical" and "known".
     precisions_ : ndarray
         Inverses of `covariances_`, in the same shape.
     precisions_cholesky_ : ndarray
         Upper triangular factors of the precisions, in the same shape.
-    weight_concentration_ : ndarray of shape (n_components_,)
+    weight_concentration_ : ndarray of shape (n_components,)
         Concentration of the Dirichlet posterior of the weights.
-    mean_precision_ : ndarray of shape (n_components_,)
+    mean_precision_ : ndarray of shape (n_components,)
         Posterior precision of the means, in units of the component's precision;
-        (n_components_, n_features) for a factorized "diag".
-    degrees_of_freedom_ : ndarray of shape (n_components_,) or float
+        (n_components, n_features) for a factorized "diag".
+    degrees_of_freedom_ : ndarray of shape (n_components,) or float
         Degrees of freedom of the precisions: one for all if "tied", infinite if
         "known".
     elbo_ : float
@@ -120,7 +120,7 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         Bounds of the iterations of the best start, or of the last block's sweeps.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K).
-    statistics_ : ndarray of shape (n_components_, n_columns)
+    statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums and products about fixed
         origins, entropies.
     converged_ : bool
@@ -131,7 +131,7 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         Total weight of the rows seen.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X had string names.
 
     See Also

@@ -140,13 +140,13 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
     ----------
     n_components_ : int
         Number of components.
-    weights_ : ndarray of shape (n_components_,)
+    weights_ : ndarray of shape (n_components,)
         Posterior means of the weights.
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (n_components, n_features)
         Posterior means of the laws over the columns; rows sum to one.
-    topic_concentration_ : ndarray of shape (n_components_, n_features)
+    topic_concentration_ : ndarray of shape (n_components, n_features)
         Concentrations of the Dirichlet posteriors of the components.
-    weight_concentration_ : ndarray of shape (n_components_,)
+    weight_concentration_ : ndarray of shape (n_components,)
         Concentration of the Dirichlet posterior of the weights.
     elbo_ : float
         The evidence bound J of all rows, in nats, for their tokens in order: without
@@ -155,7 +155,7 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
         Bounds of the iterations of the best start, or of the last block's sweeps.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K).
-    statistics_ : ndarray of shape (n_components_, n_features + 2)
+    statistics_ : ndarray of shape (n_components, n_features + 2)
         Sufficient statistics of all rows: numbers of rows, counts, entropies.
     converged_ : bool
         Whether the best start (of the first block of a stream) met `tol`.
@@ -165,7 +165,7 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
         Total weight of the rows seen.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X had string names.
 
     See Also

@@ -43,7 +43,7 @@ class PredictsByMixture(DensityMixin):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Labels from 0 to n_components_ - 1.
+            Labels from 0 to `n_components_` - 1.
         """
         X = self._check_fitted_rows(X)
         labels = np.empty(X.shape[0], dtype=np.int64)
@@ -61,7 +61,7 @@ class PredictsByMixture(DensityMixin):
 
         Returns
         -------
-        responsibilities : ndarray of shape (n_samples, n_components_)
+        responsibilities : ndarray of shape (n_samples, n_components)
             Rows that sum to one.
         """
         X = self._check_fitted_rows(X)
