@@ -24,7 +24,7 @@ def test_components(shape):
             rows = X[y == k, 0]
             assert 0.45 < rows.var() < 1.1
             found = abs(stats.skew(rows))
-            assert found == pytest.approx(SKEWNESS[shape], abs=0.15)
+            assert found == pytest.approx(SKEWNESS[shape], abs=0.25)
             assert (stats.kstest(stats.zscore(rows), "norm").pvalue > 1e-5) == (
                 shape == "gaussian"
             )
@@ -46,7 +46,7 @@ def test_separation(separation):
 
 def test_outliers_and_tails():
     X, y = make_mixture("outliers", 20_000, random_state=0)
-    assert 0.03 == pytest.approx((y < 0).mean(), abs=0.006)
+    assert (y < 0).mean() == pytest.approx(0.03, abs=0.006)
     inside, outside = X[y >= 0], X[y < 0]
     assert (outside >= inside.min(axis=0)).all()
     assert (outside <= inside.max(axis=0)).all()
