@@ -27,8 +27,8 @@ from sklearn.base import BaseEstimator
 import skpacbayes
 from twins import kernels
 
-X = np.random.default_rng(0).normal(size=(60, 3))
-y = (X[:, 0] > 0).astype(float)
+X = np.random.default_rng(0).exponential(size=(60, 3))  # some take counts only
+y = (X[:, 0] > 1).astype(float)
 read_only = X.copy()
 read_only.setflags(write=False)
 for name in skpacbayes.__all__:

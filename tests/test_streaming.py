@@ -41,11 +41,41 @@ def paco(**parameters):
 REGRET = {"calibration": "regret", "radius": 20.0, "refresh": 11, "max_clusters": 6}
 MANHATTAN = {"loss": "manhattan", "refresh": 17, "max_clusters": 6}
 
+def normal_rows(n, seed):
+    return (rounded(np.random.default_rng(seed).normal(size=(n, 3))),)
+
+
+def count_rows(n, seed):
+    return (np.random.default_rng(seed).poisson(2.0, size=(n, 4)).astype(float),)
+
+
+# The mixtures keep rows, and cut blocks by rows: within the first block an integer
+# weight equals repetition, in what is found though not in the rows that are kept. What
+# many blocks give is tested in `test_mixture_streaming.py`.
+KEEPS_ROWS = {"integer_weights": {"_stream": None, "elbo_": 1e-9, "weights_": 1e-7}}
+
 # The estimator's name, and which setting of it.
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50),
     "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups),
     "PACOClusterer, regret": Stream(paco(**REGRET), groups),
+    "TemperedVBGaussianMixture": Stream(
+        lambda: skpacbayes.TemperedVBGaussianMixture(
+            2, block_size=250, window=250, random_state=0
+        ),
+        normal_rows,
+        saturated=6000,
+        inexact=KEEPS_ROWS,
+    ),
+    "TemperedVBMultinomialMixture": Stream(
+        lambda: skpacbayes.TemperedVBMultinomialMixture(
+            2, block_size=250, window=250, random_state=0
+        ),
+        count_rows,
+        saturated=6000,
+        sparse=True,
+        inexact=KEEPS_ROWS,
+    ),
 }
 
 
