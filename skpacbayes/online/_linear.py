@@ -1,0 +1,290 @@
+"""What the online linear models share: state, standardisation, the stream."""
+
+import math
+from numbers import Real
+from operator import attrgetter
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+from .._base import PacBayesEstimator
+from .._kernels import online as kernels
+from .._kernels.standardise import standardise
+
+METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
+LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
+FULL_COVARIANCE_UP_TO = 64
+FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+NO_WEIGHTS = np.empty(0)
+BLOCK = 512  # rows that are standardised, then learnt, at a time
+POSITIVE = Interval(Real, 0, None, closed="neither")
+
+OPTIONS = (
+    "method",
+    "loss",
+    "covariance",
+    "inverse_temperature",
+    "learning_rate",
+    "prior_scale",
+    "forgetting",
+    "standardize",
+    "clip",
+    "fit_intercept",
+    "mean_bound",
+    "scale_bound",
+    "average",
+)
+read_options = attrgetter(*OPTIONS)
+
+
+class OnlineLinearModel(PacBayesEstimator):
+    """A linear model with a Gaussian posterior, learnt one row after another."""
+
+    _parameter_constraints: dict = {
+        "method": [StrOptions(set(METHODS))],
+        "inverse_temperature": [StrOptions({"auto"}), POSITIVE],
+        "learning_rate": [StrOptions({"auto", "invsqrt"}), POSITIVE],
+        "prior_scale": [POSITIVE],
+        "forgetting": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
+        "standardize": ["boolean"],
+        "clip": [None, POSITIVE],
+        "fit_intercept": ["boolean"],
+        "mean_bound": [None, POSITIVE],
+        "scale_bound": [None, POSITIVE],
+        "average": ["boolean"],
+    }
+
+    def _begin(self, n_features, n_outputs=1):
+        """Start a stream: check that the options agree, and lay out the state."""
+        self._check_options()
+        estimate_noise = n_outputs == 1 and self._estimates_noise()
+        n_experts = len(FORGETTING_RATES) if self.forgetting == "auto" else 1
+        n_models = n_outputs * n_experts
+        n_parameters = n_features + self.fit_intercept
+        flat = self.fit_intercept and self._regression() and self._natural()
+
+        settings = np.zeros(kernels.N_SETTINGS)
+        if not estimate_noise:
+            auto = self.inverse_temperature == "auto"
+            settings[kernels.TEMPERATURE] = 1.0 if auto else self.inverse_temperature
+        settings[kernels.PRIOR_SCALE] = self.prior_scale
+        settings[kernels.MEAN_BOUND] = self.mean_bound or math.inf
+        settings[kernels.SCALE_BOUND] = self.scale_bound or math.inf
+        if self.learning_rate == "auto":
+            settings[kernels.RATE_KIND] = kernels.ADAGRAD
+        elif self.learning_rate == "invsqrt":
+            settings[kernels.RATE_KIND] = kernels.INVSQRT
+        else:
+            settings[kernels.RATE] = self.learning_rate
+        settings[kernels.FLAT] = flat
+        settings[kernels.AVERAGING] = self.average
+
+        models = np.zeros((n_models, kernels.N_VECTORS, n_parameters))
+        models[:, kernels.VARIANCE] = self.prior_scale**2
+        models[:, kernels.PRIOR] = self.prior_scale**-2
+        if flat:
+            models[:, kernels.PRIOR, 0] = 0.0
+        scalars = np.zeros((n_models, kernels.N_SCALARS))
+        rates = FORGETTING_RATES if self.forgetting == "auto" else [self.forgetting]
+        scalars[:, kernels.FORGETTING] = np.tile(rates, n_outputs)
+        self._models, self._scalars, self._settings = models, scalars, settings
+        self._moments = np.zeros((3 if self.standardize else 0, n_features))
+        self._n_outputs = n_outputs
+        self._factors = None
+        loss = LOSSES.index(self.loss)
+        if self._full(n_features):
+            self._factors = np.tile(np.eye(n_parameters), (n_models, 1, 1))
+            self._update = kernels.learn_full
+            self._details = (self._factors, np.empty((2, n_parameters)))
+        elif self.method == "ngvi":
+            self._update, self._details = kernels.learn_natural, (loss, n_outputs)
+        else:
+            method = METHODS.index(self.method)
+            self._update = kernels.learn_published
+            self._details = (loss, n_outputs, method)
+        self._clip = math.inf if self.clip is None else float(self.clip)
+        self._block = np.empty((BLOCK, n_parameters))
+        self._begun_with = read_options(self)
+
+    def _check_options(self):
+        """Refuse parameters that would have no effect on the chosen method."""
+        natural = self._natural()
+        idle = []
+        if natural and self.learning_rate != "auto":
+            idle.append("learning_rate")
+        if not natural and self.inverse_temperature != "auto":
+            idle.append("inverse_temperature")
+        if not natural and self.forgetting != 0.0:
+            idle.append("forgetting")
+        if idle:
+            raise ValueError(
+                f"{idle[0]}={getattr(self, idle[0])!r} has no effect with "
+                f"method={self.method!r}: leave it at its default."
+            )
+        if self.forgetting == "auto" and self.method != "ngvi":
+            raise ValueError(
+                f"forgetting='auto' needs method='ngvi', got method={self.method!r}."
+            )
+        if self.scale_bound is not None and self._estimates_noise():
+            raise ValueError(
+                "scale_bound needs a fixed inverse_temperature: the posterior variance "
+                f"is relative to the noise with {self.inverse_temperature!r}."
+            )
+        if self.covariance == "full" and not self._full(0):
+            raise ValueError(
+                "covariance='full' needs method='ngvi', loss='squared_error' and no "
+                f"bounds, got method={self.method!r}, loss={self.loss!r}, "
+                f"mean_bound={self.mean_bound!r}, scale_bound={self.scale_bound!r}."
+            )
+
+    def _natural(self):
+        return self.method in ("ngvi", "ngvi_explicit")
+
+    def _regression(self):
+        return self.loss in ("squared_error", "absolute_error")
+
+    def _estimates_noise(self):
+        auto = self.inverse_temperature == "auto"
+        return auto and self._natural() and self._regression()
+
+    def _full(self, n_features):
+        possible = (
+            self.method == "ngvi"
+            and self.loss == "squared_error"
+            and self.mean_bound is None
+            and self.scale_bound is None
+        )
+        if self.covariance == "auto":
+            return possible and n_features <= FULL_COVARIANCE_UP_TO
+        return possible and self.covariance == "full"
+
+    def _continues(self, X):
+        """Whether X is a stream's next block, ready for the kernels."""
+        if read_options(self) != self._begun_with:
+            self._refuse_change()
+        return self._recognises(X) and X.shape[0] <= BLOCK
+
+    def _refuse_change(self):
+        now, then = read_options(self), self._begun_with
+        for name, new, old in zip(OPTIONS, now, then, strict=True):
+            if new != old:
+                raise ValueError(
+                    f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
+                    "partial_fit of a clone, starts a new one."
+                )
+
+    def _learn(self, X, y, sample_weight):
+        """Learn a block of rows; False, and nothing learnt, if one is not finite."""
+        rows = self._block[: X.shape[0]]
+        if standardise(X, y, sample_weight, self._moments, self._clip, rows) >= 0:
+            return False
+        self._update(
+            rows,
+            y,
+            sample_weight,
+            self._models,
+            self._scalars,
+            self._settings,
+            *self._details,
+        )
+        self.n_samples_seen_ = int(self._scalars[0, kernels.STEPS])
+        return True
+
+    def _learn_all(self, X, y, sample_weight):
+        """Learn rows that are known to be finite, block after block."""
+        for start in range(0, X.shape[0], BLOCK):
+            rows = slice(start, start + BLOCK)
+            self._learn(X[rows], y[rows], sample_weight[rows])
+
+    def _check_weights(self, sample_weight, X):
+        if sample_weight is None:
+            return NO_WEIGHTS
+        return _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+
+    def _standardised(self, X):
+        """Rows of X in the coordinates of the posterior, the intercept's 1 first."""
+        start = self._models.shape[2] - X.shape[1]
+        Z = np.ones((X.shape[0], self._models.shape[2]))
+        centre, inverse_scale = self._units()
+        rows = np.multiply(X - centre, inverse_scale, out=Z[:, start:])
+        if self.clip is not None:
+            np.clip(rows, -self.clip, self.clip, out=rows)
+        return Z
+
+    def _units(self):
+        """Centre and one over the scale of each feature; 0 where it never varied."""
+        if not len(self._moments):
+            return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
+        centre, scatter, total = self._moments
+        scale = np.sqrt(scatter / total[0])
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return centre, inverse
+
+    def _means(self):
+        """Posterior means, (n_outputs, n_experts, n_parameters), as they predict."""
+        means = self._models[:, kernels.MEAN]
+        if self.average:
+            means = self._models[:, kernels.AVERAGE] / self._scalars[0, kernels.WEIGHT]
+        return means.reshape(self._n_outputs, -1, means.shape[1])
+
+    def _shares(self):
+        """Weight of each forgetting rate, (n_outputs, n_experts)."""
+        losses = self._scalars[:, kernels.OWN_LOSS].reshape(self._n_outputs, -1)
+        firsts = self._scalars[:: losses.shape[1]]
+        loss = LOSSES.index(self.loss)
+        rates = [
+            kernels.aggregation_rate(loss, first, self._settings) for first in firsts
+        ]
+        return softmax(-np.array(rates)[:, None] * losses, axis=1)
+
+    def _mean(self):
+        """Posterior mean, averaged over the forgetting rates, (n_outputs, -1)."""
+        return np.einsum("oe,oep->op", self._shares(), self._means())
+
+    def _variances_along(self, Z):
+        """Posterior variance of <theta, z> for each model, (n_models, n_rows)."""
+        variances = self._models[:, kernels.VARIANCE]
+        if self._factors is None:
+            return variances @ np.square(Z).T
+        return np.stack(
+            [
+                np.square(Z @ factor.T) @ variance
+                for factor, variance in zip(self._factors, variances, strict=True)
+            ]
+        )
+
+    def _raw_coefficients(self):
+        """Coefficients and intercepts of the mean in the units of X."""
+        mean = self._mean()
+        start = mean.shape[1] - self.n_features_in_
+        centre, inverse_scale = self._units()
+        coefficients = mean[:, start:] * inverse_scale
+        intercepts = mean[:, 0] if start else np.zeros(len(mean))
+        return coefficients, intercepts - coefficients @ centre
+
+    def _decision(self, X):
+        """Mean of <theta, z> for each row and output, (n_outputs, n_rows)."""
+        return self._mean() @ self._standardised(X).T
+
+    @property
+    def cumulative_loss_(self):
+        """Sum of the losses suffered: each row predicted, then learnt."""
+        return float(self._scalars[:, kernels.LOSS].sum())
+
+    @property
+    def forgetting_weights_(self):
+        """Posterior probability of each rate in `forgetting_rates_`."""
+        if self.forgetting != "auto":
+            raise AttributeError("forgetting_weights_ exists with forgetting='auto'.")
+        return np.squeeze(self._shares())
+
+    @property
+    def forgetting_rates_(self):
+        """The forgetting rates that `forgetting="auto"` weighs."""
+        if self.forgetting != "auto":
+            raise AttributeError("forgetting_rates_ exists with forgetting='auto'.")
+        return np.array(FORGETTING_RATES)
