@@ -1,15 +1,16 @@
-"""Online variational inference for linear models, one row after another.
+"""Online variational inference for one linear model, row after row.
 
-The posterior of a model is Gaussian. Its state is a few rows of one array:
+The posterior is Gaussian. Its state is a few rows of one array and some numbers:
 
-models : (n_models, N_VECTORS, n_parameters), the rows MEAN, ..., AVERAGE;
-scalars : (n_models, N_SCALARS), the numbers WEIGHT, ..., PREDICTION;
-factors : (n_models, n_parameters, n_parameters), for a full covariance only: column j
-    of the unit upper triangular U in U diag(VARIANCE) U' is factors[k, j, :j].
+model : (N_VECTORS, n_parameters), the rows MEAN, ..., AVERAGE;
+scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT;
+factor : (n_parameters, n_parameters), for a full covariance: row j holds column j of
+    the unit upper triangular U in U diag(VARIANCE) U'.
 
-Z are rows in the coordinates of the parameters; where there is an intercept, it is
-parameter 0 and the first column of Z is 1. An output has one model, or one for each
-forgetting rate, whose predictions are averaged by Algorithm 1.
+Z holds rows in the coordinates of the parameters; where there is an intercept, it is
+parameter 0 and the first column of Z is 1. `sample_weight` may be empty. The
+prediction of each row, made before it is learnt, is written to `predictions`, which
+may be empty. Labels are -1 and 1.
 """
 
 import math
@@ -18,30 +19,27 @@ import numpy as np
 
 from . import kernel
 
-# Methods and losses, by number.
+# Methods, losses and kinds of step sizes, by number.
 NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
 SQUARED, ABSOLUTE, HINGE, LOG = range(4)
-# Step sizes: a constant, 1 / sqrt(t), and prior scale / sqrt(sum of squared gradients).
 CONSTANT, INVSQRT, ADAGRAD = range(3)
 
 N_VECTORS = 6
 MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
-N_SCALARS = 10
+N_SCALARS = 7
 (
-    WEIGHT,  # sum of the weights of the rows, in model 0
+    WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
-    LOSS,  # cumulative loss of the predictions, in the first model of each output
+    LOSS,  # cumulative loss of the predictions
     SQUARES,  # sum of |g_t|^2
     SCALED_SQUARES,  # sum of |g_t|^2 / sqrt(t)
     RESIDUALS,  # weighted sum of the scaled squared (or absolute) residuals
     COUNT,  # sum of the weights behind RESIDUALS
-    OWN_LOSS,  # cumulative loss of this model's predictions
-    FORGETTING,
-    PREDICTION,  # of the current row
 ) = range(N_SCALARS)
-N_SETTINGS = 8
+N_SETTINGS = 9
 (
     TEMPERATURE,  # inverse temperature, or 0 where the noise is estimated
+    FORGETTING,
     PRIOR_SCALE,
     MEAN_BOUND,
     SCALE_BOUND,
@@ -69,7 +67,7 @@ def normal_pdf(u):
 
 @kernel
 def point_loss(loss, y, a):
-    """Loss of the prediction a; y is -1 or 1 for the hinge and the log loss."""
+    """Loss of the prediction a."""
     if loss == SQUARED:
         return (y - a) ** 2
     if loss == ABSOLUTE:
@@ -81,7 +79,7 @@ def point_loss(loss, y, a):
 
 @kernel
 def expected_gradients(loss, y, a, v):
-    """Return the derivatives of the loss expected under f ~ N(a, v), in a and v."""
+    """Return the derivatives in a and v of the loss expected under f ~ N(a, v)."""
     if loss == SQUARED:
         return -2.0 * (y - a), 1.0
     if loss == LOG:
@@ -109,28 +107,34 @@ def expected_gradients(loss, y, a, v):
 
 
 @kernel
-def _solve_probit(target, slope):
-    """Root q of q + slope * Phi(q) = target, by Halley's method kept in a bracket."""
+def solve_probit(target, slope):
+    """Root q of q + slope * Phi(q) = target, by Halley's method kept in a bracket.
+
+    Returns q, Phi(q) and the normal density at q.
+    """
     low, high = target - slope, target
     if high < -9.0:  # Phi(q) < 2e-19
-        return high
+        return high, 0.0, 0.0
     q = target
-    for _ in range(60):
-        pdf = slope * normal_pdf(q)
-        excess = q - target + slope * normal_cdf(q)
+    cdf = pdf = 0.0
+    for _ in range(80):
+        cdf = normal_cdf(q)
+        pdf = normal_pdf(q)
+        excess = q - target + slope * cdf
         if excess > 0.0:
             high = q
         else:
             low = q
-        first = 1.0 + pdf
-        step = excess / (first + 0.5 * excess * q * pdf / first)
+        first = 1.0 + slope * pdf
+        step = excess / (first + 0.5 * excess * q * slope * pdf / first)
         if not low <= q - step <= high:
             step = q - 0.5 * (low + high)
         q -= step
-        if abs(step) <= 1e-5 * (1.0 + abs(q)) and abs(step) < 1e-4:
-            # the next step would be of the order of its cube
+        if abs(step) <= 1e-4:  # the rest of the series is beyond the last digit
+            cdf -= step * pdf * (1.0 + step * (0.5 * q + step / 3.0))
+            pdf *= math.exp(step * (q + 0.5 * step))
             break
-    return q
+    return q, cdf, pdf
 
 
 @kernel
@@ -141,7 +145,8 @@ def implicit_gradients(loss, y, a, v, strength):
     if loss == LOG:
         low, high = a - strength * v, a + strength * v
         point = a
-        for _ in range(60):
+        slope = half_curvature = 0.0
+        for _ in range(80):
             slope, half_curvature = expected_gradients(loss, y, point, v)
             excess = point - a + strength * v * slope
             if excess > 0.0:
@@ -157,42 +162,61 @@ def implicit_gradients(loss, y, a, v, strength):
         return slope, half_curvature
     sd = math.sqrt(v)
     if loss == HINGE:
-        q = _solve_probit((1.0 - y * a) / sd, strength * sd)
-        return -y * normal_cdf(q), 0.5 * normal_pdf(q) / sd
-    q = _solve_probit((y - a) / sd + strength * sd, 2.0 * strength * sd)
-    return 1.0 - 2.0 * normal_cdf(q), normal_pdf(q) / sd
+        _, cdf, pdf = solve_probit((1.0 - y * a) / sd, strength * sd)
+        return -y * cdf, 0.5 * pdf / sd
+    _, cdf, pdf = solve_probit((y - a) / sd + strength * sd, 2.0 * strength * sd)
+    return 1.0 - 2.0 * cdf, pdf / sd
 
 
 @kernel
-def dot(a, b):
-    """Scalar product, in four sums that the processor adds side by side."""
-    n = a.shape[0]
-    s0 = s1 = s2 = s3 = 0.0
-    whole = n - n % 4
-    for j in range(0, whole, 4):
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
-    for j in range(whole, n):
-        s0 += a[j] * b[j]
-    return (s0 + s1) + (s2 + s3)
+def unit_and_temperature(loss, scalars, settings):
+    """Return the unit of y and the inverse temperature in that unit.
+
+    Where the noise is estimated the posterior variance is held relative to it: the
+    squared loss then needs no unit, the absolute loss that of the mean residual.
+    """
+    if settings[TEMPERATURE] > 0.0:
+        return 1.0, settings[TEMPERATURE]
+    if loss == SQUARED:
+        return 1.0, 0.5
+    unit = scalars[RESIDUALS] / scalars[COUNT]
+    return (unit if unit > 0.0 else 1.0), 1.0
 
 
 @kernel
-def spread_along(variance, z):
-    """sum_j variance_j z_j^2: the variance of <theta, z>."""
-    n = z.shape[0]
-    s0 = s1 = s2 = s3 = 0.0
-    whole = n - n % 4
-    for j in range(0, whole, 4):
-        s0 += variance[j] * z[j] * z[j]
-        s1 += variance[j + 1] * z[j + 1] * z[j + 1]
-        s2 += variance[j + 2] * z[j + 2] * z[j + 2]
-        s3 += variance[j + 3] * z[j + 3] * z[j + 3]
-    for j in range(whole, n):
-        s0 += variance[j] * z[j] * z[j]
-    return (s0 + s1) + (s2 + s3)
+def observe_residual(loss, y, a, v, weight, scalars, settings):
+    """Count a residual in the estimate of the noise."""
+    keep = 1.0 - settings[FORGETTING]
+    scaled = abs(y - a)
+    if loss == SQUARED:
+        scaled *= scaled / (1.0 + weight * v)
+    scalars[RESIDUALS] = keep * scalars[RESIDUALS] + weight * scaled
+    scalars[COUNT] = keep * scalars[COUNT] + weight
+
+
+@kernel
+def suffer(model, z, y, weight, loss, scalars, settings):
+    """Predict the row and add its loss; return the prediction and its variance."""
+    a = 0.0
+    v = 0.0
+    for j in range(z.shape[0]):
+        a += model[MEAN, j] * z[j]
+        v += model[VARIANCE, j] * z[j] * z[j]
+    scalars[WEIGHT] += weight
+    scalars[STEPS] += 1.0
+    scalars[LOSS] += weight * point_loss(loss, y, a)
+    if settings[AVERAGING] == 1.0:
+        for j in range(z.shape[0]):
+            model[AVERAGE, j] += weight * model[MEAN, j]
+    return a, v
+
+
+@kernel
+def start_flat(model, y, weight, settings):
+    """First row under a flat prior of the intercept: it takes the intercept there."""
+    temperature = settings[TEMPERATURE]
+    model[MEAN, 0] = y
+    model[VARIANCE, 0] = 1.0 / (weight * (2.0 * temperature if temperature else 1.0))
 
 
 @kernel
@@ -207,46 +231,91 @@ def project(model, settings):
 
 
 @kernel
-def forget(model, rate):
-    """Discount what was learnt: the posterior moves towards the prior."""
+def forget(model, z, rate):
+    """Move the posterior towards the prior; return the prediction and variance."""
+    a = 0.0
+    v = 0.0
     keep = 1.0 - rate
     for j in range(model.shape[1]):
         total = keep + rate * model[PRIOR, j] * model[VARIANCE, j]
         model[MEAN, j] *= keep / total
         model[VARIANCE, j] /= total
+        a += model[MEAN, j] * z[j]
+        v += model[VARIANCE, j] * z[j] * z[j]
+    return a, v
 
 
 @kernel
-def factored_update(factor, variance, x, precision, gain):
-    """Condition U diag(variance) U' on a measurement along x; return x'Vx.
+def learn_natural(Z, y, sample_weight, model, scalars, settings, loss, predictions):
+    """Implicit NGVI: equation (8) with the loss exact in the mean, diagonal V."""
+    flat = settings[FLAT] == 1.0
+    for i in range(Z.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        z = Z[i]
+        a, v = suffer(model, z, y[i], weight, loss, scalars, settings)
+        if predictions.shape[0]:
+            predictions[i] = a
+        if flat and scalars[STEPS] == 1.0:
+            start_flat(model, y[i], weight, settings)
+            continue
+        if settings[FORGETTING] > 0.0:
+            a, v = forget(model, z, settings[FORGETTING])
+        observe_residual(loss, y[i], a, v, weight, scalars, settings)
+        if v == 0.0:
+            continue
+        unit, temperature = unit_and_temperature(loss, scalars, settings)
+        strength = temperature * weight
+        da, dv = implicit_gradients(loss, y[i] / unit, a / unit, v, strength)
+        shift = -unit * strength * da
+        curve = 2.0 * strength * dv
+        for j in range(z.shape[0]):
+            spread = model[VARIANCE, j] * z[j]
+            model[MEAN, j] += shift * spread
+            model[VARIANCE, j] /= 1.0 + curve * spread * z[j]
+        project(model, settings)
 
-    Bierman's algorithm: the covariance stays positive whatever the rounding. Writes
-    Vx, V being the covariance before, to `gain`.
+
+@kernel
+def condition(model, factor, x, residual, precision, gain):
+    """Condition N(mean, U diag(variance) U') on x'theta; return the variance x'Vx.
+
+    The measurement exceeds x'mean by `residual`. Bierman's algorithm: the covariance
+    stays positive whatever the rounding. `gain` is scratch.
     """
-    alpha = 1.0 / precision
-    explained = 0.0
+    noise = 1.0 / precision
+    alpha = noise
     for j in range(x.shape[0]):
-        column = factor[j, :j]
-        f = x[j] + dot(column, x[:j])
-        b = variance[j] * f
+        s0 = s1 = s2 = s3 = 0.0  # four sums that the processor adds side by side
+        whole = j - j % 4
+        for k in range(0, whole, 4):
+            s0 += factor[j, k] * x[k]
+            s1 += factor[j, k + 1] * x[k + 1]
+            s2 += factor[j, k + 2] * x[k + 2]
+            s3 += factor[j, k + 3] * x[k + 3]
+        for k in range(whole, j):
+            s0 += factor[j, k] * x[k]
+        f = x[j] + ((s0 + s1) + (s2 + s3))
+        b = model[VARIANCE, j] * f
         before = alpha
-        explained += f * b
-        alpha = 1.0 / precision + explained
-        variance[j] *= before / alpha
+        alpha += f * b
+        model[VARIANCE, j] *= before / alpha
         shift = -f / before
-        for i in range(j):
-            u = column[i]
-            column[i] = u + shift * gain[i]
-            gain[i] += b * u
+        for k in range(j):
+            u = factor[j, k]
+            factor[j, k] = u + shift * gain[k]
+            gain[k] += b * u
         gain[j] = b
-    return explained
+    for j in range(x.shape[0]):
+        model[MEAN, j] += residual / alpha * gain[j]
+    return alpha - noise
 
 
 @kernel
-def forget_full(model, factor, scratch, scalars, settings):
+def forget_full(model, factor, z, scalars, settings, gain, direction):
     """`forget` for a full covariance: the prior returns one coordinate at a time."""
-    gain, direction = scratch[0], scratch[1]
-    rate = scalars[FORGETTING]
+    rate = settings[FORGETTING]
     for j in range(model.shape[1]):
         model[VARIANCE, j] /= 1.0 - rate
         direction[j] = 0.0
@@ -255,100 +324,47 @@ def forget_full(model, factor, scratch, scalars, settings):
     j = start + int(scalars[STEPS]) % n_features
     direction[j] = 1.0
     precision = rate * n_features * model[PRIOR, j]
-    v = factored_update(factor, model[VARIANCE], direction, precision, gain)
-    shift = -model[MEAN, j] / (1.0 / precision + v)
-    for i in range(model.shape[1]):
-        model[MEAN, i] += shift * gain[i]
+    condition(model, factor, direction, -model[MEAN, j], precision, gain)
+    a = 0.0
+    for j in range(model.shape[1]):
+        a += model[MEAN, j] * z[j]
+    return a
 
 
 @kernel
-def observe_residual(loss, y, a, v, weight, scalars):
-    """Count a residual in the estimate of the noise."""
-    keep = 1.0 - scalars[FORGETTING]
-    scaled = abs(y - a)
-    if loss == SQUARED:
-        scaled *= scaled / (1.0 + weight * v)
-    scalars[RESIDUALS] = keep * scalars[RESIDUALS] + weight * scaled
-    scalars[COUNT] = keep * scalars[COUNT] + weight
+def learn_full(Z, y, sample_weight, model, factor, scalars, settings, predictions):
+    """Implicit NGVI on the squared loss with a full covariance: exact Bayes."""
+    gain = np.empty(Z.shape[1])
+    direction = np.empty(Z.shape[1])
+    for i in range(Z.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        z = Z[i]
+        a, _ = suffer(model, z, y[i], weight, SQUARED, scalars, settings)
+        if predictions.shape[0]:
+            predictions[i] = a
+        if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
+            start_flat(model, y[i], weight, settings)
+            for j in range(1, z.shape[0]):
+                factor[j, 0] = -z[j]
+            continue
+        if settings[FORGETTING] > 0.0:
+            a = forget_full(model, factor, z, scalars, settings, gain, direction)
+        _, temperature = unit_and_temperature(SQUARED, scalars, settings)
+        precision = 2.0 * temperature * weight
+        v = condition(model, factor, z, y[i] - a, precision, gain)
+        observe_residual(SQUARED, y[i], a, v, weight, scalars, settings)
 
 
 @kernel
-def ngvi(model, z, y, weight, a, loss, scalars, settings):
-    """Implicit natural-gradient step: the loss exact in the mean (diagonal V)."""
-    mean = model[MEAN]
-    variance = model[VARIANCE]
-    if scalars[FORGETTING] > 0.0:
-        forget(model, scalars[FORGETTING])
-        a = dot(mean, z)
-    v = spread_along(variance, z)
-    observe_residual(loss, y, a, v, weight, scalars)
-    if v == 0.0:
-        return
-    unit, temperature = unit_and_temperature(loss, scalars, settings)
-    strength = temperature * weight
-    da, dv = implicit_gradients(loss, y / unit, a / unit, v, strength)
-    shift = -unit * strength * da
-    curve = 2.0 * strength * dv
+def step_size(model, z, da, dv, scalars, settings):
+    """Count the gradient (da z, 2 dv sigma z^2); return the size of the step."""
+    squares = 0.0
     for j in range(z.shape[0]):
-        spread = variance[j] * z[j]
-        mean[j] += shift * spread
-        variance[j] /= 1.0 + curve * spread * z[j]
-    project(model, settings)
-
-
-@kernel
-def unit_and_temperature(loss, scalars, settings):
-    """Return the unit of y and the inverse temperature in that unit.
-
-    Where the noise is estimated the posterior variance is held relative to it: the
-    squared loss then needs no unit, the absolute loss that of the mean residual.
-    """
-    if settings[TEMPERATURE] > 0.0:
-        return 1.0, settings[TEMPERATURE]
-    if loss == SQUARED:
-        return 1.0, 0.5
-    mean_residual = scalars[RESIDUALS] / scalars[COUNT]
-    return (mean_residual if mean_residual > 0.0 else 1.0), 1.0
-
-
-@kernel
-def ngvi_full(model, factor, scratch, z, y, weight, scalars, settings):
-    """Implicit natural-gradient step on the squared loss with a full covariance."""
-    mean = model[MEAN]
-    gain = scratch[0]
-    if scalars[FORGETTING] > 0.0:
-        forget_full(model, factor, scratch, scalars, settings)
-    a = dot(mean, z)
-    _, temperature = unit_and_temperature(SQUARED, scalars, settings)
-    precision = 2.0 * temperature * weight
-    v = factored_update(factor, model[VARIANCE], z, precision, gain)
-    shift = (y - a) / (1.0 / precision + v)
-    for j in range(z.shape[0]):
-        mean[j] += shift * gain[j]
-    observe_residual(SQUARED, y, a, v, weight, scalars)
-
-
-@kernel
-def ngvi_explicit(model, z, y, weight, a, loss, scalars, settings):
-    """Equation (8), solved exactly: the loss linearised at the current posterior."""
-    rate = scalars[FORGETTING]
-    v = spread_along(model[VARIANCE], z)
-    observe_residual(loss, y, a, v, weight, scalars)
-    unit, temperature = unit_and_temperature(loss, scalars, settings)
-    strength = temperature * weight
-    da, dv = expected_gradients(loss, y / unit, a / unit, v)
-    for j in range(z.shape[0]):
-        prior = model[PRIOR, j]
-        curve = 2.0 * strength * dv * z[j] * z[j]
-        precision = (1.0 - rate) / model[VARIANCE, j] + rate * prior + curve
-        slope = strength * unit * da * z[j] + rate * prior * model[MEAN, j]
-        model[MEAN, j] -= slope / precision
-        model[VARIANCE, j] = 1.0 / precision
-
-
-@kernel
-def step_size(squares, scalars, settings):
-    """Count a gradient of squared norm `squares`; return the size of the step."""
+        square = z[j] * z[j]
+        squares += da * da * square
+        squares += 4.0 * dv * dv * model[VARIANCE, j] * square * square
     scalars[SQUARES] += squares
     scalars[SCALED_SQUARES] += squares / math.sqrt(scalars[STEPS])
     if settings[RATE_KIND] == CONSTANT:
@@ -361,18 +377,19 @@ def step_size(squares, scalars, settings):
 
 
 @kernel
-def squared_norm(model, z, da, dv):
-    """Squared norm of the gradient of the expected loss in (m, sigma)."""
-    total = 0.0
+def explicit_step(model, z, strength, unit, da, dv, rate):
+    """Equation (8), solved exactly: the loss linearised at the current posterior."""
     for j in range(z.shape[0]):
-        square = z[j] * z[j]
-        total += da * da * square
-        total += 4.0 * dv * dv * model[VARIANCE, j] * square * square
-    return total
+        prior = model[PRIOR, j]
+        precision = (1.0 - rate) / model[VARIANCE, j] + rate * prior
+        precision += 2.0 * strength * dv * z[j] * z[j]
+        slope = strength * unit * da * z[j] + rate * prior * model[MEAN, j]
+        model[MEAN, j] -= slope / precision
+        model[VARIANCE, j] = 1.0 / precision
 
 
 @kernel
-def sva(model, z, da, dv, rate, settings):
+def sva_step(model, z, da, dv, rate, settings):
     """Sequential variational approximation, equations (6) and (9), in dual form."""
     scale = settings[PRIOR_SCALE]
     if settings[RATE_KIND] == ADAGRAD:  # the step of the mean is rate * scale^2
@@ -387,7 +404,7 @@ def sva(model, z, da, dv, rate, settings):
 
 
 @kernel
-def svb(model, z, da, dv, rate, settings):
+def svb_step(model, z, da, dv, rate, settings):
     """Streaming variational Bayes, equations (7) and (10).
 
     Where the step varies it is that of Theorem 3, divided by the variance.
@@ -403,7 +420,7 @@ def svb(model, z, da, dv, rate, settings):
 
 
 @kernel
-def gradient_descent(model, z, da, dv, rate):
+def gradient_step(model, z, da, dv, rate):
     """Gradient descent in (m, sigma): OGA-EL, or OGA where dv is 0."""
     for j in range(z.shape[0]):
         model[MEAN, j] -= rate * da * z[j]
@@ -413,109 +430,8 @@ def gradient_descent(model, z, da, dv, rate):
 
 
 @kernel
-def aggregation_rate(loss, scalars, settings):
-    """Inverse temperature of the weights: that of the loss, or the noise's."""
-    if settings[TEMPERATURE] > 0.0:
-        return settings[TEMPERATURE]
-    if scalars[LOSS] == 0.0:
-        return 0.0
-    rate = scalars[WEIGHT] / scalars[LOSS]
-    return 0.5 * rate if loss == SQUARED else rate
-
-
-@kernel
-def start_flat(model, z, y, weight, settings):
-    """First row under a flat prior of the intercept: it takes the intercept there."""
-    temperature = settings[TEMPERATURE]
-    model[MEAN, 0] = y
-    model[VARIANCE, 0] = 1.0 / (weight * (2.0 * temperature if temperature else 1.0))
-
-
-@kernel
-def suffer(models, scalars, z, y, weight, first, last, loss, settings):
-    """Predict by the weighted mean of the models first, ..., last - 1; add the loss."""
-    lowest = math.inf
-    for k in range(first, last):
-        scalars[k, STEPS] += 1.0
-        scalars[k, PREDICTION] = dot(models[k, MEAN], z)
-        lowest = min(lowest, scalars[k, OWN_LOSS])
-        if settings[AVERAGING] == 1.0:
-            for j in range(z.shape[0]):
-                models[k, AVERAGE, j] += weight * models[k, MEAN, j]
-    prediction = scalars[first, PREDICTION]
-    if last > first + 1:
-        rate = aggregation_rate(loss, scalars[first], settings)
-        prediction = total = 0.0
-        for k in range(first, last):
-            share = math.exp(-rate * (scalars[k, OWN_LOSS] - lowest))
-            prediction += share * scalars[k, PREDICTION]
-            total += share
-            own = point_loss(loss, y, scalars[k, PREDICTION])
-            scalars[k, OWN_LOSS] += weight * own
-        prediction /= total
-    scalars[first, WEIGHT] += weight
-    scalars[first, LOSS] += weight * point_loss(loss, y, prediction)
-
-
-@kernel
-def target_of(y, output, n_outputs, loss):
-    """Return y, or -1 or 1 where y is the number of a class."""
-    if loss in (SQUARED, ABSOLUTE):
-        return y
-    return 1.0 if y == (output if n_outputs > 1 else 1) else -1.0
-
-
-@kernel
-def learn_natural(Z, y, sample_weight, models, scalars, settings, loss, n_outputs):
-    """Implicit NGVI with diagonal covariances over the rows of Z, in order."""
-    n_experts = models.shape[0] // n_outputs
-    for i in range(Z.shape[0]):
-        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
-        if weight == 0.0:
-            continue
-        for output in range(n_outputs):
-            target = target_of(y[i], output, n_outputs, loss)
-            first = output * n_experts
-            last = first + n_experts
-            suffer(models, scalars, Z[i], target, weight, first, last, loss, settings)
-            for k in range(first, last):
-                if settings[FLAT] == 1.0 and scalars[k, STEPS] == 1.0:
-                    start_flat(models[k], Z[i], target, weight, settings)
-                else:
-                    a = scalars[k, PREDICTION]
-                    ngvi(models[k], Z[i], target, weight, a, loss, scalars[k], settings)
-
-
-@kernel
-def learn_full(Z, y, sample_weight, models, scalars, settings, factors, scratch):
-    """Implicit NGVI with full covariances on the squared loss."""
-    n_models = models.shape[0]
-    for i in range(Z.shape[0]):
-        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
-        if weight == 0.0:
-            continue
-        suffer(models, scalars, Z[i], y[i], weight, 0, n_models, SQUARED, settings)
-        for k in range(n_models):
-            if settings[FLAT] == 1.0 and scalars[k, STEPS] == 1.0:
-                start_flat(models[k], Z[i], y[i], weight, settings)
-                for j in range(1, Z.shape[1]):
-                    factors[k, j, 0] = -Z[i, j]
-            else:
-                ngvi_full(
-                    models[k],
-                    factors[k],
-                    scratch,
-                    Z[i],
-                    y[i],
-                    weight,
-                    scalars[k],
-                    settings,
-                )
-
-
-@kernel
 def learn_published(
-    Z, y, sample_weight, models, scalars, settings, loss, n_outputs, method
+    Z, y, sample_weight, model, scalars, settings, loss, method, predictions
 ):
     """Learn by the paper's methods as published, or by gradient descent."""
     for i in range(Z.shape[0]):
@@ -523,25 +439,26 @@ def learn_published(
         if weight == 0.0:
             continue
         z = Z[i]
-        for k in range(n_outputs):
-            target = target_of(y[i], k, n_outputs, loss)
-            model = models[k]
-            own = scalars[k]
-            suffer(models, scalars, z, target, weight, k, k + 1, loss, settings)
-            a = own[PREDICTION]
-            if settings[FLAT] == 1.0 and own[STEPS] == 1.0:
-                start_flat(model, z, target, weight, settings)
-            elif method == NGVI_EXPLICIT:
-                ngvi_explicit(model, z, target, weight, a, loss, own, settings)
+        a, v = suffer(model, z, y[i], weight, loss, scalars, settings)
+        if predictions.shape[0]:
+            predictions[i] = a
+        if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
+            start_flat(model, y[i], weight, settings)
+            continue
+        if method == NGVI_EXPLICIT:
+            observe_residual(loss, y[i], a, v, weight, scalars, settings)
+            unit, temperature = unit_and_temperature(loss, scalars, settings)
+            da, dv = expected_gradients(loss, y[i] / unit, a / unit, v)
+            strength = temperature * weight
+            explicit_step(model, z, strength, unit, da, dv, settings[FORGETTING])
+        else:
+            da, dv = expected_gradients(loss, y[i], a, 0.0 if method == OGA else v)
+            da, dv = weight * da, (0.0 if method == OGA else weight * dv)
+            rate = step_size(model, z, da, dv, scalars, settings)
+            if method == SVA:
+                sva_step(model, z, da, dv, rate, settings)
+            elif method == SVB:
+                svb_step(model, z, da, dv, rate, settings)
             else:
-                v = 0.0 if method == OGA else spread_along(model[VARIANCE], z)
-                da, dv = expected_gradients(loss, target, a, v)
-                da, dv = weight * da, weight * dv if method != OGA else 0.0
-                rate = step_size(squared_norm(model, z, da, dv), own, settings)
-                if method == SVA:
-                    sva(model, z, da, dv, rate, settings)
-                elif method == SVB:
-                    svb(model, z, da, dv, rate, settings)
-                else:
-                    gradient_descent(model, z, da, dv, rate)
-            project(model, settings)
+                gradient_step(model, z, da, dv, rate)
+        project(model, settings)

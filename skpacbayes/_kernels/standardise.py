@@ -8,6 +8,36 @@ CENTRE, SCATTER, TOTAL = range(3)
 
 
 @kernel
+def first_not_finite(X, y, sample_weight):
+    """Index of the first row that is not finite, or has a bad weight; or -1."""
+    weighted = sample_weight.shape[0] > 0
+    for i in range(X.shape[0]):
+        bad = y[i] - y[i] != 0.0
+        for j in range(X.shape[1]):
+            bad |= X[i, j] - X[i, j] != 0.0
+        if weighted:
+            bad |= not 0.0 <= sample_weight[i] < math.inf
+        if bad:
+            return i
+    return -1
+
+
+@kernel
+def standardise_row(x, weight, total, centre, scatter, z):
+    """Count the row x in the running moments and write it, in their units, to z."""
+    share = weight / total
+    root = math.sqrt(total)
+    for j in range(x.shape[0]):
+        before = x[j] - centre[j]
+        centre[j] += share * before
+        after = x[j] - centre[j]
+        spread = scatter[j] + weight * before * after
+        scatter[j] = spread
+        scaled = root * after / math.sqrt(spread)
+        z[j] = scaled if spread > 0.0 else 0.0
+
+
+@kernel
 def standardise(X, y, sample_weight, moments, clip, Z):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
 
@@ -18,35 +48,26 @@ def standardise(X, y, sample_weight, moments, clip, Z):
     is passed over. Returns the index of the first row that is not finite, in which
     case nothing has been written, or -1. `sample_weight` may be empty.
     """
-    weighted = sample_weight.shape[0] > 0
-    for i in range(X.shape[0]):
-        bad = y[i] - y[i] != 0.0
-        for j in range(X.shape[1]):
-            bad |= X[i, j] - X[i, j] != 0.0
-        if weighted:
-            bad |= not 0.0 <= sample_weight[i] < math.inf
-        if bad:
-            return i
+    bad = first_not_finite(X, y, sample_weight)
+    if bad >= 0:
+        return bad
     start = Z.shape[1] - X.shape[1]
     for i in range(X.shape[0]):
-        weight = sample_weight[i] if weighted else 1.0
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
+        x = X[i]
+        z = Z[i, start:]
         if start == 1:
             Z[i, 0] = 1.0
-        if moments.shape[0] == 0:
-            for j in range(X.shape[1]):
-                Z[i, start + j] = min(max(X[i, j], -clip), clip)
-            continue
-        total = moments[TOTAL, 0] + weight
-        moments[TOTAL, 0] = total
-        share = weight / total
-        for j in range(X.shape[1]):
-            before = X[i, j] - moments[CENTRE, j]
-            moments[CENTRE, j] += share * before
-            after = X[i, j] - moments[CENTRE, j]
-            moments[SCATTER, j] += weight * before * after
-            spread = moments[SCATTER, j] / total
-            z = after / math.sqrt(spread) if spread > 0.0 else 0.0
-            Z[i, start + j] = min(max(z, -clip), clip)
+        if moments.shape[0]:
+            moments[TOTAL, 0] += weight
+            standardise_row(
+                x, weight, moments[TOTAL, 0], moments[CENTRE], moments[SCATTER], z
+            )
+        else:
+            z[:] = x
+        if clip < math.inf:
+            for j in range(z.shape[0]):
+                z[j] = min(max(z[j], -clip), clip)
     return -1

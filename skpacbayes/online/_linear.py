@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from .._base import PacBayesEstimator
 from .._kernels import online as kernels
+from .._kernels.aggregation import FIXED, NOISE, aggregate, aggregation_rate
 from .._kernels.standardise import standardise
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -18,6 +19,7 @@ LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 NO_WEIGHTS = np.empty(0)
+NOWHERE = np.empty(0)  # where predictions go that nobody reads
 BLOCK = 512  # rows that are standardised, then learnt, at a time
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
@@ -39,6 +41,17 @@ OPTIONS = (
 read_options = attrgetter(*OPTIONS)
 
 
+def losses_of(loss, y, predictions):
+    """Loss of each prediction; labels are -1 and 1."""
+    if loss == "squared_error":
+        return np.square(y - predictions)
+    if loss == "absolute_error":
+        return np.abs(y - predictions)
+    if loss == "hinge":
+        return np.maximum(0.0, 1.0 - y * predictions)
+    return np.logaddexp(0.0, -y * predictions)
+
+
 class OnlineLinearModel(PacBayesEstimator):
     """A linear model with a Gaussian posterior, learnt one row after another."""
 
@@ -57,16 +70,18 @@ class OnlineLinearModel(PacBayesEstimator):
     }
 
     def _begin(self, n_features, n_outputs=1):
-        """Start a stream: check that the options agree, and lay out the state."""
+        """Start a stream: check that the options agree, and lay out the state.
+
+        Model ``k * n_rates + r`` is that of output k with forgetting rate r.
+        """
         self._check_options()
-        estimate_noise = n_outputs == 1 and self._estimates_noise()
-        n_experts = len(FORGETTING_RATES) if self.forgetting == "auto" else 1
-        n_models = n_outputs * n_experts
+        rates = FORGETTING_RATES if self.forgetting == "auto" else [self.forgetting]
+        n_models = n_outputs * len(rates)
         n_parameters = n_features + self.fit_intercept
         flat = self.fit_intercept and self._regression() and self._natural()
 
         settings = np.zeros(kernels.N_SETTINGS)
-        if not estimate_noise:
+        if not self._estimates_noise():
             auto = self.inverse_temperature == "auto"
             settings[kernels.TEMPERATURE] = 1.0 if auto else self.inverse_temperature
         settings[kernels.PRIOR_SCALE] = self.prior_scale
@@ -80,32 +95,23 @@ class OnlineLinearModel(PacBayesEstimator):
             settings[kernels.RATE] = self.learning_rate
         settings[kernels.FLAT] = flat
         settings[kernels.AVERAGING] = self.average
+        self._settings = np.tile(settings, (n_models, 1))
+        self._settings[:, kernels.FORGETTING] = np.tile(rates, n_outputs)
 
-        models = np.zeros((n_models, kernels.N_VECTORS, n_parameters))
-        models[:, kernels.VARIANCE] = self.prior_scale**2
-        models[:, kernels.PRIOR] = self.prior_scale**-2
+        self._models = np.zeros((n_models, kernels.N_VECTORS, n_parameters))
+        self._models[:, kernels.VARIANCE] = self.prior_scale**2
+        self._models[:, kernels.PRIOR] = self.prior_scale**-2
         if flat:
-            models[:, kernels.PRIOR, 0] = 0.0
-        scalars = np.zeros((n_models, kernels.N_SCALARS))
-        rates = FORGETTING_RATES if self.forgetting == "auto" else [self.forgetting]
-        scalars[:, kernels.FORGETTING] = np.tile(rates, n_outputs)
-        self._models, self._scalars, self._settings = models, scalars, settings
+            self._models[:, kernels.PRIOR, 0] = 0.0
+        self._scalars = np.zeros((n_models, kernels.N_SCALARS))
         self._moments = np.zeros((3 if self.standardize else 0, n_features))
-        self._n_outputs = n_outputs
         self._factors = None
-        loss = LOSSES.index(self.loss)
         if self._full(n_features):
             self._factors = np.tile(np.eye(n_parameters), (n_models, 1, 1))
-            self._update = kernels.learn_full
-            self._details = (self._factors, np.empty((2, n_parameters)))
-        elif self.method == "ngvi":
-            self._update, self._details = kernels.learn_natural, (loss, n_outputs)
-        else:
-            method = METHODS.index(self.method)
-            self._update = kernels.learn_published
-            self._details = (loss, n_outputs, method)
+        self._totals = np.zeros((n_outputs, 3))
+        self._cumulative = np.zeros(n_outputs)
         self._clip = math.inf if self.clip is None else float(self.clip)
-        self._block = np.empty((BLOCK, n_parameters))
+        self._numbers = METHODS.index(self.method), LOSSES.index(self.loss)
         self._begun_with = read_options(self)
 
     def _check_options(self):
@@ -177,20 +183,74 @@ class OnlineLinearModel(PacBayesEstimator):
 
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows; False, and nothing learnt, if one is not finite."""
-        rows = self._block[: X.shape[0]]
-        if standardise(X, y, sample_weight, self._moments, self._clip, rows) >= 0:
+        Z = np.empty((X.shape[0], self._models.shape[2]))
+        if standardise(X, y, sample_weight, self._moments, self._clip, Z) >= 0:
             return False
-        self._update(
-            rows,
-            y,
-            sample_weight,
-            self._models,
-            self._scalars,
-            self._settings,
-            *self._details,
-        )
+        n_outputs = len(self._totals)
+        for output in range(n_outputs):
+            target = self._target(y, output)
+            if self.forgetting == "auto":
+                self._learn_each_rate(Z, target, sample_weight, output)
+            else:
+                self._learn_one(Z, target, sample_weight, output, NOWHERE)
         self.n_samples_seen_ = int(self._scalars[0, kernels.STEPS])
         return True
+
+    def _learn_one(self, Z, target, sample_weight, k, predictions):
+        """Model k predicts, then learns, each row."""
+        method, loss = self._numbers
+        state = self._models[k], self._scalars[k], self._settings[k]
+        if self._factors is not None:
+            model, *rest = state
+            factor = self._factors[k]
+            kernels.learn_full(
+                Z, target, sample_weight, model, factor, *rest, predictions
+            )
+        elif method == kernels.NGVI:
+            kernels.learn_natural(Z, target, sample_weight, *state, loss, predictions)
+        else:
+            kernels.learn_published(
+                Z, target, sample_weight, *state, loss, method, predictions
+            )
+
+    def _learn_each_rate(self, Z, target, sample_weight, output):
+        """Learn with each forgetting rate, and weigh the rates by Algorithm 1."""
+        models = self._models_of(output)
+        before = self._scalars[models, kernels.LOSS].copy()
+        predictions = np.empty((len(before), len(Z)))
+        for k, row in zip(range(models.start, models.stop), predictions, strict=True):
+            self._learn_one(Z, target, sample_weight, k, row)
+        predictions = np.ascontiguousarray(predictions.T)
+        losses = losses_of(self.loss, target[:, None], predictions)
+        aggregated = np.zeros(len(Z))
+        kind, temperature = self._aggregation()
+        totals = self._totals[output]
+        aggregate(
+            predictions,
+            losses,
+            sample_weight,
+            before,
+            totals,
+            kind,
+            temperature,
+            aggregated,
+        )
+        suffered = losses_of(self.loss, target, aggregated)
+        for i, loss in enumerate(suffered.tolist()):
+            self._cumulative[output] += (
+                loss if not len(sample_weight) else (loss * sample_weight[i])
+            )
+
+    def _models_of(self, output):
+        n_rates = len(self._models) // len(self._totals)
+        return slice(output * n_rates, (output + 1) * n_rates)
+
+    def _aggregation(self):
+        """Kind and constant of the inverse temperature of the forgetting rates."""
+        temperature = float(self._settings[0, kernels.TEMPERATURE])
+        if temperature > 0.0:
+            return FIXED, temperature
+        return NOISE, 0.5 if self.loss == "squared_error" else 1.0
 
     def _learn_all(self, X, y, sample_weight):
         """Learn rows that are known to be finite, block after block."""
@@ -225,19 +285,19 @@ class OnlineLinearModel(PacBayesEstimator):
         return centre, inverse
 
     def _means(self):
-        """Posterior means, (n_outputs, n_experts, n_parameters), as they predict."""
+        """Posterior means, (n_outputs, n_rates, n_parameters), as they predict."""
         means = self._models[:, kernels.MEAN]
         if self.average:
             means = self._models[:, kernels.AVERAGE] / self._scalars[0, kernels.WEIGHT]
-        return means.reshape(self._n_outputs, -1, means.shape[1])
+        return means.reshape(len(self._totals), -1, means.shape[1])
 
     def _shares(self):
-        """Weight of each forgetting rate, (n_outputs, n_experts)."""
-        losses = self._scalars[:, kernels.OWN_LOSS].reshape(self._n_outputs, -1)
-        firsts = self._scalars[:: losses.shape[1]]
-        loss = LOSSES.index(self.loss)
+        """Weight of each forgetting rate, (n_outputs, n_rates)."""
+        losses = self._scalars[:, kernels.LOSS].reshape(len(self._totals), -1)
+        kind, temperature = self._aggregation()
         rates = [
-            kernels.aggregation_rate(loss, first, self._settings) for first in firsts
+            aggregation_rate(own, totals, kind, temperature)
+            for own, totals in zip(losses, self._totals, strict=True)
         ]
         return softmax(-np.array(rates)[:, None] * losses, axis=1)
 
@@ -273,6 +333,8 @@ class OnlineLinearModel(PacBayesEstimator):
     @property
     def cumulative_loss_(self):
         """Sum of the losses suffered: each row predicted, then learnt."""
+        if self.forgetting == "auto":
+            return float(self._cumulative.sum())
         return float(self._scalars[:, kernels.LOSS].sum())
 
     @property
