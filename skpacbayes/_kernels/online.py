@@ -108,15 +108,15 @@ def expected_gradients(loss, y, a, v):
 
 @kernel
 def solve_probit(target, slope):
-    """Root q of q + slope * Phi(q) = target, by Halley's method kept in a bracket.
+    """Phi at the root q of q + slope * Phi(q) = target.
 
-    Returns q, Phi(q) and the normal density at q.
+    Halley's method, kept in a bracket.
     """
     low, high = target - slope, target
     if high < -9.0:  # Phi(q) < 2e-19
-        return high, 0.0, 0.0
+        return 0.0
     q = target
-    cdf = pdf = 0.0
+    cdf = 0.0
     for _ in range(80):
         cdf = normal_cdf(q)
         pdf = normal_pdf(q)
@@ -131,41 +131,48 @@ def solve_probit(target, slope):
             step = q - 0.5 * (low + high)
         q -= step
         if abs(step) <= 1e-4:  # the rest of the series is beyond the last digit
-            cdf -= step * pdf * (1.0 + step * (0.5 * q + step / 3.0))
-            pdf *= math.exp(step * (q + 0.5 * step))
-            break
-    return q, cdf, pdf
+            return cdf - step * pdf * (1.0 + step * (0.5 * q + step / 3.0))
+    return cdf
+
+
+@kernel
+def solve_logistic(y, a, v, strength):
+    """Derivative dL/da at the root a' of a' = a - strength * v * dL(a', v)/da."""
+    low, high = a - strength * v, a + strength * v
+    point = a
+    slope = 0.0
+    for _ in range(80):
+        slope, half_curvature = expected_gradients(LOG, y, point, v)
+        excess = point - a + strength * v * slope
+        if excess > 0.0:
+            high = point
+        else:
+            low = point
+        step = excess / (1.0 + 2.0 * strength * v * half_curvature)
+        if not low <= point - step <= high:
+            step = point - 0.5 * (low + high)
+        point -= step
+        if abs(step) <= 1e-7:  # the next step is of the order of its square
+            return slope - 2.0 * half_curvature * step
+    return slope
 
 
 @kernel
 def implicit_gradients(loss, y, a, v, strength):
-    """`expected_gradients` at the root a' of a' = a - strength * v * dL(a', v)/da."""
+    """`expected_gradients`, that in a taken where the step of the mean ends.
+
+    That is at the root a' of a' = a - strength * v * dL(a', v)/da.
+    """
     if loss == SQUARED:
         return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0
+    _, dv = expected_gradients(loss, y, a, v)
     if loss == LOG:
-        low, high = a - strength * v, a + strength * v
-        point = a
-        slope = half_curvature = 0.0
-        for _ in range(80):
-            slope, half_curvature = expected_gradients(loss, y, point, v)
-            excess = point - a + strength * v * slope
-            if excess > 0.0:
-                high = point
-            else:
-                low = point
-            step = excess / (1.0 + 2.0 * strength * v * half_curvature)
-            if not low <= point - step <= high:
-                step = point - 0.5 * (low + high)
-            point -= step
-            if abs(step) <= 1e-12 * (1.0 + abs(point)):
-                break
-        return slope, half_curvature
+        return solve_logistic(y, a, v, strength), dv
     sd = math.sqrt(v)
     if loss == HINGE:
-        _, cdf, pdf = solve_probit((1.0 - y * a) / sd, strength * sd)
-        return -y * cdf, 0.5 * pdf / sd
-    _, cdf, pdf = solve_probit((y - a) / sd + strength * sd, 2.0 * strength * sd)
-    return 1.0 - 2.0 * cdf, pdf / sd
+        return -y * solve_probit((1.0 - y * a) / sd, strength * sd), dv
+    cdf = solve_probit((y - a) / sd + strength * sd, 2.0 * strength * sd)
+    return 1.0 - 2.0 * cdf, dv
 
 
 @kernel
@@ -195,20 +202,14 @@ def observe_residual(loss, y, a, v, weight, scalars, settings):
 
 
 @kernel
-def suffer(model, z, y, weight, loss, scalars, settings):
-    """Predict the row and add its loss; return the prediction and its variance."""
-    a = 0.0
-    v = 0.0
-    for j in range(z.shape[0]):
-        a += model[MEAN, j] * z[j]
-        v += model[VARIANCE, j] * z[j] * z[j]
+def suffer(model, y, a, weight, loss, scalars, settings):
+    """Count the row, and the loss of its prediction a."""
     scalars[WEIGHT] += weight
     scalars[STEPS] += 1.0
     scalars[LOSS] += weight * point_loss(loss, y, a)
     if settings[AVERAGING] == 1.0:
-        for j in range(z.shape[0]):
+        for j in range(model.shape[1]):
             model[AVERAGE, j] += weight * model[MEAN, j]
-    return a, v
 
 
 @kernel
@@ -248,16 +249,22 @@ def forget(model, z, rate):
 @kernel
 def learn_natural(Z, y, sample_weight, model, scalars, settings, loss, predictions):
     """Implicit NGVI: equation (8) with the loss exact in the mean, diagonal V."""
-    flat = settings[FLAT] == 1.0
+    n_parameters = Z.shape[1]
+    mean = model[MEAN]
+    variance = model[VARIANCE]
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
         z = Z[i]
-        a, v = suffer(model, z, y[i], weight, loss, scalars, settings)
+        a = v = 0.0
+        for j in range(n_parameters):
+            a += mean[j] * z[j]
+            v += variance[j] * z[j] * z[j]
+        suffer(model, y[i], a, weight, loss, scalars, settings)
         if predictions.shape[0]:
             predictions[i] = a
-        if flat and scalars[STEPS] == 1.0:
+        if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
             start_flat(model, y[i], weight, settings)
             continue
         if settings[FORGETTING] > 0.0:
@@ -270,10 +277,10 @@ def learn_natural(Z, y, sample_weight, model, scalars, settings, loss, predictio
         da, dv = implicit_gradients(loss, y[i] / unit, a / unit, v, strength)
         shift = -unit * strength * da
         curve = 2.0 * strength * dv
-        for j in range(z.shape[0]):
-            spread = model[VARIANCE, j] * z[j]
-            model[MEAN, j] += shift * spread
-            model[VARIANCE, j] /= 1.0 + curve * spread * z[j]
+        for j in range(n_parameters):
+            spread = variance[j] * z[j]
+            mean[j] += shift * spread
+            variance[j] /= 1.0 + curve * spread * z[j]
         project(model, settings)
 
 
@@ -334,14 +341,19 @@ def forget_full(model, factor, z, scalars, settings, gain, direction):
 @kernel
 def learn_full(Z, y, sample_weight, model, factor, scalars, settings, predictions):
     """Implicit NGVI on the squared loss with a full covariance: exact Bayes."""
-    gain = np.empty(Z.shape[1])
-    direction = np.empty(Z.shape[1])
+    n_parameters = Z.shape[1]
+    mean = model[MEAN]
+    gain = np.empty(n_parameters)
+    direction = np.empty(n_parameters)
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
         z = Z[i]
-        a, _ = suffer(model, z, y[i], weight, SQUARED, scalars, settings)
+        a = 0.0
+        for j in range(n_parameters):
+            a += mean[j] * z[j]
+        suffer(model, y[i], a, weight, SQUARED, scalars, settings)
         if predictions.shape[0]:
             predictions[i] = a
         if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
@@ -434,12 +446,19 @@ def learn_published(
     Z, y, sample_weight, model, scalars, settings, loss, method, predictions
 ):
     """Learn by the paper's methods as published, or by gradient descent."""
+    n_parameters = Z.shape[1]
+    mean = model[MEAN]
+    variance = model[VARIANCE]
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
         z = Z[i]
-        a, v = suffer(model, z, y[i], weight, loss, scalars, settings)
+        a = v = 0.0
+        for j in range(n_parameters):
+            a += mean[j] * z[j]
+            v += variance[j] * z[j] * z[j]
+        suffer(model, y[i], a, weight, loss, scalars, settings)
         if predictions.shape[0]:
             predictions[i] = a
         if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:

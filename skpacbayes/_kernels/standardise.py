@@ -23,21 +23,6 @@ def first_not_finite(X, y, sample_weight):
 
 
 @kernel
-def standardise_row(x, weight, total, centre, scatter, z):
-    """Count the row x in the running moments and write it, in their units, to z."""
-    share = weight / total
-    root = math.sqrt(total)
-    for j in range(x.shape[0]):
-        before = x[j] - centre[j]
-        centre[j] += share * before
-        after = x[j] - centre[j]
-        spread = scatter[j] + weight * before * after
-        scatter[j] = spread
-        scaled = root * after / math.sqrt(spread)
-        z[j] = scaled if spread > 0.0 else 0.0
-
-
-@kernel
 def standardise(X, y, sample_weight, moments, clip, Z):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
 
@@ -51,7 +36,10 @@ def standardise(X, y, sample_weight, moments, clip, Z):
     bad = first_not_finite(X, y, sample_weight)
     if bad >= 0:
         return bad
-    start = Z.shape[1] - X.shape[1]
+    d = X.shape[1]
+    start = Z.shape[1] - d
+    running = moments.shape[0] > 0
+    centre, scatter = (moments[CENTRE], moments[SCATTER]) if running else (Z[0], Z[0])
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -60,14 +48,21 @@ def standardise(X, y, sample_weight, moments, clip, Z):
         z = Z[i, start:]
         if start == 1:
             Z[i, 0] = 1.0
-        if moments.shape[0]:
-            moments[TOTAL, 0] += weight
-            standardise_row(
-                x, weight, moments[TOTAL, 0], moments[CENTRE], moments[SCATTER], z
-            )
-        else:
-            z[:] = x
-        if clip < math.inf:
-            for j in range(z.shape[0]):
-                z[j] = min(max(z[j], -clip), clip)
+        if not running:
+            for j in range(d):
+                z[j] = min(max(x[j], -clip), clip)
+            continue
+        moments[TOTAL, 0] += weight
+        share = weight / moments[TOTAL, 0]
+        root = math.sqrt(moments[TOTAL, 0])
+        for j in range(d):  # written for the processor: no branch, one pass
+            before = x[j] - centre[j]
+            centre[j] += share * before
+            after = x[j] - centre[j]
+            spread = scatter[j] + weight * before * after
+            scatter[j] = spread
+            scaled = root * after / math.sqrt(spread)
+            scaled = scaled if spread > 0.0 else 0.0
+            scaled = scaled if scaled < clip else clip
+            z[j] = scaled if scaled > -clip else -clip
     return -1

@@ -1,5 +1,6 @@
 """Supervised learning on a stream, with uncertainty and without tuning."""
 
+from ._classifier import OnlineVIClassifier
 from ._regressor import OnlineVIRegressor
 
-__all__ = ["OnlineVIRegressor"]
+__all__ = ["OnlineVIClassifier", "OnlineVIRegressor"]

@@ -98,9 +98,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     With `v = z'Vz` for a standardised row `z`, residual `r = y - m'z` and weight `w`,
     the default update is `m += r Vz / (1/w + v)` and `V^-1 += w zz'` (its diagonal
     only, for a diagonal posterior), and the noise is the mean of
-    ``w r^2 / (1 + w v)``. It is equation (8) of [1]_ with the quadratic loss kept exact,
-    with inverse temperature one over twice the noise variance. With a full covariance
-    and `standardize=False` the mean is that of ridge regression with
+    ``w r^2 / (1 + w v)``. It is equation (8) of [1]_ with the quadratic loss kept
+    exact, its inverse temperature one over twice the noise variance. With a full
+    covariance and `standardize=False` the mean is that of ridge regression with
     ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
 
     The row's features, never its target, enter the running moments before the row
