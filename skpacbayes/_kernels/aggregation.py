@@ -6,7 +6,8 @@ from . import kernel
 
 # Kinds of inverse temperatures, by number, and the numbers of `totals`.
 FIXED, ANYTIME, NOISE = range(3)
-WEIGHT, STEPS, LARGEST = range(3)
+N_TOTALS = 5
+WEIGHT, STEPS, LARGEST, LOSS, RATES = range(N_TOTALS)
 
 
 @kernel
@@ -37,9 +38,10 @@ def aggregate(
 
     predictions, row_losses : (n_rows, n_experts), of each expert on each row;
     losses : (n_experts,), the cumulative losses, updated in place;
-    totals : (3,), the sum of the weights of the rows, the rows of positive weight and
-    the largest loss (at the start, a bound if one is known), updated in place;
-    out : (n_rows,), receives the aggregated predictions.
+    totals : (N_TOTALS,), updated in place: the sum of the weights of the rows, the
+    rows of positive weight, the largest loss (at the start, a bound if one is known),
+    the cumulative loss of the aggregate, and the sum of the rates times the squared
+    weights. The losses are squared errors, or as `squared` and `hinge` say.
     """
     n_experts = losses.shape[0]
     for i in range(predictions.shape[0]):

@@ -137,7 +137,7 @@ def solve_probit(target, slope):
 
 @kernel
 def solve_logistic(y, a, v, strength):
-    """Derivative dL/da at the root a' of a' = a - strength * v * dL(a', v)/da."""
+    """Return dL/da at the root a' of a' = a - strength * v * dL(a', v)/da."""
     low, high = a - strength * v, a + strength * v
     point = a
     slope = 0.0

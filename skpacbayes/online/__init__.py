@@ -1,6 +1,7 @@
 """Supervised learning on a stream, with uncertainty and without tuning."""
 
 from ._classifier import OnlineVIClassifier
+from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
 
-__all__ = ["OnlineVIClassifier", "OnlineVIRegressor"]
+__all__ = ["OnlineVIClassifier", "OnlineVIMLPRegressor", "OnlineVIRegressor"]
