@@ -38,10 +38,10 @@ def aggregate(
 
     predictions, row_losses : (n_rows, n_experts), of each expert on each row;
     losses : (n_experts,), the cumulative losses, updated in place;
-    totals : (N_TOTALS,), updated in place: the sum of the weights of the rows, the
-    rows of positive weight, the largest loss (at the start, a bound if one is known),
-    the cumulative loss of the aggregate, and the sum of the rates times the squared
-    weights. The losses are squared errors, or as `squared` and `hinge` say.
+    totals : (N_TOTALS,), but for LOSS updated in place: the sum of the weights of the
+    rows, the rows of positive weight, the largest loss (at the start a bound, if one is
+    known), and the sum of the rates times the squared weights;
+    out : (n_rows,), receives the aggregated predictions.
     """
     n_experts = losses.shape[0]
     for i in range(predictions.shape[0]):
@@ -61,6 +61,7 @@ def aggregate(
         out[i] = prediction / total
         totals[WEIGHT] += weight
         totals[STEPS] += 1.0
+        totals[RATES] += rate * weight * weight
         for k in range(n_experts):
             losses[k] += weight * row_losses[i, k]
             totals[LARGEST] = max(totals[LARGEST], row_losses[i, k])

@@ -11,8 +11,10 @@ from sklearn.utils.validation import _check_sample_weight
 
 from .._base import PacBayesEstimator
 from .._kernels import online as kernels
-from .._kernels.aggregation import FIXED, NOISE, aggregate, aggregation_rate
+from .._kernels.aggregation import FIXED, N_TOTALS, NOISE, aggregation_rate
+from .._kernels.aggregation import LOSS as AGGREGATE_LOSS
 from .._kernels.standardise import standardise
+from ._aggregation import aggregate_block
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
@@ -39,17 +41,6 @@ OPTIONS = (
     "average",
 )
 read_options = attrgetter(*OPTIONS)
-
-
-def losses_of(loss, y, predictions):
-    """Loss of each prediction; labels are -1 and 1."""
-    if loss == "squared_error":
-        return np.square(y - predictions)
-    if loss == "absolute_error":
-        return np.abs(y - predictions)
-    if loss == "hinge":
-        return np.maximum(0.0, 1.0 - y * predictions)
-    return np.logaddexp(0.0, -y * predictions)
 
 
 class OnlineLinearModel(PacBayesEstimator):
@@ -99,7 +90,8 @@ class OnlineLinearModel(PacBayesEstimator):
         self._settings[:, kernels.FORGETTING] = np.tile(rates, n_outputs)
 
         self._models = np.zeros((n_models, kernels.N_VECTORS, n_parameters))
-        self._models[:, kernels.VARIANCE] = self.prior_scale**2
+        start_scale = min(self.prior_scale, self.scale_bound or math.inf)
+        self._models[:, kernels.VARIANCE] = start_scale**2
         self._models[:, kernels.PRIOR] = self.prior_scale**-2
         if flat:
             self._models[:, kernels.PRIOR, 0] = 0.0
@@ -108,8 +100,7 @@ class OnlineLinearModel(PacBayesEstimator):
         self._factors = None
         if self._full(n_features):
             self._factors = np.tile(np.eye(n_parameters), (n_models, 1, 1))
-        self._totals = np.zeros((n_outputs, 3))
-        self._cumulative = np.zeros(n_outputs)
+        self._totals = np.zeros((n_outputs, N_TOTALS))
         self._clip = math.inf if self.clip is None else float(self.clip)
         self._numbers = METHODS.index(self.method), LOSSES.index(self.loss)
         self._begun_with = read_options(self)
@@ -220,26 +211,15 @@ class OnlineLinearModel(PacBayesEstimator):
         predictions = np.empty((len(before), len(Z)))
         for k, row in zip(range(models.start, models.stop), predictions, strict=True):
             self._learn_one(Z, target, sample_weight, k, row)
-        predictions = np.ascontiguousarray(predictions.T)
-        losses = losses_of(self.loss, target[:, None], predictions)
-        aggregated = np.zeros(len(Z))
-        kind, temperature = self._aggregation()
-        totals = self._totals[output]
-        aggregate(
-            predictions,
-            losses,
+        aggregate_block(
+            self.loss,
+            np.ascontiguousarray(predictions.T),
+            target,
             sample_weight,
             before,
-            totals,
-            kind,
-            temperature,
-            aggregated,
+            self._totals[output],
+            self._aggregation(),
         )
-        suffered = losses_of(self.loss, target, aggregated)
-        for i, loss in enumerate(suffered.tolist()):
-            self._cumulative[output] += (
-                loss if not len(sample_weight) else (loss * sample_weight[i])
-            )
 
     def _models_of(self, output):
         n_rates = len(self._models) // len(self._totals)
@@ -294,9 +274,8 @@ class OnlineLinearModel(PacBayesEstimator):
     def _shares(self):
         """Weight of each forgetting rate, (n_outputs, n_rates)."""
         losses = self._scalars[:, kernels.LOSS].reshape(len(self._totals), -1)
-        kind, temperature = self._aggregation()
         rates = [
-            aggregation_rate(own, totals, kind, temperature)
+            aggregation_rate(own, totals, *self._aggregation())
             for own, totals in zip(losses, self._totals, strict=True)
         ]
         return softmax(-np.array(rates)[:, None] * losses, axis=1)
@@ -334,7 +313,7 @@ class OnlineLinearModel(PacBayesEstimator):
     def cumulative_loss_(self):
         """Sum of the losses suffered: each row predicted, then learnt."""
         if self.forgetting == "auto":
-            return float(self._cumulative.sum())
+            return float(self._totals[:, AGGREGATE_LOSS].sum())
         return float(self._scalars[:, kernels.LOSS].sum())
 
     @property

@@ -1,0 +1,34 @@
+"""Losses of predictions, and Algorithm 1 over a block of rows."""
+
+import numpy as np
+
+from .._kernels import aggregation as kernels
+
+
+def losses_of(loss, y, predictions):
+    """Loss of each prediction; labels are -1 and 1."""
+    if loss == "squared_error":
+        return np.square(y - predictions)
+    if loss == "absolute_error":
+        return np.abs(y - predictions)
+    if loss == "hinge":
+        return np.maximum(0.0, 1.0 - y * predictions)
+    return np.logaddexp(0.0, -y * predictions)
+
+
+def aggregate_block(loss, predictions, y, sample_weight, losses, totals, rate):
+    """Run Algorithm 1 over a block of rows, updating `losses` and `totals` in place.
+
+    predictions : (n_rows, n_experts); losses : (n_experts,); totals : (N_TOTALS,);
+    rate : kind and constant of the inverse temperature, as the kernel takes them.
+    """
+    aggregated = np.zeros(len(y))
+    row_losses = losses_of(loss, y[:, None], predictions)
+    kernels.aggregate(
+        predictions, row_losses, sample_weight, losses, totals, *rate, aggregated
+    )
+    suffered = losses_of(loss, y, aggregated)
+    if len(sample_weight):
+        suffered *= sample_weight
+    # summed in order, so that any way of cutting the rows gives the same sum
+    totals[kernels.LOSS] = np.cumsum(np.append(totals[kernels.LOSS], suffered))[-1]
