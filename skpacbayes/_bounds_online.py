@@ -55,7 +55,7 @@ def exponential_weights_terms(
     return {
         "loss of the best expert": float(best),
         "complexity": float(-soft / eta),
-        "rate": rate_sum * loss_bound**2 / 8.0,
+        "rate": float(rate_sum * loss_bound**2 / 8.0),
     }
 
 
@@ -226,7 +226,7 @@ def streaming_bayes_published_regret(
     --------
     >>> from skpacbayes.certificates import streaming_bayes_published_regret
     >>> streaming_bayes_published_regret(
-    ...     n_samples=100, n_parameters=2, mean_bound=1.0, scale_bound=1.0, lipschitz=2.0
+    ...     n_samples=100, n_parameters=2, mean_bound=1, scale_bound=1, lipschitz=2
     ... )
     89.4...
     """

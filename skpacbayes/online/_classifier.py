@@ -166,7 +166,8 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         ValueError
             If there is a single class.
         """
-        return self._learn_checked(X, y, sample_weight, None, reset=True)
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, None, reset=True)
 
     @partial_fit_context
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -200,7 +201,8 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         if not self._streaming():
             if classes is None:
                 raise ValueError("classes must be passed on the first call.")
-            return self._learn_checked(X, y, sample_weight, classes, reset=True)
+            with self._all_or_nothing():
+                return self._learn_checked(X, y, sample_weight, classes, reset=True)
         if classes is not None and not np.array_equal(
             np.unique(classes), self.classes_
         ):
@@ -219,7 +221,8 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
             known = self.classes_.take(codes, mode="clip") == y
             if known.all() and self._learn(X, codes.astype(float), NO_WEIGHTS):
                 return self
-        return self._learn_checked(X, y, sample_weight, None, reset=False)
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, None, reset=False)
 
     def decision_function(self, X):
         """Score rows by the posterior mean of their distance to the boundary.
@@ -333,3 +336,6 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         """-1 and 1 for the labels, of which class is told apart by the output."""
         positive = output if len(self._totals) > 1 else 1
         return np.where(codes == positive, 1.0, -1.0)
+
+    def _target_of_labels(self, y):
+        return self._target(np.searchsorted(self.classes_, y), 0)

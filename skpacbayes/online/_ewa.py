@@ -145,7 +145,8 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         NotFittedError
             If an expert that cannot learn is not fitted.
         """
-        return self._learn_checked(X, y, sample_weight, reset=True)
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset=True)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -165,7 +166,9 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         self : EWARegressor
             The regressor.
         """
-        return self._learn_checked(X, y, sample_weight, reset=not self._streaming())
+        reset = not self._streaming()
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset)
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -219,11 +222,11 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         return Certificate(
             theorem="Theorem 1 of Chérief-Abdellatif, Alquier and Khan (2019)",
             observed=self.cumulative_loss_,
-            bound=sum(terms.values()),
+            bound=float(sum(terms.values())),
             terms=terms,
             assumptions={
                 "the loss is convex in the prediction": True,
-                f"the losses are in [0, {bound:.6g}]": largest <= bound,
+                f"the losses are in [0, {bound:.6g}]": bool(largest <= bound),
             },
         )
 
@@ -269,10 +272,11 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
             self._losses = np.zeros(len(self.estimators_))
             self._totals = np.zeros(kernels.N_TOTALS)
             self._totals[kernels.LARGEST] = self.loss_bound or 0.0
+        new = self._totals[kernels.STEPS] == 0.0
         predictions = np.empty((len(X), len(self.estimators_)))
         for k, expert in enumerate(self.estimators_):
             if learns(expert):
-                self._predict_then_learn(expert, X, y, weights, predictions[:, k])
+                self._predict_then_learn(expert, X, y, weights, predictions[:, k], new)
             else:
                 predictions[:, k] = expert.predict(X)
         aggregate_block(
@@ -301,19 +305,18 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
             if not learns(expert):
                 check_is_fitted(expert)
 
-    def _predict_then_learn(self, expert, X, y, weights, predictions):
+    def _predict_then_learn(self, expert, X, y, weights, predictions, new):
         """Write the expert's prediction of each row, made before it learns the row."""
-        begun = bool(self._streaming() and self.n_samples_seen_)
         for i in range(len(X)):
             row = slice(i, i + 1)
-            predictions[i] = expert.predict(X[row])[0] if begun else 0.0
+            predictions[i] = 0.0 if new else expert.predict(X[row])[0]
             if len(weights) and weights[i] == 0.0:
                 continue
             if len(weights):
                 expert.partial_fit(X[row], y[row], sample_weight=weights[row])
             else:
                 expert.partial_fit(X[row], y[row])
-            begun = True
+            new = False
 
 
 def learns(expert):

@@ -152,7 +152,8 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         self : OnlineVIMLPRegressor
             The fitted regressor.
         """
-        return self._learn_checked(X, y, sample_weight, reset=True)
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset=True)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -188,7 +189,8 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
             and self._learn(X, y, NO_WEIGHTS)
         ):
             return self
-        return self._learn_checked(X, y, sample_weight, reset=not streaming)
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset=not streaming)
 
     def predict(self, X, return_std=False):
         """Predict the mean of the target, and optionally its standard deviation.
