@@ -54,19 +54,19 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @kernel
-def normal_cdf(u):
+def _normal_cdf(u):
     """Return the standard normal distribution function."""
     return 0.5 * math.erfc(-u * 0.7071067811865476)
 
 
 @kernel
-def normal_pdf(u):
+def _normal_pdf(u):
     """Return the standard normal density."""
     return 0.3989422804014327 * math.exp(-0.5 * u * u)
 
 
 @kernel
-def point_loss(loss, y, a):
+def _point_loss(loss, y, a):
     """Loss of the prediction a."""
     if loss == SQUARED:
         return (y - a) ** 2
@@ -78,7 +78,7 @@ def point_loss(loss, y, a):
 
 
 @kernel
-def expected_gradients(loss, y, a, v):
+def _expected_gradients(loss, y, a, v):
     """Return the derivatives in a and v of the loss expected under f ~ N(a, v)."""
     if loss == SQUARED:
         return -2.0 * (y - a), 1.0
@@ -94,8 +94,8 @@ def expected_gradients(loss, y, a, v):
     margin = 1.0 - y * a if loss == HINGE else y - a
     if v > 0.0:
         sd = math.sqrt(v)
-        cdf = normal_cdf(margin / sd)
-        pdf = normal_pdf(margin / sd) / sd
+        cdf = _normal_cdf(margin / sd)
+        pdf = _normal_pdf(margin / sd) / sd
     else:
         cdf = 1.0 if margin > 0.0 else 0.0
         if loss == ABSOLUTE and margin == 0.0:
@@ -107,7 +107,7 @@ def expected_gradients(loss, y, a, v):
 
 
 @kernel
-def solve_probit(target, slope):
+def _solve_probit(target, slope):
     """Phi at the root q of q + slope * Phi(q) = target.
 
     Halley's method, kept in a bracket.
@@ -118,8 +118,8 @@ def solve_probit(target, slope):
     q = target
     cdf = 0.0
     for _ in range(80):
-        cdf = normal_cdf(q)
-        pdf = normal_pdf(q)
+        cdf = _normal_cdf(q)
+        pdf = _normal_pdf(q)
         excess = q - target + slope * cdf
         if excess > 0.0:
             high = q
@@ -136,13 +136,13 @@ def solve_probit(target, slope):
 
 
 @kernel
-def solve_logistic(y, a, v, strength):
+def _solve_logistic(y, a, v, strength):
     """Return dL/da at the root a' of a' = a - strength * v * dL(a', v)/da."""
     low, high = a - strength * v, a + strength * v
     point = a
     slope = 0.0
     for _ in range(80):
-        slope, half_curvature = expected_gradients(LOG, y, point, v)
+        slope, half_curvature = _expected_gradients(LOG, y, point, v)
         excess = point - a + strength * v * slope
         if excess > 0.0:
             high = point
@@ -158,25 +158,25 @@ def solve_logistic(y, a, v, strength):
 
 
 @kernel
-def implicit_gradients(loss, y, a, v, strength):
-    """`expected_gradients`, that in a taken where the step of the mean ends.
+def _implicit_gradients(loss, y, a, v, strength):
+    """`_expected_gradients`, that in a taken where the step of the mean ends.
 
     That is at the root a' of a' = a - strength * v * dL(a', v)/da.
     """
     if loss == SQUARED:
         return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0
-    _, dv = expected_gradients(loss, y, a, v)
+    _, dv = _expected_gradients(loss, y, a, v)
     if loss == LOG:
-        return solve_logistic(y, a, v, strength), dv
+        return _solve_logistic(y, a, v, strength), dv
     sd = math.sqrt(v)
     if loss == HINGE:
-        return -y * solve_probit((1.0 - y * a) / sd, strength * sd), dv
-    cdf = solve_probit((y - a) / sd + strength * sd, 2.0 * strength * sd)
+        return -y * _solve_probit((1.0 - y * a) / sd, strength * sd), dv
+    cdf = _solve_probit((y - a) / sd + strength * sd, 2.0 * strength * sd)
     return 1.0 - 2.0 * cdf, dv
 
 
 @kernel
-def unit_and_temperature(loss, scalars, settings):
+def _unit_and_temperature(loss, scalars, settings):
     """Return the unit of y and the inverse temperature in that unit.
 
     Where the noise is estimated the posterior variance is held relative to it: the
@@ -191,7 +191,7 @@ def unit_and_temperature(loss, scalars, settings):
 
 
 @kernel
-def observe_residual(loss, y, a, v, weight, scalars, settings):
+def _observe_residual(loss, y, a, v, weight, scalars, settings):
     """Count a residual in the estimate of the noise."""
     keep = 1.0 - settings[FORGETTING]
     scaled = abs(y - a)
@@ -202,18 +202,18 @@ def observe_residual(loss, y, a, v, weight, scalars, settings):
 
 
 @kernel
-def suffer(model, y, a, weight, loss, scalars, settings):
+def _suffer(model, y, a, weight, loss, scalars, settings):
     """Count the row, and the loss of its prediction a."""
     scalars[WEIGHT] += weight
     scalars[STEPS] += 1.0
-    scalars[LOSS] += weight * point_loss(loss, y, a)
+    scalars[LOSS] += weight * _point_loss(loss, y, a)
     if settings[AVERAGING] == 1.0:
         for j in range(model.shape[1]):
             model[AVERAGE, j] += weight * model[MEAN, j]
 
 
 @kernel
-def start_flat(model, y, weight, settings):
+def _start_flat(model, y, weight, settings):
     """First row under a flat prior of the intercept: it takes the intercept there."""
     temperature = settings[TEMPERATURE]
     model[MEAN, 0] = y
@@ -221,7 +221,7 @@ def start_flat(model, y, weight, settings):
 
 
 @kernel
-def project(model, settings):
+def _project(model, settings):
     """Project means on [-mean_bound, mean_bound], deviations on [0, scale_bound]."""
     bound = settings[MEAN_BOUND]
     highest = settings[SCALE_BOUND] ** 2
@@ -232,7 +232,7 @@ def project(model, settings):
 
 
 @kernel
-def forget(model, z, rate):
+def _forget(model, z, rate):
     """Move the posterior towards the prior; return the prediction and variance."""
     a = 0.0
     v = 0.0
@@ -261,31 +261,31 @@ def learn_natural(Z, y, sample_weight, model, scalars, settings, loss, predictio
         for j in range(n_parameters):
             a += mean[j] * z[j]
             v += variance[j] * z[j] * z[j]
-        suffer(model, y[i], a, weight, loss, scalars, settings)
+        _suffer(model, y[i], a, weight, loss, scalars, settings)
         if predictions.shape[0]:
             predictions[i] = a
         if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
-            start_flat(model, y[i], weight, settings)
+            _start_flat(model, y[i], weight, settings)
             continue
         if settings[FORGETTING] > 0.0:
-            a, v = forget(model, z, settings[FORGETTING])
-        observe_residual(loss, y[i], a, v, weight, scalars, settings)
+            a, v = _forget(model, z, settings[FORGETTING])
+        _observe_residual(loss, y[i], a, v, weight, scalars, settings)
         if v == 0.0:
             continue
-        unit, temperature = unit_and_temperature(loss, scalars, settings)
+        unit, temperature = _unit_and_temperature(loss, scalars, settings)
         strength = temperature * weight
-        da, dv = implicit_gradients(loss, y[i] / unit, a / unit, v, strength)
+        da, dv = _implicit_gradients(loss, y[i] / unit, a / unit, v, strength)
         shift = -unit * strength * da
         curve = 2.0 * strength * dv
         for j in range(n_parameters):
             spread = variance[j] * z[j]
             mean[j] += shift * spread
             variance[j] /= 1.0 + curve * spread * z[j]
-        project(model, settings)
+        _project(model, settings)
 
 
 @kernel
-def condition(model, factor, x, residual, precision, gain):
+def _condition(model, factor, x, residual, precision, gain):
     """Condition N(mean, U diag(variance) U') on x'theta; return the variance x'Vx.
 
     The measurement exceeds x'mean by `residual`. Bierman's algorithm: the covariance
@@ -320,8 +320,8 @@ def condition(model, factor, x, residual, precision, gain):
 
 
 @kernel
-def forget_full(model, factor, z, scalars, settings, gain, direction):
-    """`forget` for a full covariance: the prior returns one coordinate at a time."""
+def _forget_full(model, factor, z, scalars, settings, gain, direction):
+    """`_forget` for a full covariance: the prior returns one coordinate at a time."""
     rate = settings[FORGETTING]
     for j in range(model.shape[1]):
         model[VARIANCE, j] /= 1.0 - rate
@@ -331,7 +331,7 @@ def forget_full(model, factor, z, scalars, settings, gain, direction):
     j = start + int(scalars[STEPS]) % n_features
     direction[j] = 1.0
     precision = rate * n_features * model[PRIOR, j]
-    condition(model, factor, direction, -model[MEAN, j], precision, gain)
+    _condition(model, factor, direction, -model[MEAN, j], precision, gain)
     a = 0.0
     for j in range(model.shape[1]):
         a += model[MEAN, j] * z[j]
@@ -353,24 +353,24 @@ def learn_full(Z, y, sample_weight, model, factor, scalars, settings, prediction
         a = 0.0
         for j in range(n_parameters):
             a += mean[j] * z[j]
-        suffer(model, y[i], a, weight, SQUARED, scalars, settings)
+        _suffer(model, y[i], a, weight, SQUARED, scalars, settings)
         if predictions.shape[0]:
             predictions[i] = a
         if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
-            start_flat(model, y[i], weight, settings)
+            _start_flat(model, y[i], weight, settings)
             for j in range(1, z.shape[0]):
                 factor[j, 0] = -z[j]
             continue
         if settings[FORGETTING] > 0.0:
-            a = forget_full(model, factor, z, scalars, settings, gain, direction)
-        _, temperature = unit_and_temperature(SQUARED, scalars, settings)
+            a = _forget_full(model, factor, z, scalars, settings, gain, direction)
+        _, temperature = _unit_and_temperature(SQUARED, scalars, settings)
         precision = 2.0 * temperature * weight
-        v = condition(model, factor, z, y[i] - a, precision, gain)
-        observe_residual(SQUARED, y[i], a, v, weight, scalars, settings)
+        v = _condition(model, factor, z, y[i] - a, precision, gain)
+        _observe_residual(SQUARED, y[i], a, v, weight, scalars, settings)
 
 
 @kernel
-def step_size(model, z, da, dv, scalars, settings):
+def _step_size(model, z, da, dv, scalars, settings):
     """Count the gradient (da z, 2 dv sigma z^2); return the size of the step."""
     squares = 0.0
     for j in range(z.shape[0]):
@@ -389,7 +389,7 @@ def step_size(model, z, da, dv, scalars, settings):
 
 
 @kernel
-def explicit_step(model, z, strength, unit, da, dv, rate):
+def _explicit_step(model, z, strength, unit, da, dv, rate):
     """Equation (8), solved exactly: the loss linearised at the current posterior."""
     for j in range(z.shape[0]):
         prior = model[PRIOR, j]
@@ -401,7 +401,7 @@ def explicit_step(model, z, strength, unit, da, dv, rate):
 
 
 @kernel
-def sva_step(model, z, da, dv, rate, settings):
+def _sva_step(model, z, da, dv, rate, settings):
     """Sequential variational approximation, equations (6) and (9), in dual form."""
     scale = settings[PRIOR_SCALE]
     if settings[RATE_KIND] == ADAGRAD:  # the step of the mean is rate * scale^2
@@ -416,7 +416,7 @@ def sva_step(model, z, da, dv, rate, settings):
 
 
 @kernel
-def svb_step(model, z, da, dv, rate, settings):
+def _svb_step(model, z, da, dv, rate, settings):
     """Streaming variational Bayes, equations (7) and (10).
 
     Where the step varies it is that of Theorem 3, divided by the variance.
@@ -432,7 +432,7 @@ def svb_step(model, z, da, dv, rate, settings):
 
 
 @kernel
-def gradient_step(model, z, da, dv, rate):
+def _gradient_step(model, z, da, dv, rate):
     """Gradient descent in (m, sigma): OGA-EL, or OGA where dv is 0."""
     for j in range(z.shape[0]):
         model[MEAN, j] -= rate * da * z[j]
@@ -458,26 +458,26 @@ def learn_published(
         for j in range(n_parameters):
             a += mean[j] * z[j]
             v += variance[j] * z[j] * z[j]
-        suffer(model, y[i], a, weight, loss, scalars, settings)
+        _suffer(model, y[i], a, weight, loss, scalars, settings)
         if predictions.shape[0]:
             predictions[i] = a
         if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
-            start_flat(model, y[i], weight, settings)
+            _start_flat(model, y[i], weight, settings)
             continue
         if method == NGVI_EXPLICIT:
-            observe_residual(loss, y[i], a, v, weight, scalars, settings)
-            unit, temperature = unit_and_temperature(loss, scalars, settings)
-            da, dv = expected_gradients(loss, y[i] / unit, a / unit, v)
+            _observe_residual(loss, y[i], a, v, weight, scalars, settings)
+            unit, temperature = _unit_and_temperature(loss, scalars, settings)
+            da, dv = _expected_gradients(loss, y[i] / unit, a / unit, v)
             strength = temperature * weight
-            explicit_step(model, z, strength, unit, da, dv, settings[FORGETTING])
+            _explicit_step(model, z, strength, unit, da, dv, settings[FORGETTING])
         else:
-            da, dv = expected_gradients(loss, y[i], a, 0.0 if method == OGA else v)
+            da, dv = _expected_gradients(loss, y[i], a, 0.0 if method == OGA else v)
             da, dv = weight * da, (0.0 if method == OGA else weight * dv)
-            rate = step_size(model, z, da, dv, scalars, settings)
+            rate = _step_size(model, z, da, dv, scalars, settings)
             if method == SVA:
-                sva_step(model, z, da, dv, rate, settings)
+                _sva_step(model, z, da, dv, rate, settings)
             elif method == SVB:
-                svb_step(model, z, da, dv, rate, settings)
+                _svb_step(model, z, da, dv, rate, settings)
             else:
-                gradient_step(model, z, da, dv, rate)
-        project(model, settings)
+                _gradient_step(model, z, da, dv, rate)
+        _project(model, settings)

@@ -36,7 +36,7 @@ FIRST, SECOND, ACTIVE, DENSITY = range(N_MOMENTS)
 
 
 @kernel
-def propagate(z, hidden, output, moments, certain):
+def _propagate(z, hidden, output, moments, certain):
     """Mean and variance of f(z); the moments of the hidden units go to `moments`.
 
     moments : (N_MOMENTS, n_hidden), E relu, E relu^2, the probability that the unit is
@@ -77,7 +77,7 @@ def propagate(z, hidden, output, moments, certain):
 
 
 @kernel
-def natural_step(z, hidden, output, moments, residual, weight, noise):
+def _natural_step(z, hidden, output, moments, residual, weight, noise):
     """Implicit NGVI: the loss exact along the network's slope at the means.
 
     The expected loss (y - Ef)^2 + Vf is quadratic in the means but for the curvature
@@ -119,7 +119,7 @@ def natural_step(z, hidden, output, moments, residual, weight, noise):
 
 
 @kernel
-def gradients(z, hidden, output, moments, residual, hidden_slopes, output_slopes):
+def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slopes):
     """Gradients of the expected loss in means and variances; their squared norm.
 
     The norm is that in (m, sigma). Arrays of shapes (2, n_hidden, n_inputs) and
@@ -151,7 +151,7 @@ def gradients(z, hidden, output, moments, residual, hidden_slopes, output_slopes
 
 
 @kernel
-def descend(state, slopes, method, rate, settings):
+def _descend(state, slopes, method, rate, settings):
     """One step of SVA, SVB, OGA or OGA-EL on flat parameters, then the projection.
 
     state : (N_VECTORS, n), the rows MEAN, ...; slopes : (2, n); settings : (4,), the
@@ -181,7 +181,7 @@ def descend(state, slopes, method, rate, settings):
 
 
 @kernel
-def step_size(squares, rate, scalars, settings):
+def _step_size(squares, rate, scalars, settings):
     """Count a gradient; the size of the step, `rate` where it is constant."""
     scalars[SQUARES] += squares
     if settings[3] == CONSTANT:
@@ -192,7 +192,7 @@ def step_size(squares, rate, scalars, settings):
 
 
 @kernel
-def observe_target(y, weight, scalars):
+def _observe_target(y, weight, scalars):
     """Count a target in the running moments; return it standardised."""
     scalars[WEIGHT] += weight
     before = y - scalars[TARGET_MEAN]
@@ -219,42 +219,42 @@ def learn_network(Z, y, sample_weight, hidden, output, scalars, settings, method
         if weight == 0.0:
             continue
         z = Z[i]
-        a, v = propagate(z, hidden, output, moments, method != NGVI)
+        a, v = _propagate(z, hidden, output, moments, method != NGVI)
         unit = 0.0
         if scalars[STEPS] > 0.0:
             unit = math.sqrt(scalars[TARGET_SCATTER] / scalars[WEIGHT])
         scalars[STEPS] += 1.0
         scalars[LOSS] += weight * (y[i] - scalars[TARGET_MEAN] - unit * a) ** 2
-        target = observe_target(y[i], weight, scalars)
+        target = _observe_target(y[i], weight, scalars)
         if scalars[TARGET_SCATTER] == 0.0:  # one value so far: its unit is unknown
             continue
         residual = target - a
         if method == NGVI:
             noise = scalars[RESIDUALS] / scalars[COUNT]
-            natural_step(z, hidden, output, moments, residual, weight, noise)
+            _natural_step(z, hidden, output, moments, residual, weight, noise)
             scalars[RESIDUALS] += (
                 weight * residual * residual / (1.0 + weight * v / noise)
             )
             scalars[COUNT] += weight
             continue
         if method != OGA:
-            a, v = propagate(z, hidden, output, moments, False)
+            a, v = _propagate(z, hidden, output, moments, False)
             residual = target - a
-        squares = gradients(
+        squares = _gradients(
             z, hidden, output, moments, residual, hidden_slopes, output_slopes
         )
         hidden_slopes *= weight
         output_slopes *= weight
-        step = step_size(weight * weight * squares, rate, scalars, settings)
+        step = _step_size(weight * weight * squares, rate, scalars, settings)
         shape = (N_VECTORS, n_hidden * n_inputs)
-        descend(
+        _descend(
             hidden.reshape(shape),
             hidden_slopes.reshape((2, n_hidden * n_inputs)),
             method,
             step,
             settings,
         )
-        descend(output, output_slopes, method, step, settings)
+        _descend(output, output_slopes, method, step, settings)
 
 
 @kernel
@@ -262,4 +262,4 @@ def predict_network(Z, hidden, output, certain, means, variances):
     """Mean and variance of f on each row of Z, in units of standardised targets."""
     moments = np.empty((N_MOMENTS, hidden.shape[1]))
     for i in range(Z.shape[0]):
-        means[i], variances[i] = propagate(Z[i], hidden, output, moments, certain)
+        means[i], variances[i] = _propagate(Z[i], hidden, output, moments, certain)

@@ -8,7 +8,7 @@ CENTRE, SCATTER, TOTAL = range(3)
 
 
 @kernel
-def first_not_finite(X, y, sample_weight):
+def _first_not_finite(X, y, sample_weight):
     """Index of the first row that is not finite, or has a bad weight; or -1."""
     weighted = sample_weight.shape[0] > 0
     for i in range(X.shape[0]):
@@ -33,7 +33,7 @@ def standardise(X, y, sample_weight, moments, clip, Z):
     is passed over. Returns the index of the first row that is not finite, in which
     case nothing has been written, or -1. `sample_weight` may be empty.
     """
-    bad = first_not_finite(X, y, sample_weight)
+    bad = _first_not_finite(X, y, sample_weight)
     if bad >= 0:
         return bad
     d = X.shape[1]
@@ -61,8 +61,7 @@ def standardise(X, y, sample_weight, moments, clip, Z):
             after = x[j] - centre[j]
             spread = scatter[j] + weight * before * after
             scatter[j] = spread
-            scaled = root * after / math.sqrt(spread)
-            scaled = scaled if spread > 0.0 else 0.0
+            scaled = root * after / math.sqrt(spread if spread > 0.0 else math.inf)
             scaled = scaled if scaled < clip else clip
             z[j] = scaled if scaled > -clip else -clip
     return -1

@@ -19,6 +19,7 @@ from .._kernels import aggregation as kernels
 from ..certificates import Certificate
 from ._aggregation import aggregate_block
 from ._linear import NO_WEIGHTS
+from ._regressor import OnlineVIRegressor
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
@@ -33,12 +34,12 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
 
     Parameters
     ----------
-    estimators : list of (str, estimator)
-        The experts. One that has `partial_fit` is cloned, and learns each row after
-        all have predicted it; before its first row it predicts 0. Any other must be
-        fitted, and stays as it is: wrap it in
-        :class:`sklearn.frozen.FrozenEstimator` to keep an expert that could learn from
-        learning.
+    estimators : list of (str, estimator) or None, default=None
+        The experts; None is :class:`OnlineVIRegressor` with each of the forgetting
+        rates 0, 0.001 and 0.01. One that has `partial_fit` is cloned, and learns each
+        row after all have predicted it; before its first row it predicts 0. Any other
+        must be fitted, and stays as it is: wrap an expert that could learn, but should
+        not, in :class:`sklearn.frozen.FrozenEstimator`.
     inverse_temperature : "auto" or float, default="auto"
         Rate eta of the weights, per unit of the loss. "auto" is the anytime rate
         ``sqrt(8 log(n_experts) / t) / loss_bound`` at row t.
@@ -100,7 +101,7 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
     """
 
     _parameter_constraints: dict = {
-        "estimators": [list],
+        "estimators": [None, list],
         "inverse_temperature": [StrOptions({"auto"}), POSITIVE],
         "loss": [StrOptions({"squared_error", "absolute_error"})],
         "loss_bound": [None, POSITIVE],
@@ -108,7 +109,7 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
 
     def __init__(
         self,
-        estimators,
+        estimators=None,
         *,
         inverse_temperature="auto",
         loss="squared_error",
@@ -267,7 +268,7 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         if reset:
             self.estimators_ = [
                 clone(expert) if learns(expert) else expert
-                for _, expert in self.estimators
+                for _, expert in self._experts()
             ]
             self._losses = np.zeros(len(self.estimators_))
             self._totals = np.zeros(kernels.N_TOTALS)
@@ -285,9 +286,15 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         self.n_samples_seen_ = int(self._totals[kernels.STEPS])
         return self
 
+    def _experts(self):
+        if self.estimators is not None:
+            return self.estimators
+        rates = (0.0, 1e-3, 1e-2)
+        return [(f"forgetting {r}", OnlineVIRegressor(forgetting=r)) for r in rates]
+
     def _check_experts(self):
         """Refuse what is not a list of named, distinct and usable experts."""
-        pairs = self.estimators
+        pairs = self._experts()
         if not pairs or not all(
             isinstance(pair, tuple)
             and len(pair) == 2
