@@ -151,7 +151,7 @@ def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slope
 
 
 @kernel
-def _descend(state, slopes, method, rate, settings):
+def _descend(state, slopes, weight, method, rate, settings):
     """One step of SVA, SVB, OGA or OGA-EL on flat parameters, then the projection.
 
     state : (N_VECTORS, n), the rows MEAN, ...; slopes : (2, n); settings : (4,), the
@@ -160,18 +160,19 @@ def _descend(state, slopes, method, rate, settings):
     scale, mean_bound, scale_bound, kind = settings
     for j in range(state.shape[1]):
         sd = math.sqrt(state[VARIANCE, j])
-        in_sd = 2.0 * slopes[1, j] * sd
-        mean = state[MEAN, j] - rate * slopes[0, j]
+        in_mean = weight * slopes[0, j]
+        in_sd = weight * 2.0 * slopes[1, j] * sd
+        mean = state[MEAN, j] - rate * in_mean
         if method == SVA:
             eta = rate / (scale * scale) if kind == ADAGRAD else rate
-            state[GRADIENT_MEAN, j] += slopes[0, j]
+            state[GRADIENT_MEAN, j] += in_mean
             state[GRADIENT_SCALE, j] += in_sd
             mean = -eta * scale * scale * state[GRADIENT_MEAN, j]
             u = 0.5 * eta * scale * state[GRADIENT_SCALE, j]
             sd = scale * (math.sqrt(1.0 + u * u) - u)
         elif method == SVB:
             step = rate * sd * sd if kind == CONSTANT else rate
-            mean = state[MEAN, j] - step * slopes[0, j]
+            mean = state[MEAN, j] - step * in_mean
             u = 0.5 * step * in_sd
             sd = math.sqrt(sd * sd + u * u) - u
         elif method == OGA_EL:
@@ -243,18 +244,17 @@ def learn_network(Z, y, sample_weight, hidden, output, scalars, settings, method
         squares = _gradients(
             z, hidden, output, moments, residual, hidden_slopes, output_slopes
         )
-        hidden_slopes *= weight
-        output_slopes *= weight
         step = _step_size(weight * weight * squares, rate, scalars, settings)
         shape = (N_VECTORS, n_hidden * n_inputs)
         _descend(
             hidden.reshape(shape),
             hidden_slopes.reshape((2, n_hidden * n_inputs)),
+            weight,
             method,
             step,
             settings,
         )
-        _descend(output, output_slopes, method, step, settings)
+        _descend(output, output_slopes, weight, method, step, settings)
 
 
 @kernel
