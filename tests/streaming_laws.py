@@ -28,6 +28,8 @@ class Stream:
     four times as many. `first` goes to the first call of `partial_fit`. `inexact`
     holds the exceptions that a family's specification names: {law: {attribute:
     relative tolerance}}; the attributes are compared to that, all others bit for bit.
+    Where weights are of `importance`, one step of weight two is not two steps: law 5
+    then asks that zero be absence and one be no weight.
     """
 
     make: Callable
@@ -37,6 +39,7 @@ class Stream:
     weights: bool = True
     first: dict = field(default_factory=dict)
     inexact: dict = field(default_factory=dict)
+    importance: bool = False
 
 
 def rounded(X):
@@ -236,6 +239,8 @@ def integer_weights(stream):
     data = stream.rows(stream.length, 0)
     counts = np.random.default_rng(2).integers(0, 3, stream.length)
     counts[0] = 1
+    if stream.importance:
+        counts = counts.clip(max=1)
     repeated = fed(stream, [np.repeat(part, counts, axis=0) for part in data])
     for cuts in ((), range(1, stream.length)):
         weighted = fed(stream, data, cuts, counts.astype(float))

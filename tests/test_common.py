@@ -15,7 +15,17 @@ from sklearn.utils import estimator_checks as checks
 import skpacbayes
 
 CHEAP: dict = {}  # {"EstimatorName": {"parameter": value}}, where the checks are slow
-EXPECTED_FAILURES: dict = {}  # {"EstimatorName": {"check_name": "reason"}}
+# The check permutes the rows, too: an online learner depends on their order.
+IMPORTANCE = {
+    "check_sample_weight_equivalence_on_dense_data": "weights are of importance: one "
+    "step of weight two is not two steps"
+}
+EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
+    "EWARegressor": IMPORTANCE,
+    "OnlineVIClassifier": IMPORTANCE,
+    "OnlineVIMLPRegressor": IMPORTANCE,
+    "OnlineVIRegressor": IMPORTANCE,
+}
 
 PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}
 ESTIMATORS = [

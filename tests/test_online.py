@@ -332,7 +332,12 @@ def test_aggregation_keeps_its_promise(temperature):
     X = rng.uniform(-1, 1, size=(200, 2))
     y = np.sign(np.sin(np.arange(200) / 7)) * X[:, 0].clip(-1, 1)
     experts = [
-        (f"step {rate}", OnlineVIRegressor("oga", learning_rate=rate, mean_bound=1.0))
+        (
+            f"step {rate}",
+            OnlineVIRegressor(
+                "oga", learning_rate=rate, mean_bound=1.0, standardize=False
+            ),
+        )
         for rate in (0.01, 0.3)
     ] + [("ridge", Ridge().fit(X[:20], y[:20]))]
     model = EWARegressor(experts, inverse_temperature=temperature, loss_bound=25.0)

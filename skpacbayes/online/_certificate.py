@@ -83,7 +83,7 @@ def best_gaussian(
         method="L-BFGS-B",
         bounds=[(-mean_bound, mean_bound)] * n_parameters
         + [(-30.0, largest)] * n_parameters,
-        options={"maxiter": 2000},
+        options={"maxiter": 300},
     )
     mean, log_scale = np.split(solution.x, 2)
     variance = np.exp(2.0 * log_scale)

@@ -1,5 +1,6 @@
 """Exponentially weighted aggregation of regressors."""
 
+import math
 from numbers import Real
 
 import numpy as np
@@ -167,9 +168,20 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         self : EWARegressor
             The regressor.
         """
-        reset = not self._streaming()
+        streaming = self._streaming()
+        if (
+            streaming
+            and sample_weight is None
+            and self._recognises(X)
+            and type(y) is np.ndarray
+            and y.dtype == np.float64
+            and y.shape == (X.shape[0],)
+            and math.isfinite(X.sum())
+            and math.isfinite(y.sum())
+        ):
+            return self._learn(X, y, NO_WEIGHTS)
         with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, reset)
+            return self._learn_checked(X, y, sample_weight, reset=not streaming)
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -273,6 +285,10 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
             self._losses = np.zeros(len(self.estimators_))
             self._totals = np.zeros(kernels.N_TOTALS)
             self._totals[kernels.LARGEST] = self.loss_bound or 0.0
+        return self._learn(X, y, weights)
+
+    def _learn(self, X, y, weights):
+        """Each expert predicts, then learns; then Algorithm 1."""
         new = self._totals[kernels.STEPS] == 0.0
         predictions = np.empty((len(X), len(self.estimators_)))
         for k, expert in enumerate(self.estimators_):

@@ -305,7 +305,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             degrees = self._shares()[0] @ self._scalars[:, kernels.COUNT]
             if degrees > 0.0:
                 standard = stats.t.ppf(levels, degrees)
-        offsets = np.zeros((len(mean), len(levels)))  # 0 at the median, std infinite too
+        offsets = np.zeros(
+            (len(mean), len(levels))
+        )  # 0 at the median, std infinite too
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
 
