@@ -154,7 +154,8 @@ def all_or_nothing(stream):
             if options["reset"] and "column" in name:
                 continue
             error = error_of_scikit_learn(estimator, bad, **options)
-            few = [part[-len(bad) :] if len(bad) else part[:0] for part in targets]
+            count = bad.shape[0] if hasattr(bad, "shape") else len(bad)
+            few = [part[-count:] if count else part[:0] for part in targets]
             assert_refused(estimator, estimator.partial_fit, (bad, *few), first, error)
         last = [part[-5:] for part in data]
         for _, weights in bad_weights(5) if stream.weights else ():

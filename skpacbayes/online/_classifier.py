@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import fit_context, partial_fit_context
-from ._linear import NO_WEIGHTS, OnlineLinearModel
+from ._linear import NO_WEIGHTS, OnlineLinearModel, checked_weights
 
 
 class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
@@ -63,9 +63,10 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
     cumulative_loss_ : float
         Sum of the losses suffered, over rows and outputs: each row is predicted, then
         learnt.
-    forgetting_rates_, forgetting_weights_ : ndarray of shape (n_rates,)
-        The rates that `forgetting="auto"` weighs and their weights, those of more
-        than two classes of shape (n_classes, n_rates).
+    forgetting_rates_ : ndarray of shape (n_rates,)
+        The forgetting rates: several with `forgetting="auto"`.
+    forgetting_weights_ : ndarray of shape (n_outputs, n_rates)
+        Their weights for each output.
     n_samples_seen_ : int
         Rows of positive weight since the last `fit`.
     n_features_in_ : int
@@ -306,7 +307,7 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         """Validate the rows, start the stream if need be, and learn them."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
         check_classification_targets(y)
-        weights = self._check_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, X)
         if not reset:
             classes = self.classes_
         elif classes is None:

@@ -8,18 +8,14 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from .._bounds_online import exponential_weights_terms
 from .._kernels import aggregation as kernels
 from ..certificates import Certificate
 from ._aggregation import aggregate_block
-from ._linear import NO_WEIGHTS
+from ._linear import NO_WEIGHTS, checked_weights
 from ._regressor import OnlineVIRegressor
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -272,11 +268,7 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
             self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
         )
         y = np.ascontiguousarray(y, dtype=np.float64)
-        weights = NO_WEIGHTS
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = checked_weights(sample_weight, X)
         if reset:
             self.estimators_ = [
                 clone(expert) if learns(expert) else expert

@@ -48,6 +48,19 @@ OPTIONS = (
 read_options = attrgetter(*OPTIONS)
 
 
+def checked_weights(sample_weight, X):
+    """Weights of the rows, none of which need be positive; empty if there are none."""
+    if sample_weight is None:
+        return NO_WEIGHTS
+    return _check_sample_weight(
+        sample_weight,
+        X,
+        dtype=np.float64,
+        ensure_non_negative=True,
+        allow_all_zero_weights=True,
+    )
+
+
 class OnlineLinearModel(PacBayesEstimator):
     """A linear model with a Gaussian posterior, learnt one row after another."""
 
@@ -213,7 +226,7 @@ class OnlineLinearModel(PacBayesEstimator):
         """Learn with each forgetting rate, and weigh the rates by Algorithm 1."""
         models = self._models_of(output)
         before = self._scalars[models, kernels.LOSS].copy()
-        predictions = np.empty((len(before), len(Z)))
+        predictions = np.zeros((len(before), len(Z)))
         for k, row in zip(range(models.start, models.stop), predictions, strict=True):
             self._learn_one(Z, target, sample_weight, k, row)
         aggregate_block(
@@ -242,13 +255,6 @@ class OnlineLinearModel(PacBayesEstimator):
         for start in range(0, X.shape[0], BLOCK):
             rows = slice(start, start + BLOCK)
             self._learn(X[rows], y[rows], sample_weight[rows])
-
-    def _check_weights(self, sample_weight, X):
-        if sample_weight is None:
-            return NO_WEIGHTS
-        return _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
 
     def _standardised(self, X):
         """Rows of X in the coordinates of the posterior, the intercept's 1 first."""
@@ -322,18 +328,16 @@ class OnlineLinearModel(PacBayesEstimator):
         return float(self._scalars[:, kernels.LOSS].sum())
 
     @property
-    def forgetting_weights_(self):
-        """Posterior probability of each rate in `forgetting_rates_`."""
-        if self.forgetting != "auto":
-            raise AttributeError("forgetting_weights_ exists with forgetting='auto'.")
-        return np.squeeze(self._shares())
+    def forgetting_rates_(self):
+        """The forgetting rates: several with `forgetting="auto"`."""
+        n_rates = len(self._models) // len(self._totals)
+        return self._settings[:n_rates, kernels.FORGETTING].copy()
 
     @property
-    def forgetting_rates_(self):
-        """The forgetting rates that `forgetting="auto"` weighs."""
-        if self.forgetting != "auto":
-            raise AttributeError("forgetting_rates_ exists with forgetting='auto'.")
-        return np.array(FORGETTING_RATES)
+    def forgetting_weights_(self):
+        """Weights of `forgetting_rates_`; one row an output where there are classes."""
+        shares = self._shares()
+        return shares[0] if self._regression() else shares
 
     def certificate(self, X, y, sample_weight=None):
         """Bound on the cumulative loss, from the rows of the stream once more.
@@ -396,7 +400,7 @@ class OnlineLinearModel(PacBayesEstimator):
             )
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
         target = self._target_of_labels(y)
-        weights = self._check_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, X)
         if not len(weights):
             weights = np.ones(len(X))
         kept = weights > 0

@@ -6,16 +6,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from .._kernels import online_network as kernels
 from .._kernels.standardise import standardise
-from ._linear import BLOCK, NO_WEIGHTS
+from ._linear import BLOCK, NO_WEIGHTS, checked_weights
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 RATES = {"auto": kernels.ADAGRAD, "invsqrt": kernels.INVSQRT}
@@ -255,11 +251,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
             self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
         )
         y = np.ascontiguousarray(y, dtype=np.float64)
-        weights = NO_WEIGHTS
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = checked_weights(sample_weight, X)
         if reset:
             self._begin(X.shape[1])
         for start in range(0, X.shape[0], BLOCK):

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import fit_context, partial_fit_context
 from .._kernels import online as kernels
-from ._linear import NO_WEIGHTS, OnlineLinearModel
+from ._linear import NO_WEIGHTS, OnlineLinearModel, checked_weights
 
 
 class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
@@ -80,8 +80,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         `inverse_temperature`. Squared loss and NGVI only.
     cumulative_loss_ : float
         Sum of the losses suffered: each row is predicted, then learnt.
-    forgetting_rates_, forgetting_weights_ : ndarray of shape (n_rates,)
-        The rates that `forgetting="auto"` weighs and their weights.
+    forgetting_rates_ : ndarray of shape (n_rates,)
+        The forgetting rates: several with `forgetting="auto"`.
+    forgetting_weights_ : ndarray of shape (n_rates,)
+        Their weights.
     n_samples_seen_ : int
         Rows of positive weight since the last `fit`.
     n_features_in_ : int
@@ -366,7 +368,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
         )
         y = np.ascontiguousarray(y, dtype=np.float64)
-        weights = self._check_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, X)
         if reset:
             self._begin(X.shape[1])
         self._learn_all(X, y, weights)
