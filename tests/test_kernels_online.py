@@ -97,6 +97,52 @@ def test_learn_full(kernel, temperature, forgetting):
     assert_allclose(scalars[online.RESIDUALS], reference.residuals, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [online.learn_full, online.learn_full.py_func])
+def test_learn_full_on_its_own_scale(kernel):
+    """The posterior is that of ridge whose penalties are the mean squares of columns.
+
+    They may lag behind by a fifth; a row is predicted within the range of the rows so
+    far, by the posterior of the rows so far.
+    """
+    rng = np.random.default_rng(0)
+    Z, y, _ = rows("squared_error", n=40, d=4)
+    Z[:, 1:] *= [1e-3, 1.0, 1e4]
+    Z[:, 1:] -= Z[0, 1:]
+    Z[:7, 2] = 0.0  # a column that begins to vary
+    weights = rng.choice([0.0, 1.0, 2.0], 40)
+    weights[0] = 1.0
+    reference = Reference("ngvi", "squared_error", 4, full=True, intercept=True)
+    model, scalars, settings = state(reference, 4, RELATIVE=1.0)
+    model[online.PRIOR] = 0.0
+    model[[online.VARIANCE, online.LOW, online.HIGH]] = [
+        [1.0] * 4,
+        [1, 0, 0, 0],
+        [1, 0, 0, 0],
+    ]
+    factor, prediction = np.eye(4), np.zeros(1)
+    for t in range(40):
+        before = model[online.MEAN].copy()
+        row = slice(t, t + 1)
+        kernel(
+            Z[row], y[row], weights[row], model, factor, scalars, settings, prediction
+        )
+        seen = Z[: t + 1][weights[: t + 1] > 0]
+        heavy = weights[: t + 1][weights[: t + 1] > 0]
+        spread = np.average(seen**2, axis=0, weights=heavy)
+        spread -= np.average(seen, axis=0, weights=heavy) ** 2
+        varies = spread[1:] > 1e-20
+        penalty = np.where(varies, model[online.PRIOR, 1:], 1.0)
+        assert np.all(spread[1:][varies] <= 1.2000001 * penalty[varies])
+        P = (seen.T * heavy) @ seen + np.diag(np.append(0.0, penalty))
+        exact = np.linalg.solve(P, (seen.T * heavy) @ y[: t + 1][weights[: t + 1] > 0])
+        scale = np.append(1.0, np.sqrt(np.maximum(spread[1:], 1e-12)))
+        assert_allclose(scale * model[online.MEAN], scale * exact, atol=1e-8)
+        if weights[t] and t and np.array_equal(model[online.PRIOR, 1:], last):
+            inside = np.clip(Z[t], past.min(axis=0), past.max(axis=0))
+            assert_allclose(prediction[0], before @ inside, rtol=1e-8, atol=1e-10)
+        last, past = model[online.PRIOR, 1:].copy(), seen
+
+
 @pytest.mark.parametrize("rate", [0.05, "invsqrt", "auto"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("method", NAMES[1:])
@@ -142,19 +188,27 @@ def test_standardise(kernel, clip):
     X[:20, 4] = 0.1  # constant, then not
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], 50)
     Z, moments = np.zeros((50, 6)), np.zeros((3, 5))
-    assert kernel(X, X[:, 0], weights, moments, clip, Z) == -1
+    assert kernel(X, X[:, 0], weights, moments, clip, NONE, Z) == -1
     assert_allclose(Z[:, 1:], standardised(X, weights, clip), rtol=1e-9, atol=1e-11)
     assert_allclose(Z[:, 0], weights > 0)
     assert_allclose(moments[0], np.average(X, axis=0, weights=weights), rtol=1e-12)
     before = moments.copy()
     for bad in (np.nan, np.inf, -np.inf):
         X[30, 2] = bad
-        assert kernel(X, X[:, 0], NONE, moments, clip, Z) == 30
-    assert kernel(X[:30], X[:30, 0], -weights[:30], moments, clip, Z[:30]) >= 0
+        assert kernel(X, X[:, 0], NONE, moments, clip, NONE, Z) == 30
+    assert kernel(X[:30], X[:30, 0], -weights[:30], moments, clip, NONE, Z[:30]) >= 0
     assert np.array_equal(moments, before)
-    plain = np.zeros((30, 5))
-    assert kernel(X[:30], X[:30, 0], NONE, np.zeros((0, 5)), 1e9, plain) == -1
-    assert np.array_equal(plain, X[:30])
+    X, plain, none = X[:30], np.zeros((30, 5)), np.zeros((0, 5))
+    assert kernel(X, X[:, 0], NONE, none, 1e9, NONE, plain) == -1
+    assert np.array_equal(plain, X)
+    ones, moments = np.ones(30), np.zeros((3, 5))
+    assert kernel(X, X[:, 0], NONE, moments, clip, X[0], plain) == -1
+    within = standardised(X, ones, clip)
+    t = np.arange(1, 31)[:, None]
+    mean = np.cumsum(X, axis=0) / t
+    scale = np.sqrt(np.maximum(np.cumsum(X**2, axis=0) / t - mean**2, 0))
+    expected = np.where(abs(within) == clip, mean + within * scale, X) - X[0]
+    assert_allclose(plain, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [aggregation.FIXED, aggregation.ANYTIME])

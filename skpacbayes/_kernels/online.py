@@ -2,7 +2,7 @@
 
 The posterior is Gaussian. Its state is a few rows of one array and some numbers:
 
-model : (N_VECTORS, n_parameters), the rows MEAN, ..., AVERAGE;
+model : (N_VECTORS, n_parameters), the rows MEAN, ..., HIGH;
 scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT;
 factor : (n_parameters, n_parameters), for a full covariance: row j holds column j of
     the unit upper triangular U in U diag(VARIANCE) U'.
@@ -24,8 +24,11 @@ NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
 SQUARED, ABSOLUTE, HINGE, LOG = range(4)
 CONSTANT, INVSQRT, ADAGRAD = range(3)
 
-N_VECTORS = 6
-MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
+N_VECTORS = 8
+MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE, LOW, HIGH = range(
+    N_VECTORS
+)
+CENTRE, SCATTER = GRADIENT_MEAN, GRADIENT_SCALE  # of the columns, for `learn_full`
 N_SCALARS = 7
 (
     WEIGHT,  # sum of the weights of the rows
@@ -36,7 +39,7 @@ N_SCALARS = 7
     RESIDUALS,  # weighted sum of the scaled squared (or absolute) residuals
     COUNT,  # sum of the weights behind RESIDUALS
 ) = range(N_SCALARS)
-N_SETTINGS = 9
+N_SETTINGS = 10
 (
     TEMPERATURE,  # inverse temperature, or 0 where the noise is estimated
     FORGETTING,
@@ -47,6 +50,7 @@ N_SETTINGS = 9
     RATE,
     FLAT,  # whether the intercept's prior is flat
     AVERAGING,
+    RELATIVE,  # whether prior and predictions follow the columns, for `learn_full`
 ) = range(N_SETTINGS)
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
@@ -320,6 +324,32 @@ def _condition(model, factor, x, residual, precision, gain):
 
 
 @kernel
+def _follow_scales(model, factor, z, weight, scalars, settings, gain, direction):
+    """Count the row in the spread of the columns, which is the unit of the prior.
+
+    The precision of a coefficient's prior is the mean square of its column over that of
+    the prior's scale. Where the spread has grown by a fifth, the difference is added
+    as a measurement; a column that begins to vary gets its prior then.
+    """
+    total = scalars[WEIGHT] + weight
+    for j in range(int(settings[FLAT]), z.shape[0]):
+        before = z[j] - model[CENTRE, j]
+        model[CENTRE, j] += weight / total * before
+        model[SCATTER, j] += weight * before * (z[j] - model[CENTRE, j])
+        precision = model[SCATTER, j] / total / settings[PRIOR_SCALE] ** 2
+        if precision <= 1.2 * model[PRIOR, j]:
+            continue
+        if model[PRIOR, j] == 0.0:
+            model[VARIANCE, j] = 1.0 / precision
+        else:
+            for k in range(z.shape[0]):
+                direction[k] = 1.0 if k == j else 0.0
+            more = precision - model[PRIOR, j]
+            _condition(model, factor, direction, -model[MEAN, j], more, gain)
+        model[PRIOR, j] = precision
+
+
+@kernel
 def _forget_full(model, factor, z, scalars, settings, gain, direction):
     """`_forget` for a full covariance: the prior returns one coordinate at a time."""
     rate = settings[FORGETTING]
@@ -331,7 +361,8 @@ def _forget_full(model, factor, z, scalars, settings, gain, direction):
     j = start + int(scalars[STEPS]) % n_features
     direction[j] = 1.0
     precision = rate * n_features * model[PRIOR, j]
-    _condition(model, factor, direction, -model[MEAN, j], precision, gain)
+    if precision > 0.0:
+        _condition(model, factor, direction, -model[MEAN, j], precision, gain)
     a = 0.0
     for j in range(model.shape[1]):
         a += model[MEAN, j] * z[j]
@@ -350,12 +381,22 @@ def learn_full(Z, y, sample_weight, model, factor, scalars, settings, prediction
         if weight == 0.0:
             continue
         z = Z[i]
+        if settings[RELATIVE] == 1.0:
+            _follow_scales(model, factor, z, weight, scalars, settings, gain, direction)
+        seen = 0.0  # the prediction, which does not extrapolate
+        for j in range(n_parameters):
+            inside = z[j]
+            if settings[RELATIVE] == 1.0:
+                inside = min(max(inside, model[LOW, j]), model[HIGH, j])
+                model[LOW, j] = min(z[j], model[LOW, j])
+                model[HIGH, j] = max(z[j], model[HIGH, j])
+            seen += mean[j] * inside
         a = 0.0
         for j in range(n_parameters):
             a += mean[j] * z[j]
-        _suffer(model, y[i], a, weight, SQUARED, scalars, settings)
+        _suffer(model, y[i], seen, weight, SQUARED, scalars, settings)
         if predictions.shape[0]:
-            predictions[i] = a
+            predictions[i] = seen
         if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
             _start_flat(model, y[i], weight, settings)
             for j in range(1, z.shape[0]):

@@ -23,8 +23,11 @@ def _first_not_finite(X, y, sample_weight):
 
 
 @kernel
-def standardise(X, y, sample_weight, moments, clip, Z):
+def standardise(X, y, sample_weight, moments, clip, origin, Z):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
+
+    Where `origin` (n_features,) is not empty, the row is only clipped in these units,
+    and written in its own units from there.
 
     moments : (3, n_features), the weighted means, the weighted sums of squares about
     them, and the sum of the weights; or (0, n_features) to leave the units alone.
@@ -64,4 +67,10 @@ def standardise(X, y, sample_weight, moments, clip, Z):
             scaled = root * after / math.sqrt(spread if spread > 0.0 else math.inf)
             scaled = scaled if scaled < clip else clip
             z[j] = scaled if scaled > -clip else -clip
+        if origin.shape[0]:
+            for j in range(d):
+                value = x[j]
+                if abs(z[j]) == clip:
+                    value = centre[j] + z[j] * math.sqrt(scatter[j]) / root
+                z[j] = value - origin[j]
     return -1

@@ -116,8 +116,16 @@ class OnlineLinearModel(PacBayesEstimator):
         self._scalars = np.zeros((n_models, kernels.N_SCALARS))
         self._moments = np.zeros((3 if self.standardize else 0, n_features))
         self._factors = None
+        self._origin = NOWHERE
         if self._full(n_features):
             self._factors = np.tile(np.eye(n_parameters), (n_models, 1, 1))
+            if self.standardize:  # in the units of X, from the first row
+                self._origin = None
+                self._settings[:, kernels.RELATIVE] = 1.0
+                self._models[:, kernels.PRIOR] = 0.0
+                self._models[:, kernels.VARIANCE] = 1.0
+                if self.fit_intercept:
+                    self._models[:, kernels.LOW : kernels.HIGH + 1, 0] = 1.0
         self._totals = np.zeros((n_outputs, N_TOTALS))
         self._clip = math.inf if self.clip is None else float(self.clip)
         self._numbers = METHODS.index(self.method), LOSSES.index(self.loss)
@@ -193,8 +201,14 @@ class OnlineLinearModel(PacBayesEstimator):
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows; False, and nothing learnt, if one is not finite."""
         Z = np.empty((X.shape[0], self._models.shape[2]))
-        if standardise(X, y, sample_weight, self._moments, self._clip, Z) >= 0:
+        origin = self._origin
+        if origin is None:
+            origin = X[np.argmax(sample_weight > 0) if len(sample_weight) else 0].copy()
+        moments, clip = self._moments, self._clip
+        if standardise(X, y, sample_weight, moments, clip, origin, Z) >= 0:
             return False
+        if self._origin is None and (not len(sample_weight) or sample_weight.any()):
+            self._origin = origin
         n_outputs = len(self._totals)
         for output in range(n_outputs):
             target = self._target(y, output)
@@ -256,21 +270,40 @@ class OnlineLinearModel(PacBayesEstimator):
             rows = slice(start, start + BLOCK)
             self._learn(X[rows], y[rows], sample_weight[rows])
 
-    def _standardised(self, X):
-        """Rows of X in the coordinates of the posterior, the intercept's 1 first."""
-        start = self._models.shape[2] - X.shape[1]
+    def _standardised(self, X, *, extrapolate=False):
+        """Rows of X in the coordinates of the posterior, the intercept's 1 first.
+
+        A full covariance on standardised columns does not extrapolate: a feature
+        beyond the range of the rows so far is taken at the end of that range.
+        """
         Z = np.ones((X.shape[0], self._models.shape[2]))
+        Z[:, Z.shape[1] - X.shape[1] :] = self._clipped(X)
         centre, inverse_scale = self._units()
-        rows = np.multiply(X - centre, inverse_scale, out=Z[:, start:])
-        if self.clip is not None:
-            np.clip(rows, -self.clip, self.clip, out=rows)
+        rows = Z[:, Z.shape[1] - X.shape[1] :]
+        rows -= centre
+        rows *= inverse_scale
+        if len(self._moments) and self._factors is not None and not extrapolate:
+            low, high = self._models[0, [kernels.LOW, kernels.HIGH], -rows.shape[1] :]
+            np.clip(rows, low, high, out=rows)
         return Z
 
+    def _clipped(self, X):
+        """Rows of X, their standardised values clipped."""
+        if self.clip is None:
+            return X
+        if not len(self._moments):
+            return np.clip(X, -self.clip, self.clip)
+        centre, scatter, total = self._moments
+        reach = self.clip * np.sqrt(scatter / total[0])
+        return np.clip(X, centre - reach, centre + reach)
+
     def _units(self):
-        """Centre and one over the scale of each feature; 0 where it never varied."""
+        """Origin and one over the unit of each feature; 0 if it never varied."""
         if not len(self._moments):
             return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
         centre, scatter, total = self._moments
+        if self._factors is not None:
+            return self._origin, (scatter > 0).astype(float)
         scale = np.sqrt(scatter / total[0])
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return centre, inverse
@@ -414,7 +447,8 @@ class OnlineLinearModel(PacBayesEstimator):
     def _problem(self, X, target, weights):
         """Gather what the loss of a parameter depends on, standardised as then."""
         Z = np.empty((len(X), self._models.shape[2]))
-        standardise(X, target, weights, np.zeros_like(self._moments), self._clip, Z)
+        moments = np.zeros_like(self._moments)
+        standardise(X, target, weights, moments, self._clip, NOWHERE, Z)
         return {
             "loss": self.loss,
             "Z": Z,

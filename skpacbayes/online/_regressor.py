@@ -105,8 +105,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     covariance and `standardize=False` the mean is that of ridge regression with
     ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
 
-    The row's features, never its target, enter the running moments before the row
-    is predicted in `cumulative_loss_`; `predict` leaves the moments alone.
+    With a full covariance the prior follows the spread of the columns, and the
+    posterior is otherwise exact: after one pass, that of batch Bayesian ridge
+    regression on standardised features. Predictions do not extrapolate: a feature
+    beyond the range of the rows so far is taken at the end of that range (the standard
+    deviation is that of the row as it is). With a diagonal covariance, a row's
+    features, never its target, enter the running moments before the row is predicted
+    in `cumulative_loss_`, while `predict` leaves the moments alone.
 
     The method has no regret bound: `certificate` exists for "sva" and "svb". Where
     features have heavy tails, forgetting needs `clip`: see the user guide.
@@ -262,12 +267,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             distribution: it takes NGVI and the squared loss.
         """
         check_is_fitted(self)
-        Z = self._standardised(self._rows(X))
+        X = self._rows(X)
+        Z = self._standardised(X)
         mean = self._mean()[0] @ Z.T
         if not return_std:
             return mean
         noises = self._noise_variances()[:, None]
-        along = self._variances_along(Z)
+        along = self._variances_along(self._standardised(X, extrapolate=True))
         # the posterior variance is relative to the noise where that is estimated
         variances = (
             noises * (1.0 + along) if self._estimates_noise() else noises + along
