@@ -56,7 +56,7 @@ def breast_cancer():
 
 
 def toy(n=10_000):
-    """The simulated classification problem of the paper."""
+    """Simulate the classification problem of the paper."""
     rng = np.random.default_rng(0)
     y = (rng.random(n) < 2 / 3).astype(int)
     spread = np.linalg.cholesky([[1.0, 1.0], [1.0, 3.0]])
@@ -66,7 +66,7 @@ def toy(n=10_000):
 
 
 def flipping(n=20_000, d=10, seed=0):
-    """A line whose coefficients change sign half-way."""
+    """Simulate a line whose coefficients change sign half-way."""
     rng = np.random.default_rng(seed)
     X, theta = rng.normal(size=(n, d)), rng.normal(size=d)
     sign = np.where(np.arange(n) < n // 2, 1.0, -1.0)
@@ -74,6 +74,6 @@ def flipping(n=20_000, d=10, seed=0):
 
 
 def permuted(X, y, seed, rows=None):
-    """The rows in a random order."""
+    """Return the rows in a random order."""
     order = np.random.default_rng(seed).permutation(len(y))[:rows]
     return np.ascontiguousarray(X[order]), np.ascontiguousarray(y[order])
