@@ -72,6 +72,21 @@ def test_learn_natural(kernel, loss, temperature, forgetting):
     assert_allclose(model[online.VARIANCE], reference.variance(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 30.0, 1e3])
+@pytest.mark.parametrize("loss", LOSSES[1:])
+def test_learn_natural_of_extreme_rows(loss, scale):
+    """Implicit equations whose steps are tiny, or leap across the loss."""
+    Z, y, _ = rows(loss, n=12)
+    Z *= scale
+    reference = Reference("ngvi", loss, Z.shape[1], inverse_temperature=5.0)
+    model, scalars, settings = state(reference, Z.shape[1])
+    number = LOSSES.index(loss)
+    predictions = np.empty(12)
+    online.learn_natural(Z, y, NONE, model, scalars, settings, number, predictions)
+    expected = [reference.learn(z, t) for z, t in zip(Z, y, strict=True)]
+    assert_allclose(predictions, expected, rtol=1e-7, atol=1e-7)
+
+
 @pytest.mark.parametrize("forgetting", [0.0, 0.03])
 @pytest.mark.parametrize("temperature", ["auto", 0.7])
 @twin_of(online.learn_full)

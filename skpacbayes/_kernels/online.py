@@ -114,14 +114,15 @@ def _expected_gradients(loss, y, a, v):
 def _solve_probit(target, slope):
     """Phi at the root q of q + slope * Phi(q) = target.
 
-    Halley's method, kept in a bracket.
+    Halley's method; a bisection where it leaves the bracket or does not converge.
     """
     low, high = target - slope, target
     if high < -9.0:  # Phi(q) < 2e-19
         return 0.0
     q = target
-    cdf = 0.0
-    for _ in range(80):
+    cdf = pdf = step = 0.0
+    last = math.inf
+    for _ in range(200):
         cdf = _normal_cdf(q)
         pdf = _normal_pdf(q)
         excess = q - target + slope * cdf
@@ -131,12 +132,15 @@ def _solve_probit(target, slope):
             low = q
         first = 1.0 + slope * pdf
         step = excess / (first + 0.5 * excess * q * slope * pdf / first)
-        if not low <= q - step <= high:
+        if not low <= q - step <= high or abs(step) > 0.5 * last:
             step = q - 0.5 * (low + high)
+        last = abs(step)
         q -= step
-        if abs(step) <= 1e-4:  # the rest of the series is beyond the last digit
-            return cdf - step * pdf * (1.0 + step * (0.5 * q + step / 3.0))
-    return cdf
+        if abs(step) <= 1e-5 * min(1.0, 1.0 / (1.0 + abs(q))):
+            break  # the next step would be of the order of its cube
+    if slope > 1.0:
+        return (target - q) / slope
+    return cdf - step * pdf * (1.0 + 0.5 * step * q)
 
 
 @kernel
@@ -144,8 +148,9 @@ def _solve_logistic(y, a, v, strength):
     """Return dL/da at the root a' of a' = a - strength * v * dL(a', v)/da."""
     low, high = a - strength * v, a + strength * v
     point = a
-    slope = 0.0
-    for _ in range(80):
+    slope = half_curvature = step = 0.0
+    last = math.inf
+    for _ in range(200):
         slope, half_curvature = _expected_gradients(LOG, y, point, v)
         excess = point - a + strength * v * slope
         if excess > 0.0:
@@ -153,12 +158,15 @@ def _solve_logistic(y, a, v, strength):
         else:
             low = point
         step = excess / (1.0 + 2.0 * strength * v * half_curvature)
-        if not low <= point - step <= high:
+        if not low <= point - step <= high or abs(step) > 0.5 * last:
             step = point - 0.5 * (low + high)
+        last = abs(step)
         point -= step
-        if abs(step) <= 1e-7:  # the next step is of the order of its square
-            return slope - 2.0 * half_curvature * step
-    return slope
+        if abs(step) <= 1e-8 * (1.0 + abs(point)):
+            break  # the next step would be of the order of its square
+    if strength * v > 1.0:
+        return (a - point) / (strength * v)
+    return slope - 2.0 * half_curvature * step
 
 
 @kernel
