@@ -6,13 +6,13 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
-from .._bounds_online import (
+from ..certificates import (
+    Certificate,
     gaussian_divergence,
     sequential_approximation_terms,
     streaming_bayes_published_regret,
     streaming_bayes_terms,
 )
-from ..certificates import Certificate
 from ._aggregation import losses_of
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)

@@ -335,8 +335,9 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
 
     def _target(self, codes, output):
         """-1 and 1 for the labels, of which class is told apart by the output."""
-        positive = output if len(self._totals) > 1 else 1
-        return np.where(codes == positive, 1.0, -1.0)
+        if len(self._totals) == 1:
+            return 2.0 * codes - 1.0
+        return np.where(codes == output, 1.0, -1.0)
 
     def _target_of_labels(self, y):
         return self._target(np.searchsorted(self.classes_, y), 0)

@@ -11,9 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
-from .._bounds_online import exponential_weights_terms
 from .._kernels import aggregation as kernels
-from ..certificates import Certificate
+from ..certificates import Certificate, exponential_weights_terms
 from ._aggregation import aggregate_block
 from ._linear import NO_WEIGHTS, checked_weights
 from ._regressor import OnlineVIRegressor
