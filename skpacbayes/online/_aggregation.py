@@ -1,8 +1,24 @@
-"""Losses of predictions, and Algorithm 1 over a block of rows."""
+"""Weights of rows, losses of predictions, and Algorithm 1 over a block of rows."""
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
 from .._kernels import aggregation as kernels
+
+NO_WEIGHTS = np.empty(0)
+
+
+def checked_weights(sample_weight, X):
+    """Weights of the rows, none of which need be positive; empty if there are none."""
+    if sample_weight is None:
+        return NO_WEIGHTS
+    return _check_sample_weight(
+        sample_weight,
+        X,
+        dtype=np.float64,
+        ensure_non_negative=True,
+        allow_all_zero_weights=True,
+    )
 
 
 def losses_of(loss, y, predictions):

@@ -1,11 +1,15 @@
 """Certificates of the linear models: the best comparison that the data allow."""
 
 import math
+from numbers import Real
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._kernels import online as kernels
+from .._kernels.standardise import standardise
 from ..certificates import (
     Certificate,
     gaussian_divergence,
@@ -13,7 +17,7 @@ from ..certificates import (
     streaming_bayes_published_regret,
     streaming_bayes_terms,
 )
-from ._aggregation import losses_of
+from ._aggregation import NO_WEIGHTS, checked_weights, losses_of
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -151,3 +155,93 @@ def certify_svb(problem, *, observed, scaled_gradients):
         terms=terms,
         assumptions=assumptions,
     )
+
+
+class CertifiedModel:
+    """The certificates of the linear models."""
+
+    def certificate(self, X, y, sample_weight=None):
+        """Bound on the cumulative loss, from the rows of the stream once more.
+
+        For "sva", Theorem 2 with the gradients that were seen in place of their bound,
+        at the posterior for which it is smallest; for "svb" with
+        `learning_rate="invsqrt"` and both bounds, the regret of the paper's schedule
+        against the best fixed parameter, next to Theorem 3 as published.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            All rows since the last `fit`, in their order.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        certificate : Certificate
+            The cumulative loss and its bound.
+
+        Raises
+        ------
+        NotImplementedError
+            If no theorem covers the method, its learning rate or its bounds.
+        ValueError
+            If the rows are not as many as have been learnt.
+        """
+        check_is_fitted(self)
+        X, target, weights = self._stream_again(X, y, sample_weight)
+        if self.method == "sva" and isinstance(self.learning_rate, Real):
+            return certify_sva(
+                self._problem(X, target, weights),
+                observed=self._cumulative_loss(),
+                learning_rate=float(self.learning_rate),
+                squared_gradients=self._scalars[0, kernels.SQUARES],
+                prior_scale=self.prior_scale,
+            )
+        bounded = self.mean_bound is not None and self.scale_bound is not None
+        if self.method == "svb" and self.learning_rate == "invsqrt" and bounded:
+            return certify_svb(
+                self._problem(X, target, weights),
+                observed=self._cumulative_loss(),
+                scaled_gradients=self._scalars[0, kernels.SCALED_SQUARES],
+            )
+        raise NotImplementedError(
+            "A theorem covers method='sva' with a constant learning_rate, and "
+            "method='svb' with learning_rate='invsqrt', mean_bound and scale_bound; "
+            f"got method={self.method!r}, learning_rate={self.learning_rate!r}, "
+            f"mean_bound={self.mean_bound!r}, scale_bound={self.scale_bound!r}."
+        )
+
+    def _stream_again(self, X, y, sample_weight):
+        """Check the rows of the whole stream; drop those of zero weight."""
+        if len(self._totals) > 1:
+            raise NotImplementedError(
+                f"certificate needs two classes, got {len(self._totals)}."
+            )
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
+        target = self._target_of_labels(y)
+        weights = checked_weights(sample_weight, X)
+        if not len(weights):
+            weights = np.ones(len(X))
+        kept = weights > 0
+        if kept.sum() != self.n_samples_seen_:
+            raise ValueError(
+                f"certificate needs the {self.n_samples_seen_} rows that were learnt, "
+                f"got {kept.sum()}."
+            )
+        return X[kept], target[kept], weights[kept]
+
+    def _problem(self, X, target, weights):
+        """Gather what the loss of a parameter depends on, standardised as then."""
+        Z = np.empty((len(X), self._models.shape[2]))
+        moments = np.zeros_like(self._moments)
+        standardise(X, target, weights, moments, self._clip, NO_WEIGHTS, Z)
+        return {
+            "loss": self.loss,
+            "Z": Z,
+            "y": target,
+            "sample_weight": weights,
+            "mean_bound": self.mean_bound or math.inf,
+            "scale_bound": self.scale_bound or math.inf,
+        }

@@ -8,7 +8,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import fit_context, partial_fit_context
-from ._linear import NO_WEIGHTS, OnlineLinearModel, checked_weights
+from ._aggregation import NO_WEIGHTS, checked_weights
+from ._linear import OnlineLinearModel
 
 
 class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
@@ -292,6 +293,11 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         total = positive.sum(axis=1, keepdims=True)
         uniform = np.full_like(positive, 1.0 / positive.shape[1])
         return np.divide(positive, total, out=uniform, where=total > 0)
+
+    @property
+    def cumulative_loss_(self):
+        """Sum of the losses suffered: each row predicted, then learnt."""
+        return self._cumulative_loss()
 
     @property
     def coef_(self):

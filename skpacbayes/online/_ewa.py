@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from .._kernels import aggregation as kernels
 from ..certificates import Certificate, exponential_weights_terms
-from ._aggregation import aggregate_block
-from ._linear import NO_WEIGHTS, checked_weights
+from ._aggregation import NO_WEIGHTS, aggregate_block, checked_weights
 from ._regressor import OnlineVIRegressor
 
 POSITIVE = Interval(Real, 0, None, closed="neither")

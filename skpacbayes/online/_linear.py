@@ -7,11 +7,6 @@ from operator import attrgetter
 import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
 
 from .._base import PacBayesEstimator
 from .._kernels import online as kernels
@@ -19,13 +14,12 @@ from .._kernels.aggregation import FIXED, N_TOTALS, NOISE, aggregation_rate
 from .._kernels.aggregation import LOSS as AGGREGATE_LOSS
 from .._kernels.standardise import standardise
 from ._aggregation import aggregate_block
-from ._certificate import certify_sva, certify_svb
+from ._certificate import CertifiedModel
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-NO_WEIGHTS = np.empty(0)
 NOWHERE = np.empty(0)  # where predictions go that nobody reads
 BLOCK = 512  # rows that are standardised, then learnt, at a time
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -48,20 +42,7 @@ OPTIONS = (
 read_options = attrgetter(*OPTIONS)
 
 
-def checked_weights(sample_weight, X):
-    """Weights of the rows, none of which need be positive; empty if there are none."""
-    if sample_weight is None:
-        return NO_WEIGHTS
-    return _check_sample_weight(
-        sample_weight,
-        X,
-        dtype=np.float64,
-        ensure_non_negative=True,
-        allow_all_zero_weights=True,
-    )
-
-
-class OnlineLinearModel(PacBayesEstimator):
+class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
     """A linear model with a Gaussian posterior, learnt one row after another."""
 
     _parameter_constraints: dict = {
@@ -353,8 +334,7 @@ class OnlineLinearModel(PacBayesEstimator):
         """Mean of <theta, z> for each row and output, (n_outputs, n_rows)."""
         return self._mean() @ self._standardised(X).T
 
-    @property
-    def cumulative_loss_(self):
+    def _cumulative_loss(self):
         """Sum of the losses suffered: each row predicted, then learnt."""
         if self.forgetting == "auto":
             return float(self._totals[:, AGGREGATE_LOSS].sum())
@@ -371,89 +351,3 @@ class OnlineLinearModel(PacBayesEstimator):
         """Weights of `forgetting_rates_`; one row an output where there are classes."""
         shares = self._shares()
         return shares[0] if self._regression() else shares
-
-    def certificate(self, X, y, sample_weight=None):
-        """Bound on the cumulative loss, from the rows of the stream once more.
-
-        For "sva", Theorem 2 with the gradients that were seen in place of their bound,
-        at the posterior for which it is smallest; for "svb" with
-        `learning_rate="invsqrt"` and both bounds, the regret of the paper's schedule
-        against the best fixed parameter, next to Theorem 3 as published.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            All rows since the last `fit`, in their order.
-        y : array-like of shape (n_samples,)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-
-        Returns
-        -------
-        certificate : Certificate
-            The cumulative loss and its bound.
-
-        Raises
-        ------
-        NotImplementedError
-            If no theorem covers the method, its learning rate or its bounds.
-        ValueError
-            If the rows are not as many as have been learnt.
-        """
-        check_is_fitted(self)
-        X, target, weights = self._stream_again(X, y, sample_weight)
-        if self.method == "sva" and isinstance(self.learning_rate, Real):
-            return certify_sva(
-                self._problem(X, target, weights),
-                observed=self.cumulative_loss_,
-                learning_rate=float(self.learning_rate),
-                squared_gradients=self._scalars[0, kernels.SQUARES],
-                prior_scale=self.prior_scale,
-            )
-        bounded = self.mean_bound is not None and self.scale_bound is not None
-        if self.method == "svb" and self.learning_rate == "invsqrt" and bounded:
-            return certify_svb(
-                self._problem(X, target, weights),
-                observed=self.cumulative_loss_,
-                scaled_gradients=self._scalars[0, kernels.SCALED_SQUARES],
-            )
-        raise NotImplementedError(
-            "A theorem covers method='sva' with a constant learning_rate, and "
-            "method='svb' with learning_rate='invsqrt', mean_bound and scale_bound; "
-            f"got method={self.method!r}, learning_rate={self.learning_rate!r}, "
-            f"mean_bound={self.mean_bound!r}, scale_bound={self.scale_bound!r}."
-        )
-
-    def _stream_again(self, X, y, sample_weight):
-        """Check the rows of the whole stream; drop those of zero weight."""
-        if len(self._totals) > 1:
-            raise NotImplementedError(
-                f"certificate needs two classes, got {len(self._totals)}."
-            )
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
-        target = self._target_of_labels(y)
-        weights = checked_weights(sample_weight, X)
-        if not len(weights):
-            weights = np.ones(len(X))
-        kept = weights > 0
-        if kept.sum() != self.n_samples_seen_:
-            raise ValueError(
-                f"certificate needs the {self.n_samples_seen_} rows that were learnt, "
-                f"got {kept.sum()}."
-            )
-        return X[kept], target[kept], weights[kept]
-
-    def _problem(self, X, target, weights):
-        """Gather what the loss of a parameter depends on, standardised as then."""
-        Z = np.empty((len(X), self._models.shape[2]))
-        moments = np.zeros_like(self._moments)
-        standardise(X, target, weights, moments, self._clip, NOWHERE, Z)
-        return {
-            "loss": self.loss,
-            "Z": Z,
-            "y": target,
-            "sample_weight": weights,
-            "mean_bound": self.mean_bound or math.inf,
-            "scale_bound": self.scale_bound or math.inf,
-        }

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from .._kernels import online_network as kernels
 from .._kernels.standardise import standardise
-from ._linear import BLOCK, NO_WEIGHTS, checked_weights
+from ._aggregation import NO_WEIGHTS, checked_weights
+from ._linear import BLOCK
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 RATES = {"auto": kernels.ADAGRAD, "invsqrt": kernels.INVSQRT}

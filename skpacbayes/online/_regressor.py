@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import fit_context, partial_fit_context
 from .._kernels import online as kernels
-from ._linear import NO_WEIGHTS, OnlineLinearModel, checked_weights
+from ._aggregation import NO_WEIGHTS, checked_weights
+from ._linear import OnlineLinearModel
 
 
 class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
@@ -111,7 +112,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     beyond the range of the rows so far is taken at the end of that range (the standard
     deviation is that of the row as it is). With a diagonal covariance, a row's
     features, never its target, enter the running moments before the row is predicted
-    in `cumulative_loss_`, while `predict` leaves the moments alone.
+    in ``cumulative_loss_``, while `predict` leaves the moments alone.
 
     The method has no regret bound: `certificate` exists for "sva" and "svb". Where
     features have heavy tails, forgetting needs `clip`: see the user guide.
@@ -318,6 +319,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         )  # 0 at the median, std infinite too
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
+
+    @property
+    def cumulative_loss_(self):
+        """Sum of the losses suffered: each row predicted, then learnt."""
+        return self._cumulative_loss()
 
     @property
     def coef_(self):
