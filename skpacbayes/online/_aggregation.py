@@ -21,6 +21,12 @@ def checked_weights(sample_weight, X):
     )
 
 
+def refuse_all_zero(sample_weight):
+    """Raise what scikit-learn raises where `fit` has no row of positive weight."""
+    if sample_weight is not None and not np.any(sample_weight):
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+
+
 def losses_of(loss, y, predictions):
     """Loss of each prediction; labels are -1 and 1."""
     if loss == "squared_error":

@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import fit_context, partial_fit_context
-from ._aggregation import NO_WEIGHTS, checked_weights
+from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
 from ._linear import OnlineLinearModel
 
 
@@ -168,6 +168,7 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         ValueError
             If there is a single class.
         """
+        refuse_all_zero(sample_weight)
         with self._all_or_nothing():
             return self._learn_checked(X, y, sample_weight, None, reset=True)
 

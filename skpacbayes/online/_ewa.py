@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from .._kernels import aggregation as kernels
 from ..certificates import Certificate, exponential_weights_terms
-from ._aggregation import NO_WEIGHTS, aggregate_block, checked_weights
+from ._aggregation import NO_WEIGHTS, aggregate_block, checked_weights, refuse_all_zero
 from ._regressor import OnlineVIRegressor
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -141,6 +141,7 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         NotFittedError
             If an expert that cannot learn is not fitted.
         """
+        refuse_all_zero(sample_weight)
         with self._all_or_nothing():
             return self._learn_checked(X, y, sample_weight, reset=True)
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from .._kernels import online_network as kernels
 from .._kernels.standardise import standardise
-from ._aggregation import NO_WEIGHTS, checked_weights
+from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
 from ._linear import BLOCK
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -149,6 +149,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         self : OnlineVIMLPRegressor
             The fitted regressor.
         """
+        refuse_all_zero(sample_weight)
         with self._all_or_nothing():
             return self._learn_checked(X, y, sample_weight, reset=True)
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import fit_context, partial_fit_context
 from .._kernels import online as kernels
-from ._aggregation import NO_WEIGHTS, checked_weights
+from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
 from ._linear import OnlineLinearModel
 
 
@@ -197,6 +197,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         self : OnlineVIRegressor
             The fitted regressor.
         """
+        refuse_all_zero(sample_weight)
         with self._all_or_nothing():
             return self._learn_checked(X, y, sample_weight, reset=True)
 
