@@ -5,6 +5,7 @@ break a law show that each law can be broken.
 """
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ STREAMS = {
     "OnlineVIClassifier": online(OnlineVIClassifier, labels),
     "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
     "OnlineVIMLPRegressor": online(OnlineVIMLPRegressor, random_state=0),
-    "EWARegressor": online(EWARegressor),
+    "EWARegressor": replace(online(EWARegressor), saturated=200),
 }
 
 
