@@ -12,11 +12,21 @@ from .mixture import (
     multinomial_mixture_rate,
     variational_risk_bound,
 )
+from .online import (
+    EWARegressor,
+    OnlineVIClassifier,
+    OnlineVIMLPRegressor,
+    OnlineVIRegressor,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "EWARegressor",
+    "OnlineVIClassifier",
+    "OnlineVIMLPRegressor",
+    "OnlineVIRegressor",
     "PACOClusterer",
     "TemperedVBGaussianMixture",
     "TemperedVBMultinomialMixture",

@@ -28,7 +28,9 @@ class Stream:
     four times as many. `sparse`: whether sparse rows are welcome. `first` goes to the
     first call of `partial_fit`. `inexact` holds the exceptions that a family's
     specification names: {law: {attribute: relative tolerance}}; the attributes are
-    compared to that (None: not at all), all others bit for bit.
+    compared to that (None: not at all), all others bit for bit. Where weights are of
+    `importance`, one step of weight two is not two steps: law 5 then asks that zero be
+    absence and one be no weight.
     """
 
     make: Callable
@@ -39,6 +41,7 @@ class Stream:
     sparse: bool = False
     first: dict = field(default_factory=dict)
     inexact: dict = field(default_factory=dict)
+    importance: bool = False
 
 
 def rounded(X):
@@ -158,7 +161,8 @@ def all_or_nothing(stream):
             if options["reset"] and "column" in name:
                 continue
             error = error_of_scikit_learn(estimator, bad, **options)
-            few = [part[-len(bad) :] if len(bad) else part[:0] for part in targets]
+            count = bad.shape[0] if hasattr(bad, "shape") else len(bad)
+            few = [part[-count:] if count else part[:0] for part in targets]
             assert_refused(estimator, estimator.partial_fit, (bad, *few), first, error)
         last = [part[-5:] for part in data]
         for _, weights in bad_weights(5) if stream.weights else ():
@@ -243,6 +247,8 @@ def integer_weights(stream):
     data = stream.rows(stream.length, 0)
     counts = np.random.default_rng(2).integers(0, 3, stream.length)
     counts[0] = 1
+    if stream.importance:
+        counts = counts.clip(max=1)
     repeated = fed(stream, [np.repeat(part, counts, axis=0) for part in data])
     for cuts in ((), range(1, stream.length)):
         weighted = fed(stream, data, cuts, counts.astype(float))

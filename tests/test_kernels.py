@@ -40,7 +40,12 @@ for name in skpacbayes.__all__:
                 if hasattr(estimator, method):
                     getattr(estimator, method)(rows)
             if hasattr(estimator, "partial_fit"):
-                public().partial_fit(rows, y).partial_fit(rows[:1], y[:1])
+                estimator = public()
+                learn = estimator.partial_fit
+                if "classes" in inspect.signature(learn).parameters:
+                    learn(rows, y, classes=[0, 1]).partial_fit(rows[:1], y[:1])
+                else:
+                    learn(rows, y).partial_fit(rows[:1], y[:1])
 too_many = {
     name: [str(signature) for signature in found.signatures]
     for name, found in kernels().items()

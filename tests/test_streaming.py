@@ -5,6 +5,7 @@ break a law show that each law can be broken.
 """
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,14 @@ from streaming_laws import (
 )
 
 import skpacbayes
-from skpacbayes import PACOClusterer, make_paco_model
+from skpacbayes import (
+    EWARegressor,
+    OnlineVIClassifier,
+    OnlineVIMLPRegressor,
+    OnlineVIRegressor,
+    PACOClusterer,
+    make_paco_model,
+)
 
 
 def groups(n, seed):
@@ -36,6 +44,23 @@ def groups(n, seed):
 def paco(**parameters):
     cheap = {"max_clusters": 3, "n_iter": 20, "summary_size": 20, "random_state": 0}
     return lambda: PACOClusterer(**(cheap | parameters))
+
+
+def numbers(n, seed):
+    """Rows and targets of a noisy line."""
+    rng = np.random.default_rng(seed)
+    X = rounded(rng.normal(size=(n, 3)))
+    return X, rounded(X @ [1.0, -2.0, 0.5] + rng.normal(size=n))
+
+
+def labels(n, seed):
+    X, y = numbers(n, seed)
+    return X, (y > 0).astype(float)
+
+
+def online(estimator, rows=numbers, **parameters):
+    first = {"classes": [0.0, 1.0]} if rows is labels else {}
+    return Stream(lambda: estimator(**parameters), rows, first=first, importance=True)
 
 
 REGRET = {"calibration": "regret", "radius": 20.0, "refresh": 11, "max_clusters": 6}
@@ -76,6 +101,14 @@ STREAMS = {
         sparse=True,
         inexact=KEEPS_ROWS,
     ),
+    "OnlineVIRegressor": online(OnlineVIRegressor),
+    "OnlineVIRegressor, forgetting": online(OnlineVIRegressor, forgetting="auto"),
+    "OnlineVIRegressor, absolute": online(OnlineVIRegressor, loss="absolute_error"),
+    "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
+    "OnlineVIClassifier": online(OnlineVIClassifier, labels),
+    "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
+    "OnlineVIMLPRegressor": online(OnlineVIMLPRegressor, random_state=0),
+    "EWARegressor": replace(online(EWARegressor), saturated=200),
 }
 
 
