@@ -66,6 +66,7 @@ def online(estimator, rows=numbers, **parameters):
 REGRET = {"calibration": "regret", "radius": 20.0, "refresh": 11, "max_clusters": 6}
 MANHATTAN = {"loss": "manhattan", "refresh": 17, "max_clusters": 6}
 
+
 def normal_rows(n, seed):
     return (rounded(np.random.default_rng(seed).normal(size=(n, 3))),)
 

@@ -23,7 +23,7 @@ def checked_weights(sample_weight, X):
 
 def refuse_all_zero(sample_weight):
     """Raise what scikit-learn raises where `fit` has no row of positive weight."""
-    if sample_weight is not None and not np.any(sample_weight):
+    if sample_weight is not None and not np.asarray(sample_weight).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
 
 
