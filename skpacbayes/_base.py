@@ -70,24 +70,25 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             vars(self).update(before)
             raise
 
+    def _recognises(self, X):
+        """Whether X is an array such as kernels take, but for its finiteness."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and X.shape[0] > 0
+            and "feature_names_in_" not in self.__dict__
+        )
+
     def _rows(self, X, *, reset=False, **checks):
         """Rows of X as a finite, C-contiguous float64 array.
 
         Arrays that are so already, after the first call, are recognised in a
         microsecond; all else goes through scikit-learn's `validate_data`.
         """
-        if (
-            not reset
-            and type(X) is np.ndarray
-            and X.dtype == np.float64
-            and X.ndim == 2
-            and X.shape[1] == self.n_features_in_
-            and X.flags.c_contiguous
-            and "feature_names_in_" not in self.__dict__
-            and X.shape[0] > 0
-            and not checks
-            and math.isfinite(X.sum())
-        ):
+        if not (reset or checks) and self._recognises(X) and math.isfinite(X.sum()):
             return X
         return validate_data(
             self, X, dtype=np.float64, order="C", reset=reset, **checks

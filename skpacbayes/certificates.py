@@ -8,6 +8,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, gammaln, logsumexp
 
+from ._bounds_online import (  # noqa: F401
+    exponential_weights_terms,
+    gaussian_divergence,
+    sequential_approximation_terms,
+    streaming_bayes_published_regret,
+    streaming_bayes_terms,
+)
+
 
 @dataclass(frozen=True)
 class Certificate:

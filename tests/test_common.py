@@ -15,7 +15,25 @@ from sklearn.utils import estimator_checks as checks
 import skpacbayes
 
 CHEAP: dict = {}  # {"EstimatorName": {"parameter": value}}, where the checks are slow
-EXPECTED_FAILURES: dict = {}  # {"EstimatorName": {"check_name": "reason"}}
+SPARSE_PROBABILITIES = (
+    "scikit-learn 1.9 asks any estimator of sparse rows with predict_proba for "
+    "classifier_tags"
+)
+# The check permutes the rows, too: an online learner depends on their order.
+IMPORTANCE = {
+    "check_sample_weight_equivalence_on_dense_data": "weights are of importance: one "
+    "step of weight two is not two steps"
+}
+EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
+    "EWARegressor": IMPORTANCE,
+    "OnlineVIClassifier": IMPORTANCE,
+    "OnlineVIMLPRegressor": IMPORTANCE,
+    "OnlineVIRegressor": IMPORTANCE,
+    "TemperedVBMultinomialMixture": {
+        "check_estimator_sparse_array": SPARSE_PROBABILITIES,
+        "check_estimator_sparse_matrix": SPARSE_PROBABILITIES,
+    },
+}
 
 PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}
 ESTIMATORS = [

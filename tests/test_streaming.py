@@ -5,6 +5,7 @@ break a law show that each law can be broken.
 """
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,14 @@ from streaming_laws import (
 )
 
 import skpacbayes
-from skpacbayes import PACOClusterer, make_paco_model
+from skpacbayes import (
+    EWARegressor,
+    OnlineVIClassifier,
+    OnlineVIMLPRegressor,
+    OnlineVIRegressor,
+    PACOClusterer,
+    make_paco_model,
+)
 
 
 def groups(n, seed):
@@ -38,14 +46,70 @@ def paco(**parameters):
     return lambda: PACOClusterer(**(cheap | parameters))
 
 
+def numbers(n, seed):
+    """Rows and targets of a noisy line."""
+    rng = np.random.default_rng(seed)
+    X = rounded(rng.normal(size=(n, 3)))
+    return X, rounded(X @ [1.0, -2.0, 0.5] + rng.normal(size=n))
+
+
+def labels(n, seed):
+    X, y = numbers(n, seed)
+    return X, (y > 0).astype(float)
+
+
+def online(estimator, rows=numbers, **parameters):
+    first = {"classes": [0.0, 1.0]} if rows is labels else {}
+    return Stream(lambda: estimator(**parameters), rows, first=first, importance=True)
+
+
 REGRET = {"calibration": "regret", "radius": 20.0, "refresh": 11, "max_clusters": 6}
 MANHATTAN = {"loss": "manhattan", "refresh": 17, "max_clusters": 6}
+
+
+def normal_rows(n, seed):
+    return (rounded(np.random.default_rng(seed).normal(size=(n, 3))),)
+
+
+def count_rows(n, seed):
+    return (np.random.default_rng(seed).poisson(2.0, size=(n, 4)).astype(float),)
+
+
+# The mixtures keep rows, and cut blocks by rows: within the first block an integer
+# weight equals repetition, in what is found though not in the rows that are kept. What
+# many blocks give is tested in `test_mixture_streaming.py`.
+KEEPS_ROWS = {"integer_weights": {"_stream": None, "elbo_": 1e-9, "weights_": 1e-7}}
 
 # The estimator's name, and which setting of it.
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50),
     "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups),
     "PACOClusterer, regret": Stream(paco(**REGRET), groups),
+    "TemperedVBGaussianMixture": Stream(
+        lambda: skpacbayes.TemperedVBGaussianMixture(
+            2, block_size=250, window=250, random_state=0
+        ),
+        normal_rows,
+        saturated=6000,
+        inexact=KEEPS_ROWS,
+    ),
+    "TemperedVBMultinomialMixture": Stream(
+        lambda: skpacbayes.TemperedVBMultinomialMixture(
+            2, block_size=250, window=250, random_state=0
+        ),
+        count_rows,
+        saturated=6000,
+        sparse=True,
+        inexact=KEEPS_ROWS,
+    ),
+    "OnlineVIRegressor": online(OnlineVIRegressor),
+    "OnlineVIRegressor, forgetting": online(OnlineVIRegressor, forgetting="auto"),
+    "OnlineVIRegressor, absolute": online(OnlineVIRegressor, loss="absolute_error"),
+    "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
+    "OnlineVIClassifier": online(OnlineVIClassifier, labels),
+    "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
+    "OnlineVIMLPRegressor": online(OnlineVIMLPRegressor, random_state=0),
+    "EWARegressor": replace(online(EWARegressor), saturated=200),
 }
 
 

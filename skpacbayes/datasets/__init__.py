@@ -1,5 +1,6 @@
 """Simulated models of the papers; nothing here downloads."""
 
+from ._mixture import make_mixture
 from ._paco import make_paco_model
 
-__all__ = ["make_paco_model"]
+__all__ = ["make_mixture", "make_paco_model"]

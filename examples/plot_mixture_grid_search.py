@@ -1,0 +1,36 @@
+"""
+The inverse temperature by cross-validation
+===========================================
+
+``score`` is the log posterior-predictive density of held-out rows, so ``GridSearchCV``
+can choose any parameter by it. For the inverse temperature it will choose values near
+one: for the density of new rows, the whole likelihood is best, even when the
+components have the wrong shape. Choose a smaller value for fewer components, or for
+the risk bound, not for the density.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpacbayes.datasets import make_mixture
+from skpacbayes.mixture import TemperedVBGaussianMixture
+
+grid = [0.1, 0.3, 1.0]
+for shape in ("gaussian", "skewed", "heavy-tailed"):
+    X, _ = make_mixture(shape, 600, n_components=3, random_state=0)
+    pipeline = make_pipeline(
+        StandardScaler(),
+        TemperedVBGaussianMixture("auto", max_components=6, n_init=1, random_state=0),
+    )
+    name = "temperedvbgaussianmixture__inverse_temperature"
+    search = GridSearchCV(pipeline, {name: grid}, cv=3).fit(X)
+    found = search.best_estimator_[-1].n_components_
+    print(f"{shape}: {search.best_params_[name]}, {found} components for 3 groups")
+    scores = search.cv_results_["mean_test_score"]
+    plt.semilogx(grid, scores - scores[-1], "o-", label=shape)
+plt.xlabel("inverse temperature")
+plt.ylabel("held-out log-density, nats a row,\nfrom that of inverse temperature 1")
+plt.legend()
+plt.show()

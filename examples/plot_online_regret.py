@@ -1,0 +1,167 @@
+"""
+Which online method? Figure 1 of the paper, run again
+=====================================================
+
+[1]_ compares three online variational methods, SVA, SVB and NGVI, and two gradient
+descents, OGA and OGA-EL, on six data sets: each row is predicted, the loss suffered,
+the row learnt. This example runs them as published, with the paper's learning rates,
+projections and unit variances at the start, and draws the average loss so far against
+the best fixed parameter in hindsight (black).
+
+The paper sets "eta = 1" for NGVI and leaves the second rate of its equation (8) open.
+Taken literally for both rates, half of what was learnt would be forgotten at each
+step, and NGVI would be the worst method by far. We read it as no forgetting: inverse
+temperature 1. "NGVI, implicit" is the library's default update, which does not
+linearise the loss in the mean.
+
+Data that do not ship with scikit-learn (Covertype, Pima, Boston, California) are read
+from ``../shared/data`` where that is present; without it the two others are
+drawn. Features are standardised over the whole data set for all methods, as are the
+targets of regression, except on the toy problem: gradient methods are hopeless
+otherwise, and the paper does not say what it did.
+"""
+
+# %%
+# The streams
+# -----------
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.optimize import linprog, minimize
+from scipy.special import expit
+
+from skpacbayes import OnlineVIClassifier, OnlineVIRegressor
+
+HERE = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
+sys.path.insert(0, str(HERE.parent / "benchmarks"))
+import _online_data as data
+
+
+def z_scores(X):
+    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+
+
+streams = {"toy": (*data.toy(), "hinge")}
+X, y = data.breast_cancer()
+streams["breast cancer"] = (z_scores(X), y, "hinge")
+if data.present():
+    X, y = data.pima()
+    streams["pima"] = (z_scores(X), y, "hinge")
+    X, y = data.covertype()
+    streams["covertype"] = (z_scores(X), y, "hinge")
+    for name, load in (("boston", data.boston), ("california", data.california)):
+        X, y = load()
+        streams[name] = (z_scores(X), (y - y.mean()) / y.std(), "squared_error")
+
+
+# %%
+# The methods, as published
+# -------------------------
+def methods(n_rows):
+    box = {"mean_bound": 20.0, "scale_bound": 1.0}
+    constant = {"learning_rate": n_rows**-0.5, **box}
+    natural = {"inverse_temperature": 1.0, **box}
+    return {
+        "OGA": ("oga", constant),
+        "OGA-EL": ("oga_el", constant),
+        "SVA": ("sva", constant),
+        "SVB": ("svb", {"learning_rate": "invsqrt", **box}),
+        "NGVI": ("ngvi_explicit", natural),
+        "NGVI, implicit": ("ngvi", natural),
+    }
+
+
+colors = {
+    "OGA": "gold",
+    "OGA-EL": "tab:red",
+    "SVA": "tab:blue",
+    "SVB": "tab:purple",
+    "NGVI": "tab:green",
+    "NGVI, implicit": "limegreen",
+}
+
+
+def average_losses(X, y, loss, method, options, points):
+    """Average loss so far, at some numbers of rows."""
+    estimator = OnlineVIClassifier if loss == "hinge" else OnlineVIRegressor
+    model = estimator(
+        method, loss=loss, standardize=False, fit_intercept=False, **options
+    )
+    first = {"classes": [0, 1]} if loss == "hinge" else {}
+    averages = []
+    for start, stop in zip([0, *points[:-1]], points, strict=True):
+        model.partial_fit(X[start:stop], y[start:stop], **first)
+        averages.append(model.cumulative_loss_ / stop)
+    return averages
+
+
+def best_fixed(X, y, loss):
+    """Average loss of the best linear parameter in hindsight."""
+    if loss == "squared_error":
+        return np.mean((y - X @ np.linalg.lstsq(X, y)[0]) ** 2)
+    n, d = X.shape
+    margins = (2 * y - 1)[:, None] * X
+    if n > 20_000:  # too large for a linear programme: smooth the kink a little
+
+        def smoothed(theta, width=0.02):
+            u = (1 - margins @ theta) / width
+            softplus = np.logaddexp(0, u)
+            return width * softplus.mean(), -margins.T @ expit(u) / n
+
+        found = minimize(smoothed, np.zeros(d), jac=True, options={"maxiter": 100})
+        return np.maximum(0, 1 - margins @ found.x).mean()
+    result = linprog(
+        np.r_[np.zeros(d), np.ones(n) / n],
+        A_ub=-np.hstack([margins, np.eye(n)]),
+        b_ub=-np.ones(n),
+        bounds=[(-20, 20)] * d + [(0, None)] * n,
+    )
+    return result.fun
+
+
+# %%
+# Five permutations of each stream
+# --------------------------------
+figure, axes = plt.subplots(2, 3, figsize=(11, 6.5), constrained_layout=True)
+table = {}
+for axis, (name, (X, y, loss)) in zip(axes.flat, streams.items(), strict=False):
+    n_rows = len(y)
+    n_permutations = 5 if n_rows < 100_000 else 2
+    points = np.unique(np.geomspace(10, n_rows, 60).astype(int)).tolist()
+    curves = {method: [] for method in methods(n_rows)}
+    for seed in range(n_permutations):
+        order = np.random.default_rng(seed).permutation(n_rows)
+        Xs, ys = np.ascontiguousarray(X[order]), y[order]
+        for label, (method, options) in methods(n_rows).items():
+            run = average_losses(Xs, ys, loss, method, options, points)
+            curves[label].append(run)
+    best = best_fixed(X, y, loss)
+    for label, runs in curves.items():
+        mean = np.mean(runs, axis=0)
+        axis.plot(points, mean, color=colors[label], label=label)
+        table.setdefault(label, {})[name] = mean[-1]
+    table.setdefault("best in hindsight", {})[name] = best
+    axis.axhline(best, color="black", lw=1)
+    axis.set(title=name, xscale="log", xlabel="rows", ylabel="average loss")
+    axis.set_ylim(0.8 * best, 5 * best + 0.5)
+for axis in axes.flat[len(streams) :]:
+    axis.set_axis_off()
+axes.flat[0].legend()
+
+# %%
+# The average loss at the end:
+print(f"{'':18}" + "".join(f"{name:>15}" for name in streams))
+for label, row in table.items():
+    print(f"{label:18}" + "".join(f"{row[name]:15.4g}" for name in streams))
+
+# %%
+# "NGVI is the best method in practice", says the paper. It is, for the squared loss,
+# where the gradient methods diverge on features with heavy tails and are stopped only
+# by the projection, and on the toy problem. On the small problems of classification
+# gradient descent is as good, or better; and the update as published, which linearises
+# the loss, loses to gradient descent where the implicit one does not.
+#
+# .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization bound
+#    for online variational inference", ACML 2019.

@@ -1,0 +1,76 @@
+"""Running standardisation of the features of a stream."""
+
+import math
+
+from . import kernel
+
+CENTRE, SCATTER, TOTAL = range(3)
+
+
+@kernel
+def _first_not_finite(X, y, sample_weight):
+    """Index of the first row that is not finite, or has a bad weight; or -1."""
+    weighted = sample_weight.shape[0] > 0
+    for i in range(X.shape[0]):
+        bad = y[i] - y[i] != 0.0
+        for j in range(X.shape[1]):
+            bad |= X[i, j] - X[i, j] != 0.0
+        if weighted:
+            bad |= not 0.0 <= sample_weight[i] < math.inf
+        if bad:
+            return i
+    return -1
+
+
+@kernel
+def standardise(X, y, sample_weight, moments, clip, origin, Z):
+    """Write the rows of X to Z, each in units of the rows so far, itself included.
+
+    Where `origin` (n_features,) is not empty, the row is only clipped in these units,
+    and written in its own units from there.
+
+    moments : (3, n_features), the weighted means, the weighted sums of squares about
+    them, and the sum of the weights; or (0, n_features) to leave the units alone.
+    A column that has not yet varied gives 0; a last step clips to [-clip, clip].
+    Where Z has one column more than X its first is set to 1. A row of zero weight
+    is passed over. Returns the index of the first row that is not finite, in which
+    case nothing has been written, or -1. `sample_weight` may be empty.
+    """
+    bad = _first_not_finite(X, y, sample_weight)
+    if bad >= 0:
+        return bad
+    d = X.shape[1]
+    start = Z.shape[1] - d
+    running = moments.shape[0] > 0
+    centre, scatter = (moments[CENTRE], moments[SCATTER]) if running else (Z[0], Z[0])
+    for i in range(X.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        x = X[i]
+        z = Z[i, start:]
+        if start == 1:
+            Z[i, 0] = 1.0
+        if not running:
+            for j in range(d):
+                z[j] = min(max(x[j], -clip), clip)
+            continue
+        moments[TOTAL, 0] += weight
+        share = weight / moments[TOTAL, 0]
+        root = math.sqrt(moments[TOTAL, 0])
+        for j in range(d):  # written for the processor: no branch, one pass
+            before = x[j] - centre[j]
+            centre[j] += share * before
+            after = x[j] - centre[j]
+            spread = scatter[j] + weight * before * after
+            scatter[j] = spread
+            scaled = root * after / math.sqrt(spread if spread > 0.0 else math.inf)
+            scaled = scaled if scaled < clip else clip
+            z[j] = scaled if scaled > -clip else -clip
+        if origin.shape[0]:
+            for j in range(d):
+                value = x[j]
+                if abs(z[j]) == clip:
+                    value = centre[j] + z[j] * math.sqrt(scatter[j]) / root
+                z[j] = value - origin[j]
+    return -1

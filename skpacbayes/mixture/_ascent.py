@@ -1,0 +1,132 @@
+"""Coordinate ascent on the tempered evidence bound: Algorithm 1 of the paper.
+
+The bound of a law rho of the weights and the components, with the responsibilities
+that are optimal for it, is
+
+    J(rho) = alpha sum_i c_i log sum_k exp(E log p_k + E log q_k(x_i)) - KL(rho, pi).
+
+alpha, the inverse temperature, multiplies the statistics and the entropy of the
+responsibilities; the responsibilities themselves are not tempered.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma
+
+from ._divergences import dirichlet_divergence
+from ._rows import expect
+
+
+class State(NamedTuple):
+    """Law of the weights, Dirichlet(concentration), and of the components."""
+
+    concentration: np.ndarray
+    components: tuple
+
+    @property
+    def log_weights(self):
+        """Expected log-weights."""
+        return digamma(self.concentration) - digamma(self.concentration.sum())
+
+
+class Fit(NamedTuple):
+    """Where the ascent stopped: `state` maximises nothing better nearby.
+
+    `statistics` are those of the rows under `state`, `history` the bounds, of which
+    the last is that of `state`.
+    """
+
+    state: State
+    statistics: np.ndarray
+    history: list
+    converged: bool
+
+    @property
+    def bound(self):
+        """The bound J at `state`."""
+        return self.history[-1]
+
+
+class TemperedMixture:
+    """A mixture's prior and temperature: the steps of the ascent.
+
+    Parameters
+    ----------
+    family : object
+        Family of the components with its prior, see `_families`.
+    inverse_temperature : float
+        The paper's alpha.
+    concentration : float
+        Prior concentration of each weight.
+    """
+
+    def __init__(self, family, inverse_temperature, concentration):
+        self.family = family
+        self.inverse_temperature = inverse_temperature
+        self.concentration = concentration
+
+    def blank(self, n_components, origin):
+        """State of `n_components` components that have seen no row."""
+        concentration = np.full(n_components, float(self.concentration))
+        return State(concentration, self.family.blank(n_components, origin))
+
+    def density(self, state):
+        """Return the expected log joint density of rows and components."""
+        return self.family.density(state.components, state.log_weights)
+
+    def expect(self, state, X, sample_weight=None):
+        """E-step: statistics of the rows, and their log-normaliser."""
+        return expect(self.density(state), X, sample_weight)
+
+    def maximise(self, statistics, previous):
+        """M-step: the state that is best for the statistics."""
+        tempered = self.inverse_temperature * statistics
+        return State(
+            self.concentration + tempered[:, 0],
+            self.family.update(tempered, previous.components),
+        )
+
+    def divergence(self, state):
+        """KL(rho, pi)."""
+        prior = np.full(len(state.concentration), float(self.concentration))
+        return dirichlet_divergence(
+            state.concentration, prior
+        ) + self.family.divergence(state.components)
+
+    def bound(self, state, log_normaliser, settled=None):
+        """Evidence bound of rows with the given log-normaliser.
+
+        Rows in the `settled` statistics count too, with the responsibilities that
+        they had: J is then the bound for these responsibilities.
+        """
+        if settled is not None:
+            log_normaliser += (
+                self.family.expected_log_likelihood(state.components, settled)
+                + settled[:, 0] @ state.log_weights
+                + settled[:, -1].sum()
+            )
+        return self.inverse_temperature * log_normaliser - self.divergence(state)
+
+    def ascend(self, state, X, sample_weight, *, max_iter, tol):
+        """Alternate E and M steps until the bound rises by less than `tol` a row."""
+        total = X.shape[0] if sample_weight is None else sample_weight.sum()
+        enough = tol * self.inverse_temperature * total
+        history = []
+        for n_iter in range(max_iter + 1):
+            statistics, log_normaliser = self.expect(state, X, sample_weight)
+            history.append(self.bound(state, log_normaliser))
+            converged = n_iter > 0 and history[-1] - history[-2] < enough
+            if converged or n_iter == max_iter:
+                return Fit(state, statistics, history, converged)
+            state = self.maximise(statistics, state)
+            state = state._replace(components=self.family.recentred(state.components))
+
+    def sweep(self, state, X, sample_weight, settled, *, n_sweeps):
+        """`n_sweeps` E and M steps with the `settled` statistics frozen."""
+        history = []
+        for _ in range(n_sweeps):
+            statistics, log_normaliser = self.expect(state, X, sample_weight)
+            history.append(self.bound(state, log_normaliser, settled))
+            state = self.maximise(statistics + settled, state)
+        return state, history

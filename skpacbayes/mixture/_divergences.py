@@ -1,0 +1,38 @@
+"""Kullback-Leibler divergences of the laws that the families are made of."""
+
+import numpy as np
+from scipy.special import digamma, gammaln, multigammaln
+
+
+def gamma_divergence(shape, rate, prior_shape, prior_rate):
+    """KL divergence between Gamma laws, or inverse Gamma laws, elementwise."""
+    return (
+        (shape - prior_shape) * digamma(shape)
+        - gammaln(shape)
+        + gammaln(prior_shape)
+        + prior_shape * (np.log(rate) - np.log(prior_rate))
+        + shape * (prior_rate / rate - 1)
+    )
+
+
+def dirichlet_divergence(concentration, prior):
+    """KL divergence between Dirichlet laws, over the last axis."""
+    total, prior_total = concentration.sum(-1), prior.sum(-1)
+    expected_log = digamma(concentration) - digamma(total)[..., None]
+    return (
+        gammaln(total)
+        - gammaln(prior_total)
+        - (gammaln(concentration) - gammaln(prior)).sum(-1)
+        + ((concentration - prior) * expected_log).sum(-1)
+    )
+
+
+def wishart_log_determinant(degrees, log_scale, d):
+    """E log |Lambda| under Wishart laws on d x d matrices, log_scale = log |W|."""
+    halves = (degrees[:, None] + 1 - np.arange(1, d + 1)) / 2
+    return digamma(halves).sum(axis=1) + d * np.log(2) + log_scale
+
+
+def wishart_log_normaliser(degrees, log_scale, d):
+    """Logarithm of what the density |L|^((nu-d-1)/2) exp(-tr(W^-1 L)/2) sums to."""
+    return 0.5 * degrees * (log_scale + d * np.log(2)) + multigammaln(degrees / 2, d)

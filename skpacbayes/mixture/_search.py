@@ -1,0 +1,153 @@
+"""Where the ascent starts, and which number of components it keeps."""
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.cluster import kmeans_plusplus
+from sklearn.utils.parallel import Parallel, delayed
+
+from ._rows import Responsibilities
+
+SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
+LLOYD_STEPS = 20
+MERGE_SWEEPS = 8
+MERGED_PAIRS = 3
+
+
+def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
+    """State after an M-step on the clusters of k-means++ and twenty Lloyd steps.
+
+    `profile` maps rows and weights to points whose Euclidean distances mean something.
+    Where the rows are many, a random part of them stands for all.
+    """
+    blank = mixture.blank(n_components, origin)
+    weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    total = weight.sum()
+    most = max(SEEDING_ROWS, 50 * n_components)
+    if X.shape[0] > most:
+        part = np.random.default_rng(seed).choice(X.shape[0], most, replace=False)
+        part.sort()
+        X, weight = X[part], weight[part]
+    labels = clusters(profile(X, weight), weight, min(n_components, X.shape[0]), seed)
+    statistics = hard_statistics(mixture.density(blank), X, weight, labels)
+    state = mixture.maximise(statistics * (total / weight.sum()), blank)
+    return state._replace(components=mixture.family.recentred(state.components))
+
+
+def clusters(points, weight, n_clusters, seed):
+    """Labels of greedy k-means++ with three candidates, then Lloyd steps."""
+    centres, _ = kmeans_plusplus(
+        points, n_clusters, sample_weight=weight, random_state=seed, n_local_trials=3
+    )
+    rows = np.arange(points.shape[0])
+    for _ in range(LLOYD_STEPS):
+        labels = nearest(points, centres)
+        members = csr_matrix((weight, (labels, rows)), (n_clusters, len(rows)))
+        masses = np.asarray(members.sum(axis=1))
+        means = members @ points
+        means = means.toarray() if issparse(means) else means
+        centres = np.where(masses > 0, means / np.maximum(masses, 1e-300), centres)
+    return nearest(points, centres)
+
+
+def nearest(points, centres):
+    """Index of the centre nearest to each point."""
+    return ((centres**2).sum(axis=1) - 2 * (points @ centres.T)).argmin(axis=1)
+
+
+def hard_statistics(density, X, weight, labels):
+    """Statistics when each row belongs to one component."""
+    n_components = len(density.constants)
+    moments = density.no_moments()
+    counts = np.bincount(labels, weight, minlength=n_components)
+    size = 1024
+    for first in range(0, X.shape[0], size):
+        tile = slice(first, first + size)
+        rows = X[tile]
+        shares = np.zeros((rows.shape[0], n_components))
+        density.log_joint(rows, shares)  # the density computes its features here
+        shares[:] = 0
+        shares[np.arange(len(shares)), labels[tile]] = weight[tile]
+        density.add(rows, shares, moments)
+    return np.column_stack([counts, density.columns(moments), np.zeros(n_components)])
+
+
+def restarts(mixture, jobs, X, sample_weight, *, tasks, n_jobs, options, **starting):
+    """Best fit for each number of components, over jobs = [(n_components, seed)].
+
+    `tasks` is called with the number of jobs and yields once before each.
+    """
+
+    def run(n_components, seed):
+        state = start(mixture, n_components, X, sample_weight, seed=seed, **starting)
+        return n_components, mixture.ascend(state, X, sample_weight, **options)
+
+    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(run)(*job) for job in jobs
+    )
+    best = {}
+    for _, (n_components, fit) in zip(tasks(len(jobs)), results, strict=False):
+        if n_components not in best or fit.bound > best[n_components].bound:
+            best[n_components] = fit
+    return best
+
+
+def merge_down(mixture, fits, X, sample_weight, options):
+    """Improve each fit by merging components of the one above it, from the top.
+
+    From each best fit with K + 1 components, the three pairs that overlap most are
+    merged and the smallest component is deleted, in turn; the best of the four after a
+    few sweeps is followed to its maximum.
+    """
+    brief = {**options, "max_iter": min(MERGE_SWEEPS, options["max_iter"])}
+    for n_components in range(max(fits) - 1, 0, -1):
+        above = fits[n_components + 1]
+        tries = [
+            mixture.ascend(state, X, sample_weight, **brief)
+            for state in reductions(mixture, above, X, sample_weight)
+        ]
+        state = max(tries, key=lambda fit: fit.bound).state
+        fit = mixture.ascend(state, X, sample_weight, **options)
+        if n_components not in fits or fit.bound > fits[n_components].bound:
+            fits[n_components] = fit
+    return fits
+
+
+def reductions(mixture, fit, X, sample_weight):
+    """States with one component fewer."""
+    everyone = np.arange(len(fit.state.concentration))
+    pairs = overlapping(mixture, fit.state, X, sample_weight)
+    for kept, gone in [*pairs, (None, fit.statistics[:, 0].argmin())]:
+        statistics = fit.statistics.copy()
+        if kept is not None:
+            statistics[kept] += mixture.family.aligned(
+                fit.statistics, fit.state.components, gone, kept
+            )
+        rest = everyone != gone
+        previous = fit.state._replace(
+            concentration=fit.state.concentration[rest],
+            components=take(fit.state.components, rest),
+        )
+        state = mixture.maximise(statistics[rest], previous)
+        yield state._replace(components=mixture.family.recentred(state.components))
+
+
+def take(components, kept):
+    """Posterior of the components of the mask `kept`."""
+    return type(components)(
+        *(
+            field[kept] if field is not None and len(field) == len(kept) else field
+            for field in components
+        )
+    )
+
+
+def overlapping(mixture, state, X, sample_weight):
+    """Pairs of components, those that share most of their rows first."""
+    step = Responsibilities(mixture.density(state))
+    overlap = np.zeros((step.n_components, step.n_components))
+    for _, _, shares in step.tiles(X, sample_weight):
+        overlap += shares.T @ shares
+    sizes = np.sqrt(np.maximum(np.diag(overlap), np.finfo(float).tiny))
+    first, second = np.triu_indices(step.n_components, 1)
+    order = np.argsort(-(overlap / sizes / sizes[:, None])[first, second])
+    return [(first[i], second[i]) for i in order[:MERGED_PAIRS]]

@@ -1,0 +1,144 @@
+"""Streaming with a window of raw rows: blocks are cut from the stream."""
+
+from copy import copy
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+
+AUTO_WINDOW = 4  # blocks
+
+
+class Rows:
+    """Rows and their weights, gathered from calls of any size.
+
+    `chunks` holds (rows, weights, number of rows so far): one append is one step, so
+    an interrupt leaves the rows as they were or longer, never in between.
+    """
+
+    def __init__(self, chunks=()):
+        self.chunks = []
+        for X, weight, _ in chunks:
+            self.append(X, weight)
+
+    def __len__(self):
+        return self.chunks[-1][2] if self.chunks else 0
+
+    def append(self, X, weight):
+        """Add rows at the end; they are not copied."""
+        self.chunks.append((X, weight, len(self) + X.shape[0]))
+
+    def joined(self):
+        """Return the rows as one array, and their weights."""
+        if len(self.chunks) > 1:
+            parts, weights, lengths = zip(*self.chunks, strict=True)
+            stack = vstack if any(map(issparse, parts)) else np.concatenate
+            self.chunks = [(stack(parts), np.concatenate(weights), lengths[-1])]
+        return self.chunks[0][:2]
+
+    def split(self, n_first):
+        """Return the first `n_first` rows and the others."""
+        if not 0 < n_first < len(self):
+            return (self, Rows()) if n_first else (Rows(), self)
+        X, weight = self.joined()
+        parts = slice(n_first), slice(n_first, None)
+        return tuple(Rows([(X[part], weight[part], None)]) for part in parts)
+
+    def __add__(self, other):
+        return Rows(self.chunks + other.chunks)
+
+    def __getstate__(self):
+        if self.chunks:
+            self.joined()
+        return self.__dict__
+
+
+class Stream:
+    """What `partial_fit` remembers: settled statistics, a window, a pending block.
+
+    Rows wait in `pending` until they fill a block. The first block is fitted like any
+    data set. Every later block joins the window, `n_sweeps` sweeps follow with the
+    settled statistics frozen, and the rows that then exceed the window settle: their
+    statistics are kept and they are forgotten.
+
+    Parameters
+    ----------
+    block_size : int or None
+        Rows of a block; None for one block that grows.
+    window : int
+        Raw rows that are kept once they have been used.
+    """
+
+    def __init__(self, block_size, window):
+        self.block_size = block_size
+        self.window_size = window
+        self.learned = None
+        self.pending, self.window = Rows(), Rows()
+        self.settled = self.state = self.history = None
+
+    @classmethod
+    def settled_at(cls, learned, state, statistics, block_size, window):
+        """Stream all of whose rows so far are in `statistics`."""
+        stream = cls(block_size, window)
+        stream.learned, stream.state, stream.settled = learned, state, statistics
+        return stream
+
+    def extended(self, X, weight, learn, n_sweeps):
+        """Return a stream that has also seen these rows; this one stays as it is."""
+        stream = copy(self)
+        stream.pending = self.pending + Rows()
+        while X.shape[0]:
+            room = X.shape[0]
+            if self.block_size is not None:
+                room = min(room, self.block_size - len(stream.pending))
+            stream.pending.append(X[:room].copy(), weight[:room].copy())
+            X, weight = X[room:], weight[room:]
+            if len(stream.pending) == self.block_size:
+                stream._commit(learn, n_sweeps)
+        return stream
+
+    def _commit(self, learn, n_sweeps):
+        """Use the pending block."""
+        if self.learned is None:
+            self._begin(learn)
+        else:
+            self._settle_old_rows()
+            self.window = self.window + self.pending
+            self._sweep(n_sweeps)
+        self.pending = Rows()
+
+    def _begin(self, learn):
+        """Fit the first block like any data set."""
+        self.learned = learn(*self.pending.joined())
+        fit = self.learned.fit
+        self.state, self.history = fit.state, fit.history
+        self.settled = np.zeros_like(fit.statistics)
+        self.window = self.pending
+
+    def _settle_old_rows(self):
+        old, recent = self.window.split(max(0, len(self.window) - self.window_size))
+        if len(old):
+            statistics, _ = self.learned.mixture.expect(self.state, *old.joined())
+            self.settled = self.settled + statistics
+            self.window = recent
+
+    def _sweep(self, n_sweeps):
+        self.state, self.history = self.learned.mixture.sweep(
+            self.state, *self.window.joined(), self.settled, n_sweeps=n_sweeps
+        )
+
+    def current(self, learn, n_sweeps):
+        """Return the stream as if the pending rows were a block."""
+        if not len(self.pending):
+            return self
+        stream = copy(self)
+        stream._commit(learn, n_sweeps)
+        return stream
+
+    def summary(self):
+        """Return the statistics of all rows and the bound, at the current state."""
+        mixture = self.learned.mixture
+        if not len(self.window):
+            return self.settled, mixture.bound(self.state, 0.0, self.settled)
+        statistics, log_normaliser = mixture.expect(self.state, *self.window.joined())
+        bound = mixture.bound(self.state, log_normaliser, self.settled)
+        return statistics + self.settled, bound

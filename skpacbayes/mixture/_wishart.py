@@ -1,0 +1,134 @@
+"""Gaussian components with full covariances, their own or shared."""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln
+
+from ._divergences import wishart_log_determinant, wishart_log_normaliser
+from ._families import LOG_2_PI, GaussianFamily, Posterior
+
+
+class NormalWishart(GaussianFamily):
+    """Lambda ~ W(W0, nu0), mu given Lambda ~ N(m0, (l0 Lambda)^-1): conjugate.
+
+    A `tied` mixture has one Lambda for all its components.
+    """
+
+    full = True
+
+    def __init__(self, mean, mean_precision, degrees, inverse_scale, tied):
+        super().__init__(mean, mean_precision)
+        self.degrees = degrees
+        self.inverse_scale = inverse_scale
+        self.tied = tied
+        self.log_normaliser = wishart_log_normaliser(
+            degrees, -np.linalg.slogdet(inverse_scale)[1], self.n_features
+        )
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        counts, gaps, scatter = self.moments(statistics, previous.origins)
+        precision = self.mean_precision + counts
+        pull = gaps + previous.origins - self.mean
+        means = self.mean + counts[:, None] / precision[:, None] * pull
+        shrink = (self.mean_precision * counts / precision)[:, None, None]
+        scatter = scatter + shrink * pull[:, :, None] * pull[:, None]
+        if self.tied:
+            counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
+        degrees, scale = self.degrees + counts, self.inverse_scale + scatter
+        inverses = np.linalg.inv(np.linalg.cholesky(scale))
+        factors = np.sqrt(degrees)[:, None, None] * inverses.mT
+        d, shape = self.n_features, (len(means), *self.inverse_scale.shape)
+        log_determinant = wishart_log_determinant(
+            degrees, log_determinants(inverses), d
+        )
+        return Posterior(
+            previous.origins,
+            means,
+            precision,
+            degrees,
+            scale,
+            constants=0.5 * (log_determinant - d * LOG_2_PI - d / precision),
+            precisions=np.broadcast_to(factors @ factors.mT, shape),
+            factors=factors,
+        )
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        ratio = self.mean_precision / posterior.mean_precision
+        gaps = posterior.means - self.mean
+        squares = np.einsum("ki,kij,kj->", gaps, posterior.precisions, gaps)
+        return (
+            0.5 * self.n_features * (ratio - 1 - np.log(ratio)).sum()
+            + 0.5 * self.mean_precision * squares
+            + self.wishart_divergence(posterior).sum()
+        )
+
+    def wishart_divergence(self, posterior):
+        """Kullback-Leibler divergences of the laws of the precisions."""
+        degrees, d = posterior.degrees, self.n_features
+        scaled = posterior.factors / np.sqrt(degrees)[:, None, None]
+        log_scale = log_determinants(scaled)
+        traces = (scaled * (self.inverse_scale @ scaled)).sum(axis=(1, 2))
+        return (
+            self.log_normaliser
+            - wishart_log_normaliser(degrees, log_scale, d)
+            + 0.5
+            * (degrees - self.degrees)
+            * wishart_log_determinant(degrees, log_scale, d)
+            + 0.5 * degrees * (traces - d)
+        )
+
+    def of(self, posterior, k):
+        """Degrees and scale matrix of the Student law of a new row of component k."""
+        k_scale = 0 if self.tied else k
+        degrees = posterior.degrees[k_scale] + 1 - self.n_features
+        spread = 1 + 1 / posterior.mean_precision[k]
+        return degrees, np.linalg.cholesky(posterior.scale[k_scale] * spread)
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        result, d = np.empty((len(X), len(posterior.means))), self.n_features
+        for k, mean in enumerate(posterior.means):
+            degrees, factor = self.of(posterior, k)
+            scaled = solve_triangular(factor, (X - mean).T, lower=True)
+            constant = gammaln(0.5 * (degrees + d)) - gammaln(0.5 * degrees)
+            constant -= 0.5 * d * np.log(np.pi) + np.log(np.diag(factor)).sum()
+            squares = np.einsum("ij,ij->j", scaled, scaled)
+            result[:, k] = constant - 0.5 * (degrees + d) * np.log1p(squares)
+        return result
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        degrees, factor = self.of(posterior, k)
+        normal = generator.normal(size=(size, self.n_features))
+        radius = np.sqrt(generator.chisquare(degrees, (size, 1)))
+        return posterior.means[k] + normal @ factor.T / radius
+
+    def attributes(self, posterior):
+        """Fitted attributes, under scikit-learn's names."""
+        covariances = posterior.scale / posterior.degrees[:, None, None]
+        identity = np.eye(self.n_features)
+        choleskys = np.array(
+            [
+                solve_triangular(factor, identity, lower=True).T
+                for factor in np.linalg.cholesky(covariances)
+            ]
+        )
+        precisions, degrees = choleskys @ choleskys.mT, posterior.degrees
+        if self.tied:
+            covariances, precisions = covariances[0], precisions[0]
+            choleskys, degrees = choleskys[0], degrees[0]
+        return {
+            "means_": posterior.means,
+            "mean_precision_": posterior.mean_precision,
+            "degrees_of_freedom_": degrees,
+            "covariances_": covariances,
+            "precisions_": precisions,
+            "precisions_cholesky_": choleskys,
+        }
+
+
+def log_determinants(factors):
+    """Logarithms of |F F'| for triangular F."""
+    return 2 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)

@@ -1,0 +1,353 @@
+"""What the online linear models share: state, standardisation, the stream."""
+
+import math
+from numbers import Real
+from operator import attrgetter
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._base import PacBayesEstimator
+from .._kernels import online as kernels
+from .._kernels.aggregation import FIXED, N_TOTALS, NOISE, aggregation_rate
+from .._kernels.aggregation import LOSS as AGGREGATE_LOSS
+from .._kernels.standardise import standardise
+from ._aggregation import aggregate_block
+from ._certificate import CertifiedModel
+
+METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
+LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
+FULL_COVARIANCE_UP_TO = 64
+FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+NOWHERE = np.empty(0)  # where predictions go that nobody reads
+BLOCK = 512  # rows that are standardised, then learnt, at a time
+POSITIVE = Interval(Real, 0, None, closed="neither")
+
+OPTIONS = (
+    "method",
+    "loss",
+    "covariance",
+    "inverse_temperature",
+    "learning_rate",
+    "prior_scale",
+    "forgetting",
+    "standardize",
+    "clip",
+    "fit_intercept",
+    "mean_bound",
+    "scale_bound",
+    "average",
+)
+read_options = attrgetter(*OPTIONS)
+
+
+class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
+    """A linear model with a Gaussian posterior, learnt one row after another."""
+
+    _parameter_constraints: dict = {
+        "method": [StrOptions(set(METHODS))],
+        "inverse_temperature": [StrOptions({"auto"}), POSITIVE],
+        "learning_rate": [StrOptions({"auto", "invsqrt"}), POSITIVE],
+        "prior_scale": [POSITIVE],
+        "forgetting": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
+        "standardize": ["boolean"],
+        "clip": [None, POSITIVE],
+        "fit_intercept": ["boolean"],
+        "mean_bound": [None, POSITIVE],
+        "scale_bound": [None, POSITIVE],
+        "average": ["boolean"],
+    }
+
+    def _begin(self, n_features, n_outputs=1):
+        """Start a stream: check that the options agree, and lay out the state.
+
+        Model ``k * n_rates + r`` is that of output k with forgetting rate r.
+        """
+        self._check_options()
+        rates = FORGETTING_RATES if self.forgetting == "auto" else [self.forgetting]
+        n_models = n_outputs * len(rates)
+        n_parameters = n_features + self.fit_intercept
+        flat = self.fit_intercept and self._regression() and self._natural()
+
+        settings = np.zeros(kernels.N_SETTINGS)
+        if not self._estimates_noise():
+            auto = self.inverse_temperature == "auto"
+            settings[kernels.TEMPERATURE] = 1.0 if auto else self.inverse_temperature
+        settings[kernels.PRIOR_SCALE] = self.prior_scale
+        settings[kernels.MEAN_BOUND] = self.mean_bound or math.inf
+        settings[kernels.SCALE_BOUND] = self.scale_bound or math.inf
+        if self.learning_rate == "auto":
+            settings[kernels.RATE_KIND] = kernels.ADAGRAD
+        elif self.learning_rate == "invsqrt":
+            settings[kernels.RATE_KIND] = kernels.INVSQRT
+        else:
+            settings[kernels.RATE] = self.learning_rate
+        settings[kernels.FLAT] = flat
+        settings[kernels.AVERAGING] = self.average
+        self._settings = np.tile(settings, (n_models, 1))
+        self._settings[:, kernels.FORGETTING] = np.tile(rates, n_outputs)
+
+        self._models = np.zeros((n_models, kernels.N_VECTORS, n_parameters))
+        start_scale = min(self.prior_scale, self.scale_bound or math.inf)
+        self._models[:, kernels.VARIANCE] = start_scale**2
+        self._models[:, kernels.PRIOR] = self.prior_scale**-2
+        if flat:
+            self._models[:, kernels.PRIOR, 0] = 0.0
+        self._scalars = np.zeros((n_models, kernels.N_SCALARS))
+        self._moments = np.zeros((3 if self.standardize else 0, n_features))
+        self._factors = None
+        self._origin = NOWHERE
+        if self._full(n_features):
+            self._factors = np.tile(np.eye(n_parameters), (n_models, 1, 1))
+            if self.standardize:  # in the units of X, from the first row
+                self._origin = None
+                self._settings[:, kernels.RELATIVE] = 1.0
+                self._models[:, kernels.PRIOR] = 0.0
+                self._models[:, kernels.VARIANCE] = 1.0
+                if self.fit_intercept:
+                    self._models[:, kernels.LOW : kernels.HIGH + 1, 0] = 1.0
+        self._totals = np.zeros((n_outputs, N_TOTALS))
+        self._clip = math.inf if self.clip is None else float(self.clip)
+        self._numbers = METHODS.index(self.method), LOSSES.index(self.loss)
+        self._begun_with = read_options(self)
+
+    def _check_options(self):
+        """Refuse parameters that would have no effect on the chosen method."""
+        natural = self._natural()
+        idle = []
+        if natural and self.learning_rate != "auto":
+            idle.append("learning_rate")
+        if not natural and self.inverse_temperature != "auto":
+            idle.append("inverse_temperature")
+        if not natural and self.forgetting != 0.0:
+            idle.append("forgetting")
+        if idle:
+            raise ValueError(
+                f"{idle[0]}={getattr(self, idle[0])!r} has no effect with "
+                f"method={self.method!r}: leave it at its default."
+            )
+        if self.forgetting == "auto" and self.method != "ngvi":
+            raise ValueError(
+                f"forgetting='auto' needs method='ngvi', got method={self.method!r}."
+            )
+        if self.scale_bound is not None and self._estimates_noise():
+            raise ValueError(
+                "scale_bound needs a fixed inverse_temperature: the posterior variance "
+                f"is relative to the noise with {self.inverse_temperature!r}."
+            )
+        if self.covariance == "full" and not self._full(0):
+            raise ValueError(
+                "covariance='full' needs method='ngvi', loss='squared_error' and no "
+                f"bounds, got method={self.method!r}, loss={self.loss!r}, "
+                f"mean_bound={self.mean_bound!r}, scale_bound={self.scale_bound!r}."
+            )
+
+    def _natural(self):
+        return self.method in ("ngvi", "ngvi_explicit")
+
+    def _regression(self):
+        return self.loss in ("squared_error", "absolute_error")
+
+    def _estimates_noise(self):
+        auto = self.inverse_temperature == "auto"
+        return auto and self._natural() and self._regression()
+
+    def _full(self, n_features):
+        possible = (
+            self.method == "ngvi"
+            and self.loss == "squared_error"
+            and self.mean_bound is None
+            and self.scale_bound is None
+        )
+        if self.covariance == "auto":
+            return possible and n_features <= FULL_COVARIANCE_UP_TO
+        return possible and self.covariance == "full"
+
+    def _continues(self, X):
+        """Whether X is a stream's next block, ready for the kernels."""
+        if read_options(self) != self._begun_with:
+            self._refuse_change()
+        return self._recognises(X) and X.shape[0] <= BLOCK
+
+    def _refuse_change(self):
+        now, then = read_options(self), self._begun_with
+        for name, new, old in zip(OPTIONS, now, then, strict=True):
+            if new != old:
+                raise ValueError(
+                    f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
+                    "partial_fit of a clone, starts a new one."
+                )
+
+    def _learn(self, X, y, sample_weight):
+        """Learn a block of rows; False, and nothing learnt, if one is not finite."""
+        Z = np.empty((X.shape[0], self._models.shape[2]))
+        origin = self._origin
+        if origin is None:
+            origin = X[np.argmax(sample_weight > 0) if len(sample_weight) else 0].copy()
+        moments, clip = self._moments, self._clip
+        if standardise(X, y, sample_weight, moments, clip, origin, Z) >= 0:
+            return False
+        if self._origin is None and (not len(sample_weight) or sample_weight.any()):
+            self._origin = origin
+        n_outputs = len(self._totals)
+        for output in range(n_outputs):
+            target = self._target(y, output)
+            if self.forgetting == "auto":
+                self._learn_each_rate(Z, target, sample_weight, output)
+            else:
+                self._learn_one(Z, target, sample_weight, output, NOWHERE)
+        self.n_samples_seen_ = int(self._scalars[0, kernels.STEPS])
+        return True
+
+    def _learn_one(self, Z, target, sample_weight, k, predictions):
+        """Model k predicts, then learns, each row."""
+        method, loss = self._numbers
+        state = self._models[k], self._scalars[k], self._settings[k]
+        if self._factors is not None:
+            model, *rest = state
+            factor = self._factors[k]
+            kernels.learn_full(
+                Z, target, sample_weight, model, factor, *rest, predictions
+            )
+        elif method == kernels.NGVI:
+            kernels.learn_natural(Z, target, sample_weight, *state, loss, predictions)
+        else:
+            kernels.learn_published(
+                Z, target, sample_weight, *state, loss, method, predictions
+            )
+
+    def _learn_each_rate(self, Z, target, sample_weight, output):
+        """Learn with each forgetting rate, and weigh the rates by Algorithm 1."""
+        models = self._models_of(output)
+        before = self._scalars[models, kernels.LOSS].copy()
+        predictions = np.zeros((len(before), len(Z)))
+        for k, row in zip(range(models.start, models.stop), predictions, strict=True):
+            self._learn_one(Z, target, sample_weight, k, row)
+        aggregate_block(
+            self.loss,
+            np.ascontiguousarray(predictions.T),
+            target,
+            sample_weight,
+            before,
+            self._totals[output],
+            self._aggregation(),
+        )
+
+    def _models_of(self, output):
+        n_rates = len(self._models) // len(self._totals)
+        return slice(output * n_rates, (output + 1) * n_rates)
+
+    def _aggregation(self):
+        """Kind and constant of the inverse temperature of the forgetting rates."""
+        temperature = float(self._settings[0, kernels.TEMPERATURE])
+        if temperature > 0.0:
+            return FIXED, temperature
+        return NOISE, 0.5 if self.loss == "squared_error" else 1.0
+
+    def _learn_all(self, X, y, sample_weight):
+        """Learn rows that are known to be finite, block after block."""
+        for start in range(0, X.shape[0], BLOCK):
+            rows = slice(start, start + BLOCK)
+            self._learn(X[rows], y[rows], sample_weight[rows])
+
+    def _standardised(self, X, *, extrapolate=False):
+        """Rows of X in the coordinates of the posterior, the intercept's 1 first.
+
+        A full covariance on standardised columns does not extrapolate: a feature
+        beyond the range of the rows so far is taken at the end of that range.
+        """
+        Z = np.ones((X.shape[0], self._models.shape[2]))
+        Z[:, Z.shape[1] - X.shape[1] :] = self._clipped(X)
+        centre, inverse_scale = self._units()
+        rows = Z[:, Z.shape[1] - X.shape[1] :]
+        rows -= centre
+        rows *= inverse_scale
+        if len(self._moments) and self._factors is not None and not extrapolate:
+            low, high = self._models[0, [kernels.LOW, kernels.HIGH], -rows.shape[1] :]
+            np.clip(rows, low, high, out=rows)
+        return Z
+
+    def _clipped(self, X):
+        """Rows of X, their standardised values clipped."""
+        if self.clip is None:
+            return X
+        if not len(self._moments):
+            return np.clip(X, -self.clip, self.clip)
+        centre, scatter, total = self._moments
+        reach = self.clip * np.sqrt(scatter / total[0])
+        return np.clip(X, centre - reach, centre + reach)
+
+    def _units(self):
+        """Origin and one over the unit of each feature; 0 if it never varied."""
+        if not len(self._moments):
+            return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
+        centre, scatter, total = self._moments
+        if self._factors is not None:
+            return self._origin, (scatter > 0).astype(float)
+        scale = np.sqrt(scatter / total[0])
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return centre, inverse
+
+    def _means(self):
+        """Posterior means, (n_outputs, n_rates, n_parameters), as they predict."""
+        means = self._models[:, kernels.MEAN]
+        if self.average:
+            means = self._models[:, kernels.AVERAGE] / self._scalars[0, kernels.WEIGHT]
+        return means.reshape(len(self._totals), -1, means.shape[1])
+
+    def _shares(self):
+        """Weight of each forgetting rate, (n_outputs, n_rates)."""
+        losses = self._scalars[:, kernels.LOSS].reshape(len(self._totals), -1)
+        rates = [
+            aggregation_rate(own, totals, *self._aggregation())
+            for own, totals in zip(losses, self._totals, strict=True)
+        ]
+        return softmax(-np.array(rates)[:, None] * losses, axis=1)
+
+    def _mean(self):
+        """Posterior mean, averaged over the forgetting rates, (n_outputs, -1)."""
+        return np.einsum("oe,oep->op", self._shares(), self._means())
+
+    def _variances_along(self, Z):
+        """Posterior variance of <theta, z> for each model, (n_models, n_rows)."""
+        variances = self._models[:, kernels.VARIANCE]
+        if self._factors is None:
+            return variances @ np.square(Z).T
+        return np.stack(
+            [
+                np.square(Z @ factor.T) @ variance
+                for factor, variance in zip(self._factors, variances, strict=True)
+            ]
+        )
+
+    def _raw_coefficients(self):
+        """Coefficients and intercepts of the mean in the units of X."""
+        mean = self._mean()
+        start = mean.shape[1] - self.n_features_in_
+        centre, inverse_scale = self._units()
+        coefficients = mean[:, start:] * inverse_scale
+        intercepts = mean[:, 0] if start else np.zeros(len(mean))
+        return coefficients, intercepts - coefficients @ centre
+
+    def _decision(self, X):
+        """Mean of <theta, z> for each row and output, (n_outputs, n_rows)."""
+        return self._mean() @ self._standardised(X).T
+
+    def _cumulative_loss(self):
+        """Sum of the losses suffered: each row predicted, then learnt."""
+        if self.forgetting == "auto":
+            return float(self._totals[:, AGGREGATE_LOSS].sum())
+        return float(self._scalars[:, kernels.LOSS].sum())
+
+    @property
+    def forgetting_rates_(self):
+        """The forgetting rates: several with `forgetting="auto"`."""
+        n_rates = len(self._models) // len(self._totals)
+        return self._settings[:n_rates, kernels.FORGETTING].copy()
+
+    @property
+    def forgetting_weights_(self):
+        """Weights of `forgetting_rates_`; one row an output where there are classes."""
+        shares = self._shares()
+        return shares[0] if self._regression() else shares

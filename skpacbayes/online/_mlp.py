@@ -1,0 +1,326 @@
+"""A network of one hidden layer on a stream, by online variational inference."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from .._kernels import online_network as kernels
+from .._kernels.standardise import standardise
+from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
+from ._linear import BLOCK
+
+METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
+RATES = {"auto": kernels.ADAGRAD, "invsqrt": kernels.INVSQRT}
+PAPER_BOX = (20.0, 1.0)  # of the means and of the standard deviations
+POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
+    """Regression on a stream by a network of one hidden ReLU layer.
+
+    All weights have independent Gaussian posteriors. The mean and the variance of
+    the network's output are exact, so that nothing is sampled, and the default update,
+    implicit natural-gradient variational inference (NGVI), has no learning rate: it is
+    an extended Kalman filter with a diagonal covariance that knows the moments of the
+    hidden units. Features and targets are standardised by their running moments.
+
+    Parameters
+    ----------
+    hidden_units : int, default=20
+        Number of hidden units.
+    method : {"ngvi", "sva", "svb", "oga", "oga_el"}, default="ngvi"
+        As in :class:`OnlineVIRegressor`. All but "ngvi" are here for comparison: they
+        predict with the network at the posterior means, and are projected on the box
+        of [1]_, means in [-20, 20] and standard deviations in [0, 1].
+    learning_rate : "auto", "invsqrt" or float, default="auto"
+        Step of the methods other than "ngvi", as in :class:`OnlineVIRegressor`.
+    prior_scale : float, default=1.0
+        Scale of the prior: the standard deviation of a weight is this over the root
+        of the number of units it listens to, that of the output's intercept is 1. For
+        "sva", the standard deviation of the prior of every weight.
+    standardize : bool, default=True
+        Whether features are centred and scaled by the moments of the rows so far.
+    clip : float or None, default=5.0
+        Bound on the absolute value of a feature, after standardisation.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the means at the start, drawn from the prior: at zero the hidden units
+        would stay alike.
+
+    Attributes
+    ----------
+    noise_variance_ : float
+        Estimate of the variance of the noise, in squared units of y; for
+        `method="ngvi"`.
+    cumulative_loss_ : float
+        Sum of the squared errors: each row is predicted, then learnt.
+    n_samples_seen_ : int
+        Rows of positive weight since the last `fit`.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    OnlineVIRegressor : The linear model, whose posterior may be exact.
+
+    Notes
+    -----
+    For independent Gaussian weights the input of a hidden unit is N(mu, s^2) and with
+    ``p = Phi(mu / s)`` and ``q = phi(mu / s)`` its output h has
+    ``E h = mu p + s q`` and ``E h^2 = (mu^2 + s^2) p + mu s q``; from these follow the
+    expected squared loss and its gradients. Of the second derivatives the positive
+    part enters the posterior precisions, as in the Gauss-Newton method.
+
+    The loss is not convex in the weights: no theorem of [1]_ applies, and different
+    seeds give different results. The paper ran this model on the California housing
+    data (Figure 1, last panel).
+
+    References
+    ----------
+    .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization
+       bound for online variational inference", ACML 2019.
+
+    Examples
+    --------
+    What a line cannot follow:
+
+    >>> import numpy as np
+    >>> from skpacbayes import OnlineVIMLPRegressor, OnlineVIRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(3000, 1))
+    >>> y = np.abs(X[:, 0]) + 0.1 * rng.normal(size=3000)
+    >>> network = OnlineVIMLPRegressor(random_state=0).fit(X, y)
+    >>> mean, std = network.predict([[2.0]], return_std=True)
+    >>> float(mean[0]), float(std[0])
+    (2.0..., 0.1...)
+    >>> network.score(X, y) > 0.95 > 0.1 > OnlineVIRegressor().fit(X, y).score(X, y)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "hidden_units": [Interval(Integral, 1, None, closed="left")],
+        "method": [StrOptions({"ngvi", "sva", "svb", "oga", "oga_el"})],
+        "learning_rate": [StrOptions({"auto", "invsqrt"}), POSITIVE],
+        "prior_scale": [POSITIVE],
+        "standardize": ["boolean"],
+        "clip": [None, POSITIVE],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        hidden_units=20,
+        *,
+        method="ngvi",
+        learning_rate="auto",
+        prior_scale=1.0,
+        standardize=True,
+        clip=5.0,
+        random_state=None,
+    ):
+        self.hidden_units = hidden_units
+        self.method = method
+        self.learning_rate = learning_rate
+        self.prior_scale = prior_scale
+        self.standardize = standardize
+        self.clip = clip
+        self.random_state = random_state
+
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, then learn the rows once, in the order given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in the order of the stream.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row, which multiplies its loss. A row of weight 0 is
+            passed over.
+
+        Returns
+        -------
+        self : OnlineVIMLPRegressor
+            The fitted regressor.
+        """
+        refuse_all_zero(sample_weight)
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset=True)
+
+    @partial_fit_context
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn more rows, in the order given.
+
+        Any way of cutting the same rows into calls gives the same state. A call that
+        raises has learnt nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row.
+
+        Returns
+        -------
+        self : OnlineVIMLPRegressor
+            The regressor.
+        """
+        streaming = self._streaming()
+        if (
+            streaming
+            and sample_weight is None
+            and self._recognises(X)
+            and X.shape[0] <= BLOCK
+            and type(y) is np.ndarray
+            and y.dtype == np.float64
+            and y.shape == (X.shape[0],)
+            and y.flags.c_contiguous
+            and self._learn(X, y, NO_WEIGHTS)
+        ):
+            return self
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset=not streaming)
+
+    def predict(self, X, return_std=False):
+        """Predict the mean of the target, and optionally its standard deviation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation of the prediction too, noise
+            included, for `method="ngvi"`.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+            Predicted means, in the units of y.
+        std : ndarray of shape (n_samples,)
+            Predictive standard deviations, in the units of y. Only returned if
+            `return_std` is True.
+
+        Raises
+        ------
+        NotImplementedError
+            If `return_std` and `method` is not "ngvi".
+        """
+        check_is_fitted(self)
+        Z = self._standardised(self._rows(X))
+        means, variances = np.empty(len(Z)), np.empty(len(Z))
+        certain = self.method != "ngvi"
+        kernels.predict_network(
+            Z, self._hidden, self._output, certain, means, variances
+        )
+        unit = self._target_unit()
+        means = self._scalars[kernels.TARGET_MEAN] + unit * means
+        if not return_std:
+            return means
+        return means, np.sqrt(self.noise_variance_ + unit**2 * variances)
+
+    @property
+    def cumulative_loss_(self):
+        """Sum of the squared errors: each row is predicted, then learnt."""
+        return float(self._scalars[kernels.LOSS])
+
+    @property
+    def noise_variance_(self):
+        """Estimate of the variance of the noise, in squared units of y."""
+        if self.method != "ngvi":
+            raise NotImplementedError(
+                "A predictive distribution needs method='ngvi', got "
+                f"method={self.method!r}."
+            )
+        noise = self._scalars[kernels.RESIDUALS] / self._scalars[kernels.COUNT]
+        return float(noise * self._target_unit() ** 2)
+
+    def _target_unit(self):
+        scatter = self._scalars[kernels.TARGET_SCATTER]
+        return math.sqrt(scatter / self._scalars[kernels.WEIGHT])
+
+    def _learn_checked(self, X, y, sample_weight, reset):
+        """Validate the rows, start the stream if need be, and learn them."""
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
+        )
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        weights = checked_weights(sample_weight, X)
+        if reset:
+            self._begin(X.shape[1])
+        for start in range(0, X.shape[0], BLOCK):
+            rows = slice(start, start + BLOCK)
+            self._learn(X[rows], y[rows], weights[rows])
+        return self
+
+    def _begin(self, n_features):
+        """Draw the means from the prior and lay out the state."""
+        if self.method == "ngvi" and self.learning_rate != "auto":
+            raise ValueError(
+                f"learning_rate={self.learning_rate!r} has no effect with "
+                "method='ngvi': leave it at its default."
+            )
+        rng = self._generator()
+        n_inputs, n_hidden = n_features + 1, self.hidden_units
+        self._hidden = np.zeros((kernels.N_VECTORS, n_hidden, n_inputs))
+        self._output = np.zeros((kernels.N_VECTORS, n_hidden + 1))
+        hidden_scale = self.prior_scale / math.sqrt(n_inputs)
+        output_scale = self.prior_scale / math.sqrt(n_hidden)
+        self._hidden[kernels.MEAN] = hidden_scale * rng.normal(
+            size=(n_hidden, n_inputs)
+        )
+        self._output[kernels.MEAN, :-1] = output_scale * rng.normal(size=n_hidden)
+        self._hidden[kernels.VARIANCE] = hidden_scale**2
+        self._output[kernels.VARIANCE] = output_scale**2
+        self._output[kernels.VARIANCE, -1] = 1.0
+        if self.method == "sva":  # its prior is one scale for all weights
+            for state in (self._hidden, self._output):
+                state[kernels.VARIANCE] = self.prior_scale**2
+        self._scalars = np.zeros(kernels.N_SCALARS)
+        self._scalars[[kernels.RESIDUALS, kernels.COUNT]] = 1.0
+        self._moments = np.zeros((3 if self.standardize else 0, n_features))
+        kind = RATES.get(self.learning_rate, kernels.CONSTANT)
+        self._settings = (float(self.prior_scale), *PAPER_BOX, kind)
+        self._rate = 0.0 if self.learning_rate in RATES else float(self.learning_rate)
+        self._clip = math.inf if self.clip is None else float(self.clip)
+
+    def _learn(self, X, y, sample_weight):
+        """Learn a block of rows; False, and nothing learnt, if one is not finite."""
+        Z = np.empty((X.shape[0], X.shape[1] + 1))
+        moments, clip = self._moments, self._clip
+        if standardise(X, y, sample_weight, moments, clip, NO_WEIGHTS, Z) >= 0:
+            return False
+        kernels.learn_network(
+            Z,
+            y,
+            sample_weight,
+            self._hidden,
+            self._output,
+            self._scalars,
+            self._settings,
+            METHODS.index(self.method),
+            self._rate,
+        )
+        self.n_samples_seen_ = int(self._scalars[kernels.STEPS])
+        return True
+
+    def _standardised(self, X):
+        """Rows of X as the network sees them, the intercept's 1 first."""
+        Z = np.ones((X.shape[0], X.shape[1] + 1))
+        Z[:, 1:] = X
+        if len(self._moments):
+            centre, scatter, total = self._moments
+            scale = np.sqrt(scatter / total[0])
+            inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+            Z[:, 1:] = (X - centre) * inverse
+        if self.clip is not None:
+            np.clip(Z[:, 1:], -self.clip, self.clip, out=Z[:, 1:])
+        return Z

@@ -1,0 +1,388 @@
+"""Linear regression on a stream, by online variational inference."""
+
+import numpy as np
+from scipy import stats
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._base import fit_context, partial_fit_context
+from .._kernels import online as kernels
+from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
+from ._linear import OnlineLinearModel
+
+
+class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
+    """Linear regression on a stream, with uncertainty and without a learning rate.
+
+    Rows come one at a time or in blocks; each is predicted, then learnt, in constant
+    time and memory. By default the coefficients and the noise have a normal-gamma
+    posterior, updated by natural-gradient variational inference (NGVI) with the
+    squared loss exact in the mean. The features are standardised as they come, by
+    their own running moments, and there is nothing to tune: predictions do not
+    change when the units of a feature or of the target do.
+
+    Parameters
+    ----------
+    method : {"ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"}, default="ngvi"
+        - "ngvi": NGVI, implicit: the loss is not linearised in the mean.
+        - "ngvi_explicit": NGVI as published, equation (8) of [1]_.
+        - "sva": sequential variational approximation, equation (6).
+        - "svb": streaming variational Bayes, equation (7).
+        - "oga", "oga_el": online gradient descent on the loss, and on the expected
+          loss, the paper's baselines.
+    loss : {"squared_error", "absolute_error"}, default="squared_error"
+        Loss of a prediction; the squared error is not halved.
+    covariance : {"auto", "full", "diagonal"}, default="auto"
+        Covariance of the posterior. "full" costs ``n_features ** 2`` a row, needs
+        `method="ngvi"` and the squared loss, and is then exact Bayes. "auto" is
+        "full" where that is possible and there are at most 64 features.
+    inverse_temperature : "auto" or float, default="auto"
+        Weight of a row's loss in the posterior, for NGVI. A float `b` means a noise
+        of variance ``1 / (2 * b)`` with the squared loss. "auto" estimates the noise
+        along with the coefficients, whose prior is then relative to it.
+    learning_rate : "auto", "invsqrt" or float, default="auto"
+        Step of the methods that have one. A float is a constant step. "invsqrt" is
+        ``1 / sqrt(t)`` at row `t` (for "svb", over the posterior variance: the
+        schedule of Theorem 3 with constant 1). "auto" is `prior_scale` over the root
+        of the sum of the squared norms of the gradients so far, likewise.
+    prior_scale : float, default=1.0
+        Standard deviation of the prior of a coefficient, in units of the standardised
+        feature; relative to that of the noise where the noise is estimated.
+    forgetting : "auto" or float in [0, 1), default=0.0
+        Share of what was learnt that gives way to the prior at each row, for NGVI: a
+        memory of about ``1 / forgetting`` rows. "auto" runs the rates
+        `forgetting_rates_` side by side and averages them by exponential weights.
+    standardize : bool, default=True
+        Whether features are centred and scaled by the moments of the rows so far.
+    clip : float or None, default=None
+        Bound on the absolute value of a feature, after standardisation. A value near
+        5 helps much with heavy tails; predictions are then not linear in such rows.
+    fit_intercept : bool, default=True
+        Whether there is an intercept. Its prior is flat for NGVI.
+    mean_bound, scale_bound : float or None, default=None
+        Projection of the posterior means on ``[-mean_bound, mean_bound]`` and of
+        the posterior standard deviations on ``[0, scale_bound]``, after each row.
+    average : bool, default=False
+        Whether to predict with the average of the means over the rows, as in
+        equation (12) of [1]_, rather than with the last mean.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior mean of the coefficients, in units of y over units of X.
+    intercept_ : float
+        Posterior mean of the intercept, in units of y.
+    coef_std_ : ndarray of shape (n_features,)
+        Posterior standard deviations of the coefficients; infinite until the noise
+        can be estimated, 0 for a feature that has never varied.
+    noise_variance_ : float
+        Variance of the noise, in squared units of y: estimated, or implied by
+        `inverse_temperature`. Squared loss and NGVI only.
+    cumulative_loss_ : float
+        Sum of the losses suffered: each row is predicted, then learnt.
+    forgetting_rates_ : ndarray of shape (n_rates,)
+        The forgetting rates: several with `forgetting="auto"`.
+    forgetting_weights_ : ndarray of shape (n_rates,)
+        Their weights.
+    n_samples_seen_ : int
+        Rows of positive weight since the last `fit`.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    OnlineVIClassifier : The same for labels.
+    OnlineVIMLPRegressor : A network of one hidden layer.
+    EWARegressor : Exponentially weighted aggregation of any regressors.
+
+    Notes
+    -----
+    With `v = z'Vz` for a standardised row `z`, residual `r = y - m'z` and weight `w`,
+    the default update is `m += r Vz / (1/w + v)` and `V^-1 += w zz'` (its diagonal
+    only, for a diagonal posterior), and the noise is the mean of
+    ``w r^2 / (1 + w v)``. It is equation (8) of [1]_ with the quadratic loss kept
+    exact, its inverse temperature one over twice the noise variance. With a full
+    covariance and `standardize=False` the mean is that of ridge regression with
+    ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
+
+    With a full covariance the prior follows the spread of the columns, and the
+    posterior is otherwise exact: after one pass, that of batch Bayesian ridge
+    regression on standardised features. Predictions do not extrapolate: a feature
+    beyond the range of the rows so far is taken at the end of that range (the standard
+    deviation is that of the row as it is). With a diagonal covariance, a row's
+    features, never its target, enter the running moments before the row is predicted
+    in ``cumulative_loss_``, while `predict` leaves the moments alone.
+
+    The method has no regret bound: `certificate` exists for "sva" and "svb". Where
+    features have heavy tails, forgetting needs `clip`: see the user guide.
+
+    References
+    ----------
+    .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization
+       bound for online variational inference", ACML 2019.
+
+    Examples
+    --------
+    Two sensors on very different scales, read one at a time:
+
+    >>> import numpy as np
+    >>> from skpacbayes import OnlineVIRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> model = OnlineVIRegressor()
+    >>> for t in range(1000):
+    ...     x = np.array([[rng.normal(20, 0.1), rng.normal(0, 5000)]])
+    ...     y = np.array([3 * x[0, 0] + 0.001 * x[0, 1] + rng.normal(0, 0.5)])
+    ...     model = model.partial_fit(x, y)
+    >>> mean, std = model.predict([[20.1, 10_000.0]], return_std=True)
+    >>> float(mean[0]), float(std[0])
+    (70.25..., 0.51...)
+    >>> model.predict_quantiles([[20.1, 10_000.0]], [0.05, 0.95]).round(1)
+    array([[69.4, 71.1]])
+    """
+
+    _parameter_constraints: dict = {
+        **OnlineLinearModel._parameter_constraints,
+        "loss": [StrOptions({"squared_error", "absolute_error"})],
+        "covariance": [StrOptions({"auto", "full", "diagonal"})],
+    }
+
+    def __init__(
+        self,
+        method="ngvi",
+        *,
+        loss="squared_error",
+        covariance="auto",
+        inverse_temperature="auto",
+        learning_rate="auto",
+        prior_scale=1.0,
+        forgetting=0.0,
+        standardize=True,
+        clip=None,
+        fit_intercept=True,
+        mean_bound=None,
+        scale_bound=None,
+        average=False,
+    ):
+        self.method = method
+        self.loss = loss
+        self.covariance = covariance
+        self.inverse_temperature = inverse_temperature
+        self.learning_rate = learning_rate
+        self.prior_scale = prior_scale
+        self.forgetting = forgetting
+        self.standardize = standardize
+        self.clip = clip
+        self.fit_intercept = fit_intercept
+        self.mean_bound = mean_bound
+        self.scale_bound = scale_bound
+        self.average = average
+
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, then learn the rows once, in the order given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in the order of the stream.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row, which multiplies its loss. A row of weight 0 is
+            passed over.
+
+        Returns
+        -------
+        self : OnlineVIRegressor
+            The fitted regressor.
+        """
+        refuse_all_zero(sample_weight)
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset=True)
+
+    @partial_fit_context
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn more rows, in the order given.
+
+        Any way of cutting the same rows into calls gives the same state. A call that
+        raises has learnt nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row.
+
+        Returns
+        -------
+        self : OnlineVIRegressor
+            The regressor.
+
+        Raises
+        ------
+        ValueError
+            If a parameter changed since the stream began.
+        """
+        streaming = self._streaming()
+        if (
+            streaming
+            and sample_weight is None
+            and self._continues(X)
+            and type(y) is np.ndarray
+            and y.dtype == np.float64
+            and y.shape == (X.shape[0],)
+            and y.flags.c_contiguous
+            and self._learn(X, y, NO_WEIGHTS)
+        ):
+            return self
+        with self._all_or_nothing():
+            return self._learn_checked(X, y, sample_weight, reset=not streaming)
+
+    def predict(self, X, return_std=False):
+        """Predict the mean of the target, and optionally its scale.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation of the prediction too, noise
+            included: the scale of the Student distribution of `predict_quantiles`
+            where the noise is estimated. Infinite until it can be.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+            Predicted means, in the units of y.
+        std : ndarray of shape (n_samples,)
+            Predictive standard deviations, in the units of y. Only returned if
+            `return_std` is True.
+
+        Raises
+        ------
+        NotImplementedError
+            If `return_std` and the method or the loss gives no predictive
+            distribution: it takes NGVI and the squared loss.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        Z = self._standardised(X)
+        mean = self._mean()[0] @ Z.T
+        if not return_std:
+            return mean
+        noises = self._noise_variances()[:, None]
+        along = self._variances_along(self._standardised(X, extrapolate=True))
+        # the posterior variance is relative to the noise where that is estimated
+        variances = (
+            noises * (1.0 + along) if self._estimates_noise() else noises + along
+        )
+        disagreement = (self._means()[0] @ Z.T - mean) ** 2
+        return mean, np.sqrt(self._shares()[0] @ (variances + disagreement))
+
+    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+        """Predict quantiles of the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        quantiles : float or array-like of shape (n_quantiles,)
+            Levels in (0, 1). Those of a Student distribution where the noise is
+            estimated, of a Gaussian where it is given.
+
+        Returns
+        -------
+        quantiles : ndarray of shape (n_samples, n_quantiles)
+            Predicted quantiles, in the units of y.
+
+        Raises
+        ------
+        NotImplementedError
+            As `predict` with `return_std=True`.
+        ValueError
+            If a level is not in (0, 1).
+        """
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
+        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"quantiles must be in (0, 1), got {quantiles!r}.")
+        mean, std = self.predict(X, return_std=True)
+        standard = stats.norm.ppf(levels)
+        if self._estimates_noise():
+            degrees = self._shares()[0] @ self._scalars[:, kernels.COUNT]
+            if degrees > 0.0:
+                standard = stats.t.ppf(levels, degrees)
+        offsets = np.zeros(
+            (len(mean), len(levels))
+        )  # 0 at the median, std infinite too
+        np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
+        return mean[:, None] + offsets
+
+    @property
+    def cumulative_loss_(self):
+        """Sum of the losses suffered: each row predicted, then learnt."""
+        return self._cumulative_loss()
+
+    @property
+    def coef_(self):
+        """Posterior mean of the coefficients, in units of y over units of X."""
+        return self._raw_coefficients()[0][0]
+
+    @property
+    def intercept_(self):
+        """Posterior mean of the intercept, in units of y."""
+        return float(self._raw_coefficients()[1][0])
+
+    @property
+    def coef_std_(self):
+        """Posterior standard deviations of the coefficients, in their units."""
+        directions = np.eye(self._models.shape[2])[-self.n_features_in_ :]
+        variances = self._variances_along(directions)
+        if self._estimates_noise():
+            noises = self._noise_variances()[:, None]
+            variances = np.where(variances > 0, variances * noises, 0.0)
+        each = self._means()[0] @ directions.T
+        variances = variances + (each - self._shares()[0] @ each) ** 2
+        return np.sqrt(self._shares()[0] @ variances) * self._units()[1]
+
+    @property
+    def noise_variance_(self):
+        """Variance of the noise, in squared units of y."""
+        return float(self._shares()[0] @ self._noise_variances())
+
+    def _noise_variances(self):
+        """Noise variance of each model; infinite before the first residual."""
+        if not (self._natural() and self.loss == "squared_error"):
+            raise NotImplementedError(
+                "A predictive distribution needs method='ngvi' or 'ngvi_explicit' and "
+                f"loss='squared_error', got method={self.method!r} and "
+                f"loss={self.loss!r}."
+            )
+        count = self._scalars[:, kernels.COUNT]
+        if not self._estimates_noise():
+            return np.full(len(count), 0.5 / self.inverse_temperature)
+        residuals = self._scalars[:, kernels.RESIDUALS]
+        return np.divide(
+            residuals, count, out=np.full(len(count), np.inf), where=count > 0
+        )
+
+    def _target(self, y, output):
+        return y
+
+    def _target_of_labels(self, y):
+        return np.ascontiguousarray(y, dtype=np.float64)
+
+    def _learn_checked(self, X, y, sample_weight, reset):
+        """Validate the rows, start the stream if need be, and learn them."""
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
+        )
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        weights = checked_weights(sample_weight, X)
+        if reset:
+            self._begin(X.shape[1])
+        self._learn_all(X, y, weights)
+        return self

@@ -1,0 +1,342 @@
+"""Hard and bad input of the mixtures, and the tools of scikit-learn around them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import BayesianGaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from states import changes, state_of
+
+from skpacbayes.datasets import make_mixture
+from skpacbayes.mixture import (
+    TemperedVBGaussianMixture,
+    TemperedVBMultinomialMixture,
+)
+
+MODELS = {
+    "full": {"covariance_type": "full"},
+    "tied": {"covariance_type": "tied"},
+    "diag": {"covariance_type": "diag"},
+    "spherical": {"covariance_type": "spherical"},
+    "known": {"covariance_type": "known", "known_covariance": 1.0},
+    "factorized-diag": {"covariance_type": "diag", "prior": "factorized"},
+    "factorized-spherical": {"covariance_type": "spherical", "prior": "factorized"},
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def gaussian(name, n_components=3, **parameters):
+    parameters = {"random_state": 0, **MODELS[name], **parameters}
+    return TemperedVBGaussianMixture(n_components, **parameters)
+
+
+def normal_rows(n, d, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def assert_sound(mixture, X):
+    """All attributes finite, probabilities that sum to one, a bound that rose."""
+    for name in mixture._fitted_names:
+        values = getattr(mixture, name)
+        if name not in ("elbo_path_", "degrees_of_freedom_"):
+            assert np.isfinite(values).all(), name
+    assert_allclose(mixture.predict_proba(X).sum(axis=1), 1)
+    assert np.isfinite(mixture.score_samples(X)).all()
+    history = mixture.elbo_history_
+    assert (np.diff(history) > -1e-9 * abs(history[-1]).max()).all()
+
+
+HARD = {
+    "duplicates": np.repeat(normal_rows(3, 2), 50, axis=0),
+    "one row, many times": np.full((40, 2), 3.7),
+    "zeros": np.zeros((40, 2)),
+    "a constant column": np.column_stack([normal_rows(60, 2), np.full(60, 1e5)]),
+    "collinear columns": normal_rows(60, 1) * [1.0, 2.0, -1.0],
+    "fewer rows than components": normal_rows(2, 2),
+    "one row": normal_rows(1, 2),
+    "more features than rows": normal_rows(8, 20),
+    "tiny": 1e-100 * normal_rows(60, 2),
+    "huge": 1e100 * normal_rows(60, 2),
+    "units apart by 1e12": normal_rows(60, 2) * [1e-6, 1e6],
+}
+
+
+@pytest.mark.parametrize("rows", HARD)
+@every_model
+def test_hard_rows(name, rows):
+    X = HARD[rows]
+    if name == "known" and rows in ("tiny", "huge", "units apart by 1e12"):
+        pytest.skip("a variance of one says nothing there")
+    mixture = gaussian(name, 5 if len(X) < 50 else 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mixture.fit(X)
+    assert_sound(mixture, X)
+    assert mixture.n_components_ == (5 if len(X) < 50 else 3)
+
+
+@every_model
+def test_an_empty_component_keeps_its_prior(name):
+    X = np.repeat(normal_rows(2, 2), 60, axis=0)
+    mixture = gaussian(name, 4).fit(X)
+    empty = mixture.statistics_[:, 0].argmin()
+    assert mixture.statistics_[empty, 0] < 1e-3
+    assert_allclose(mixture.weight_concentration_[empty], 1, atol=1e-3)
+    assert_allclose(mixture.means_[empty], X.mean(axis=0), atol=1e-2)
+
+
+@every_model
+def test_far_from_zero(name):
+    """Data centred at 1e6 with spread 1: what the centred data give."""
+    X, _ = make_mixture(n_samples=300, n_components=3, random_state=1)
+    X = np.round(X * 1024) / 1024  # exact after the shift
+    near, far = gaussian(name).fit(X), gaussian(name).fit(X + 1e6)
+    assert_allclose(far.elbo_, near.elbo_, rtol=1e-9)
+    order, expected = far.means_[:, 0].argsort(), near.means_[:, 0].argsort()
+    assert_allclose(far.means_[order] - 1e6, near.means_[expected], atol=1e-7)
+    if name != "tied":
+        far.covariances_[:] = far.covariances_[order]
+        near.covariances_[:] = near.covariances_[expected]
+    assert_allclose(far.covariances_, near.covariances_, rtol=1e-6)
+    assert adjusted_rand_score(far.predict(X + 1e6), near.predict(X)) == 1
+
+
+@pytest.mark.parametrize("name", ["full", "diag", "spherical"])
+def test_clusters_apart_by_1e5_widths(name):
+    """Each cluster's covariance is that of its rows alone."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(600) % 3
+    noise = rng.normal(size=(600, 2))
+    X = noise + 1e6 * np.array([[0, 0], [1, 0], [0, 1]])[labels]
+    prior = {"mean_prior": [0, 0], "mean_precision_prior": 1e-8}
+    prior["degrees_of_freedom_prior"] = 4
+    prior["covariance_prior"] = {"full": np.eye(2), "diag": [1, 1], "spherical": 1}[
+        name
+    ]
+    mixture = gaussian(name, inverse_temperature=1, **prior).fit(X)
+    assert len(mixture._stream.state.components.origins) == 3  # one for each
+    assert adjusted_rand_score(labels, mixture.predict(X)) == 1
+    for k, label in enumerate(mixture.predict(np.eye(3, 2, -1) * 1e6)):
+        part = noise[labels == k]
+        pull = 1e-8 * 200 / (1e-8 + 200)  # of the prior mean
+        mean = part.mean(axis=0) + 1e6 * np.eye(3, 2, -1)[k]
+        scatter = (part - part.mean(axis=0)).T @ (part - part.mean(axis=0))
+        scatter += np.eye(2) + pull * np.outer(mean, mean)
+        if name == "full":
+            expected = scatter / 204
+        elif name == "diag":
+            expected = np.diag(scatter) / 204
+        else:
+            expected = (np.trace(scatter) - 1) / 404
+        assert_allclose(mixture.covariances_[label], expected, rtol=2e-6)
+    assert_sound(mixture, X)
+
+
+def test_scales_apart_by_1e5():
+    """A cluster 1e5 times narrower than another, both recovered."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(300, 2)), 1e-5 * rng.normal(size=(300, 2))])
+    X[300:] += 5
+    labels = np.repeat([0, 1], 300)
+    for name in ("full", "diag", "spherical"):
+        prior = {"full": 1e-9 * np.eye(2), "diag": [1e-9] * 2, "spherical": 1e-9}
+        mixture = gaussian(
+            name, 2, covariance_prior=prior[name], mean_precision_prior=1e-14
+        ).fit(X)
+        assert adjusted_rand_score(labels, mixture.predict(X)) == 1
+        narrow = mixture.covariances_[mixture.predict([[5.0, 5.0]])[0]]
+        variance = np.diag(narrow) if narrow.ndim == 2 else narrow
+        assert_allclose(variance, 1e-10, rtol=0.3)
+
+
+@every_model
+def test_float32_rows_are_summed_in_float64(name):
+    X = normal_rows(200, 3).astype(np.float32)
+    single, double = gaussian(name).fit(X), gaussian(name).fit(X.astype(np.float64))
+    assert single.elbo_ == double.elbo_
+    assert single.means_.dtype == single.statistics_.dtype == np.float64
+
+
+COUNTS = np.random.default_rng(0).poisson(1.5, size=(80, 6)).astype(float)
+
+
+def test_rows_without_counts():
+    X = np.vstack([COUNTS, np.zeros((20, 6))])
+    mixture = TemperedVBMultinomialMixture(3, random_state=0).fit(X)
+    assert_sound(mixture, X)
+    assert_allclose(mixture.predict_proba(X[-1:])[0].sum(), 1)
+    assert mixture.score_samples(X[-1:])[0] == pytest.approx(0)  # it had to be so
+    nothing = TemperedVBMultinomialMixture(2, random_state=0).fit(np.zeros((10, 4)))
+    assert_allclose(nothing.components_, 0.25)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_counts_may_be_fractions_but_not_negative(container):
+    mixture = TemperedVBMultinomialMixture(2, random_state=0)
+    mixture.fit(container(COUNTS / 2))
+    assert_sound(mixture, container(COUNTS / 2))
+    before = state_of(mixture)
+    bad = COUNTS.copy()
+    bad[3, 2] = -1
+    for call in (mixture.fit, mixture.partial_fit, mixture.predict):
+        with pytest.raises(ValueError, match="Negative values in data passed to"):
+            call(container(bad))
+    assert not changes(before, state_of(mixture))
+
+
+@pytest.mark.parametrize(
+    "mixture", [TemperedVBGaussianMixture(2), TemperedVBMultinomialMixture(2)]
+)
+def test_a_row_of_weight_zero_must_be_finite(mixture):
+    X, weight = COUNTS.copy(), np.ones(80)
+    X[5, 0], weight[5] = np.nan, 0
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        mixture.fit(X, sample_weight=weight)
+    with pytest.raises(ValueError, match="Sample weights must contain at least one"):
+        mixture.fit(COUNTS, sample_weight=np.zeros(80))
+    assert not hasattr(mixture, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"covariance_type": "known"},
+            "known_covariance must be given with covariance_type='known', and only "
+            "then; got covariance_type='known' and known_covariance=None.",
+        ),
+        ({"known_covariance": 1.0}, "known_covariance must be given"),
+        (
+            {"prior": "factorized"},
+            "prior='factorized' needs covariance_type 'diag' or 'spherical', got "
+            "'full'.",
+        ),
+        (
+            {"degrees_of_freedom_prior": 1.0},
+            "degrees_of_freedom_prior=1.0 must exceed n_features - 1 = 5 with "
+            "covariance_type='full'.",
+        ),
+        (
+            {"mean_prior": [0, 0]},
+            r"The parameter 'mean_prior' should have the shape \(6,\), but got \(2,\)",
+        ),
+        (
+            {"covariance_prior": 1.0},
+            r"The parameter 'covariance_prior' should have the shape \(6, 6\)",
+        ),
+        (
+            {"covariance_prior": -np.eye(6)},
+            "covariance_prior must be symmetric and positive definite",
+        ),
+        (
+            {"covariance_type": "diag", "covariance_prior": [1, 1, 1, 1, 1, 0]},
+            "covariance_prior must be positive",
+        ),
+    ],
+)
+def test_parameters_that_contradict_each_other(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TemperedVBGaussianMixture(2, **parameters).fit(COUNTS)
+    with pytest.raises(ValueError, match="n_samples must be at least 1, got 0"):
+        TemperedVBGaussianMixture(2).fit(COUNTS).sample(0)
+    with pytest.raises(ValueError, match="n_tokens must be an integer >= 0, got -1"):
+        TemperedVBMultinomialMixture(2).fit(COUNTS).sample(1, n_tokens=-1)
+
+
+def test_an_ascent_that_stops_early_says_so():
+    X, _ = make_mixture(separation=2.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="still rising after max_iter=2"):
+        mixture = TemperedVBGaussianMixture(6, max_iter=2, random_state=0).fit(X)
+    assert not mixture.converged_
+    assert mixture.n_iter_ == 2
+
+
+def test_more_starts_are_never_worse_and_threads_change_nothing():
+    """The first start of eight is the one start alone."""
+    X, _ = make_mixture(separation=3.0, n_components=6, random_state=0)
+    gains = []
+    for seed in range(6):
+        one, many = (
+            TemperedVBGaussianMixture(8, n_init=n_init, random_state=seed).fit(X)
+            for n_init in (1, 8)
+        )
+        gains.append(many.elbo_ - one.elbo_)
+    assert min(gains) >= 0
+    assert max(gains) > 1
+    threads = TemperedVBGaussianMixture(8, n_init=8, random_state=seed, n_jobs=2)
+    assert threads.fit(X).elbo_ == many.elbo_
+
+
+# Around scikit-learn.
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_drop_in_for_bayesian_gaussian_mixture(kind):
+    """The same calls, with results of the same shapes."""
+    X, y = make_mixture(n_samples=400, n_components=3, random_state=0)
+    ours, theirs = (
+        cls(n_components=3, covariance_type=kind, random_state=0)
+        for cls in (TemperedVBGaussianMixture, BayesianGaussianMixture)
+    )
+    for mixture in (ours, theirs):
+        labels = mixture.fit_predict(X)
+        assert adjusted_rand_score(y, labels) > 0.95
+    for name in ("weights_", "means_", "covariances_", "precisions_cholesky_"):
+        assert getattr(ours, name).shape == getattr(theirs, name).shape, name
+    for name in ("precisions_", "mean_precision_", "degrees_of_freedom_"):
+        assert getattr(ours, name).shape == getattr(theirs, name).shape, name
+    assert ours.score(X) > theirs.score(X) - 0.05
+    assert ours.predict_proba(X).shape == theirs.predict_proba(X).shape
+    for actual, expected in zip(ours.sample(7), theirs.sample(7), strict=True):
+        assert actual.shape == expected.shape
+    if kind in ("full", "tied"):
+        product = ours.precisions_cholesky_ @ ours.precisions_cholesky_.mT
+        assert_allclose(product, ours.precisions_, rtol=1e-10)
+        assert_allclose(np.linalg.inv(ours.covariances_), ours.precisions_, rtol=1e-9)
+
+
+def test_grid_search_over_the_temperature():
+    X, _ = make_mixture("skewed", n_samples=300, random_state=0)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), TemperedVBGaussianMixture(4, random_state=0)),
+        {"temperedvbgaussianmixture__inverse_temperature": [0.01, 1.0]},
+        cv=3,
+    ).fit(X)
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[1] > scores[0] + 0.1  # a hundredth of the data is too little
+    assert search.predict(X).shape == (300,)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_data_frames(frame):
+    X, _ = make_mixture(random_state=0)
+    table = frame({"height": X[:, 0], "width": X[:, 1]})
+    mixture = TemperedVBGaussianMixture(4, random_state=0).fit(table)
+    plain = TemperedVBGaussianMixture(4, random_state=0).fit(X)
+    assert list(mixture.feature_names_in_) == ["height", "width"]
+    assert mixture.elbo_ == plain.elbo_
+    assert_array_equal(mixture.predict(table), plain.predict(X))
+    mixture.partial_fit(table[:10])
+    with pytest.raises(ValueError, match="feature names should match"):
+        mixture.partial_fit(table.rename({"height": "depth"}, **columns(frame)))
+
+
+def columns(frame):
+    return {"axis": 1} if frame is pd.DataFrame else {}
+
+
+def test_weighted_prior_scales():
+    """Default priors see the weights."""
+    X, weight = normal_rows(60, 2), np.r_[np.ones(30), np.zeros(30)]
+    weighted = TemperedVBGaussianMixture(2, random_state=0).fit(X, sample_weight=weight)
+    alone = TemperedVBGaussianMixture(2, random_state=0).fit(X[:30])
+    assert weighted.elbo_ == alone.elbo_

@@ -1,0 +1,274 @@
+"""Streams of many blocks: the laws again, and what windowed streaming finds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from states import assert_same_state, changes, state_of
+from streaming_laws import (
+    Stream,
+    all_or_nothing,
+    fit_forgets,
+    one_row,
+    resume,
+    rounded,
+    split_invariance,
+)
+
+from skpacbayes.datasets import make_mixture
+from skpacbayes.mixture import (
+    TemperedVBGaussianMixture,
+    TemperedVBMultinomialMixture,
+    _stream,
+)
+
+MANY_BLOCKS = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
+
+
+class Summing:
+    """A mixture whose state holds what it finds, to be compared bit for bit."""
+
+    def __getstate__(self):
+        if getattr(self, "n_samples_seen_", 0):
+            self._current()
+        return super().__getstate__()
+
+
+class Gaussian(Summing, TemperedVBGaussianMixture):
+    pass
+
+
+class Multinomial(Summing, TemperedVBMultinomialMixture):
+    pass
+
+
+def normal_rows(n, seed):
+    generator = np.random.default_rng(seed)
+    centres = 3.0 * generator.integers(0, 2, (n, 1))
+    return (rounded(generator.normal(size=(n, 2)) + centres),)
+
+
+def count_rows(n, seed):
+    return (np.random.default_rng(seed).poisson(2.0, size=(n, 4)).astype(float),)
+
+
+STREAMS = {
+    "full": Stream(lambda: Gaussian(2, **MANY_BLOCKS), normal_rows),
+    "no window": Stream(
+        lambda: Gaussian(
+            2, covariance_type="diag", block_size=25, window=0, random_state=0
+        ),
+        normal_rows,
+    ),
+    "factorized": Stream(
+        lambda: Gaussian(
+            2, covariance_type="spherical", prior="factorized", **MANY_BLOCKS
+        ),
+        normal_rows,
+    ),
+    "auto": Stream(
+        lambda: Gaussian("auto", max_components=3, **MANY_BLOCKS), normal_rows
+    ),
+    "counts": Stream(lambda: Multinomial(2, **MANY_BLOCKS), count_rows, sparse=True),
+}
+
+
+@pytest.mark.parametrize(
+    "law",
+    [split_invariance, all_or_nothing, resume, fit_forgets, one_row],
+    ids=lambda law: law.__name__,
+)
+@pytest.mark.parametrize("name", STREAMS)
+def test_law_on_many_blocks(name, law):
+    law(STREAMS[name])
+
+
+@pytest.mark.parametrize("n_samples", [7, 99, 100])
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_one_call_within_a_block_equals_fit(kind, n_samples):
+    (X,) = normal_rows(n_samples, 0)
+    options = {"covariance_type": kind, "block_size": 100, "random_state": 0}
+    fitted = TemperedVBGaussianMixture(3, **options).fit(X)
+    streamed = TemperedVBGaussianMixture(3, **options).partial_fit(X)
+    for name in fitted._fitted_names:
+        actual, expected = getattr(streamed, name), getattr(fitted, name)
+        assert_same_state(actual, expected)
+    assert streamed.n_samples_seen_ == fitted.n_samples_seen_
+
+
+def test_one_growing_block_equals_fit_at_any_time():
+    (X,) = normal_rows(90, 0)
+    stream = TemperedVBGaussianMixture(2, block_size=None, random_state=0)
+    for stop in (30, 60, 90):
+        stream.partial_fit(X[stop - 30 : stop])
+        fitted = TemperedVBGaussianMixture(2, random_state=0).fit(X[:stop])
+        assert stream.elbo_ == fitted.elbo_
+        assert_array_equal(stream.means_, fitted.means_)
+
+
+def test_all_rows_count_at_any_time():
+    """Each prefix: weights, bound and statistics are about all rows so far."""
+    (X,) = normal_rows(120, 0)
+    stream = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
+    for stop in range(10, 121, 10):
+        stream.partial_fit(X[stop - 10 : stop])
+        assert_allclose(stream.statistics_[:, 0].sum(), stop)
+        sums = stream.statistics_[:, 1:3].sum(axis=0)
+        origin = stream._current().state.components.origins[0]
+        assert_allclose(sums, (X[:stop] - origin).sum(axis=0), atol=1e-9)
+        assert_allclose(stream.weight_concentration_.sum(), 2 + 0.9 * stop)
+
+
+def test_looking_does_not_change_the_stream():
+    (X,) = normal_rows(120, 0)
+    watched = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
+    blind = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
+    for row in X:
+        watched.partial_fit(row[None])
+        blind.partial_fit(row[None])
+        watched.predict(row[None])
+    assert watched.elbo_ == blind.elbo_
+    assert_array_equal(watched.means_, blind.means_)
+
+
+def test_partial_fit_goes_on_from_fit_and_from_absorb():
+    (X,) = normal_rows(200, 0)
+    whole = TemperedVBGaussianMixture(2, random_state=0).fit(X)
+    mixture = TemperedVBGaussianMixture(2, **MANY_BLOCKS).fit(X[:100])
+    mixture.partial_fit(X[100:150])
+    mixture.absorb(mixture.sufficient_statistics(X[150:]))
+    assert mixture.n_samples_seen_ == 200
+    assert abs(mixture.elbo_ - whole.elbo_) < 0.02 * len(X)
+
+
+def test_a_distributed_fit_is_a_fit():
+    """Sweeps over three parts, the first fitted alone to begin with."""
+    (X,) = normal_rows(600, 0)
+    prior = {
+        "mean_prior": [0, 0],
+        "covariance_prior": np.eye(2),
+        "random_state": 0,
+        "inverse_temperature": 0.7,
+    }
+    parts = np.split(X, 3)
+    mixture = TemperedVBGaussianMixture(2, **prior).fit(parts[0])
+    for _ in range(60):
+        mixture.absorb(sum(map(mixture.sufficient_statistics, parts)), memory=0)
+    whole = TemperedVBGaussianMixture(2, tol=1e-12, **prior).fit(X)
+    assert_allclose(mixture.elbo_, whole.elbo_, rtol=1e-9)
+    order, expected = mixture.means_[:, 0].argsort(), whole.means_[:, 0].argsort()
+    assert_allclose(mixture.means_[order], whole.means_[expected], rtol=1e-4)
+
+
+def test_memory_forgets():
+    (X,) = normal_rows(300, 0)
+    mixture = TemperedVBGaussianMixture(1, random_state=0).fit(X)
+    statistics = mixture.sufficient_statistics(X + 5)
+    mixture.absorb(statistics, memory=0.25)
+    assert mixture.n_samples_seen_ == 375
+    assert_allclose(mixture.statistics_[0, 0], 375)
+    expected = (0.25 * X.sum(axis=0) + (X + 5).sum(axis=0)) / 375
+    assert_allclose(mixture.means_[0], expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda S: S[:, :-1], r"statistics have shape \(2, 6\).*\(2, 7\)"),
+        (lambda S: S * np.nan, "statistics must be finite, with counts >= 0"),
+        (lambda S: -S, "statistics must be finite, with counts >= 0"),
+    ],
+)
+def test_bad_statistics_are_refused(change, message):
+    (X,) = normal_rows(60, 0)
+    mixture = TemperedVBGaussianMixture(2, random_state=0).fit(X)
+    before = state_of(mixture)
+    with pytest.raises(ValueError, match=message):
+        mixture.absorb(change(mixture.statistics_))
+    with pytest.raises(ValueError, match=r"memory must be in \[0, 1\], got 2"):
+        mixture.absorb(mixture.statistics_, memory=2)
+    assert not changes(before, state_of(mixture))
+
+
+@pytest.mark.parametrize("step", ["_begin", "_sweep", "_settle_old_rows"])
+def test_an_interrupted_call_changes_nothing(step, monkeypatch):
+    (X,) = normal_rows(200, 0)
+    begun = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
+    if step != "_begin":
+        begun.partial_fit(X[:80])
+    before = state_of(begun)
+    real, calls = getattr(_stream.Stream, step), []
+
+    def interrupted(stream, *arguments):
+        real(stream, *arguments)
+        calls.append(stream)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_stream.Stream, step, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            begun.partial_fit(X[80:])
+    assert not changes(before, state_of(begun))
+
+
+def test_rows_of_weight_zero_begin_nothing():
+    stream = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
+    (X,) = normal_rows(30, 0)
+    stream.partial_fit(X, sample_weight=np.zeros(30))
+    assert stream.n_samples_seen_ == 0
+    assert not hasattr(stream, "means_")
+    with pytest.raises(NotFittedError, match="has seen no row yet"):
+        stream.predict(X)
+    stream.partial_fit(X)
+    fitted = TemperedVBGaussianMixture(2, **MANY_BLOCKS).fit(X[:25])
+    assert stream.means_.shape == fitted.means_.shape
+
+
+def test_sparse_and_dense_streams_agree():
+    (X,) = count_rows(120, 0)
+    streams = [
+        TemperedVBMultinomialMixture(2, **MANY_BLOCKS).partial_fit(rows)
+        for rows in (X, sparse.csr_array(X), sparse.csr_matrix(X))
+    ]
+    for stream in streams[1:]:
+        assert_allclose(stream.elbo_, streams[0].elbo_, rtol=1e-10)
+        assert_allclose(stream.components_, streams[0].components_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("block_size", [500, "auto"])
+def test_one_pass_is_close_to_the_best_batch_fit_on_digits(block_size):
+    """At most 0.15 nat a row below 8 batch starts, over four orders of the rows.
+
+    The specification measured 0.08 to 0.11 with blocks of 500, and no gap when all rows
+    fit in a block.
+    """
+    X = PCA(10, random_state=0).fit_transform(load_digits().data)
+    prior = {
+        "mean_prior": X.mean(axis=0),
+        "covariance_prior": np.cov(X.T) / 4 ** (2 / 10),
+        "inverse_temperature": 1.0,
+    }
+    batch = TemperedVBGaussianMixture(10, n_init=8, random_state=0, **prior)
+    best = batch.fit(X).elbo_
+    gaps = []
+    for seed in range(4):
+        rows = np.random.default_rng(seed).permutation(X)
+        stream = TemperedVBGaussianMixture(
+            10, n_init=5, block_size=block_size, random_state=seed, **prior
+        )
+        gaps.append((best - stream.partial_fit(rows).elbo_) / len(X))
+    assert np.mean(gaps) < 0.15
+
+
+def test_the_number_of_components_is_chosen_on_the_first_block():
+    X, _ = make_mixture(n_samples=1200, n_components=3, random_state=0)
+    stream = TemperedVBGaussianMixture(
+        "auto", max_components=5, block_size=400, random_state=0
+    ).partial_fit(X)
+    first = TemperedVBGaussianMixture("auto", max_components=5, random_state=0)
+    assert stream.n_components_ == first.fit(X[:400]).n_components_ == 3
+    assert stream.elbo_path_ == first.elbo_path_
