@@ -1,0 +1,59 @@
+"""
+==================================================
+Partitions summarised where they lie, one posterior
+==================================================
+
+Rows spread over machines need not be brought together. Each partition is summarised
+where it lies by :meth:`~skpacbayes.cluster.PACOClusterer.sufficient_statistics`, a
+small array; the arrays are stacked, and one chain runs on the union. Processes of
+joblib stand for the machines here; Dask or Spark would do the same with their own
+`map`.
+"""
+
+# %%
+
+import matplotlib.pyplot as plt
+import numpy as np
+from joblib import Parallel, delayed
+
+from skpacbayes.cluster import PACOClusterer
+from skpacbayes.datasets import make_paco_model
+
+N_PARTITIONS = 4
+X, _ = make_paco_model(3, 40_000, random_state=0)
+# Sorted, so that no partition is like the others: a partition may lack a whole group.
+partitions = np.array_split(X[np.argsort(X[:, 1])], N_PARTITIONS)
+
+clusterer = PACOClusterer(summary_size=200, random_state=0)
+summaries = Parallel(n_jobs=2)(
+    delayed(clusterer.sufficient_statistics)(rows) for rows in partitions
+)
+clusterer.absorb(np.vstack(summaries))
+print(f"{X.nbytes:,} bytes of rows, {sum(s.nbytes for s in summaries):,} of summaries")
+print(f"{clusterer.n_clusters_} clusters in {clusterer.n_samples_seen_:,} rows, at")
+print(clusterer.cluster_centers_.round(2))
+
+# %%
+# The loss of the centres, against centres found with all rows in one place.
+
+together = PACOClusterer(random_state=0).fit(X[:2_000])
+
+
+def loss(model):
+    return np.mean(model.transform(X).min(axis=1) ** 2)
+
+
+print(f"mean loss of all rows: {loss(clusterer):.4f}, from the summaries")
+print(f"                       {loss(together):.4f}, from 2,000 of the rows in a batch")
+
+# %%
+# Each partition's summary has a colour; the size of a point is the weight that it
+# stands for.
+
+figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
+for number, summary in enumerate(summaries, start=1):
+    points, weights = summary[:, :2], summary[:, 2]
+    ax.scatter(*points.T, s=weights / 10, alpha=0.6, label=f"partition {number}")
+ax.scatter(*clusterer.cluster_centers_.T, marker="x", color="black", s=80)
+ax.legend(markerscale=1)
+plt.show()

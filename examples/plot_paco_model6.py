@@ -1,0 +1,63 @@
+"""
+=================================================
+The number of clusters over time, against a peer
+=================================================
+
+Model 6 of [1]_ and its Figure 5: the number of clusters read after every row, on
+several streams, against k-means with the number of clusters of the best silhouette,
+which sees all rows so far again every ten rows.
+
+.. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
+"""
+
+# %%
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+
+from skpacbayes.cluster import PACOClusterer
+from skpacbayes.datasets import make_paco_model
+
+N_STREAMS, EVERY, LARGEST = 4, 10, 15
+
+
+def paco(X):
+    clusterer = PACOClusterer(random_state=0)
+    return [clusterer.partial_fit(row[None]).n_clusters_ for row in X]
+
+
+def best_silhouette(X):
+    n_clusters = np.ones(len(X), dtype=int)
+    for t in range(EVERY, len(X) + 1, EVERY):
+        seen = X[:t]
+        candidates = range(2, min(LARGEST, t - 1) + 1)
+        models = [KMeans(k, n_init=2, random_state=0).fit(seen) for k in candidates]
+        scores = [silhouette_score(seen, model.labels_) for model in models]
+        n_clusters[t - 1 :] = candidates[int(np.argmax(scores))]
+    return n_clusters
+
+
+# %%
+# Each thin line is a stream, the black steps the number of groups so far.
+
+streams = [make_paco_model(6, random_state=seed)[0] for seed in range(N_STREAMS)]
+truth = make_paco_model(6, random_state=0)[1] + 1
+figure, axes = plt.subplots(
+    1, 2, figsize=(10, 4), sharex=True, sharey=True, layout="constrained"
+)
+for ax, method, title in (
+    (axes[0], paco, "PACO, one pass"),
+    (axes[1], best_silhouette, "k-means, best silhouette, refitted"),
+):
+    read = np.array([method(X) for X in streams])
+    right = np.mean(read == truth)
+    print(f"{title}: right after {right:.0%} of the rows")
+    steps = np.arange(1, len(truth) + 1)
+    ax.step(steps, truth, where="post", color="black")
+    for n_clusters in read:
+        ax.step(steps, n_clusters, where="post", linewidth=0.8)
+    ax.set(title=f"{title}: right after {right:.0%}", xlabel="rows read")
+axes[0].set_ylabel("number of clusters")
+plt.show()
