@@ -13,9 +13,7 @@ from . import kernel
 
 
 @kernel
-def _expect(
-    points, weights, spreads, centers, scales, shares, manhattan, resp, logs
-):
+def _expect(points, weights, spreads, centers, scales, shares, manhattan, resp, logs):
     """Responsibilities of the cells, in place; `logs`: each point's log density."""
     n_clusters = centers.shape[0]
     n_features = points.shape[1]
@@ -47,7 +45,16 @@ def _expect(
 
 @kernel
 def _maximize(
-    points, weights, spreads, order, manhattan, prior_size, resp, centers, scales, shares
+    points,
+    weights,
+    spreads,
+    order,
+    manhattan,
+    prior_size,
+    resp,
+    centers,
+    scales,
+    shares,
 ):
     """Move centres, scales and shares of the cells to their penalised optimum."""
     n_points, n_features = points.shape

@@ -223,30 +223,6 @@ def kmeans_path(
 
 
 @kernel
-def mean_stay(centers, noise, scale, manhattan):
-    """Sum over the centres of the share of noisy copies that stay in their cell.
-
-    `noise` (n_draws, n_features) times `scale` is added to each centre in turn.
-    """
-    n_clusters, n_features = centers.shape
-    copy = np.empty((1, n_features))
-    stays = 0
-    for draw in range(noise.shape[0]):
-        for j in range(n_clusters):
-            for f in range(n_features):
-                copy[0, f] = centers[j, f] + scale * noise[draw, f]
-            own = distance(copy, 0, centers, j, manhattan, math.inf)
-            stay = True
-            for other in range(n_clusters):
-                if other != j:
-                    if distance(copy, 0, centers, other, manhattan, own) < own:
-                        stay = False
-                        break
-            stays += stay
-    return stays / noise.shape[0]
-
-
-@kernel
 def describe_cells(points, weights, path, manhattan, masses, cell_losses):
     """Weight and loss of each cell of each solution of a path, filled in place."""
     labels = np.zeros(points.shape[0], dtype=np.int64)

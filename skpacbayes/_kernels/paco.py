@@ -1,10 +1,11 @@
 """The quasi-posterior of PACO on weighted points, and its reversible-jump chain.
 
-A *point* stands for the rows that were merged into it: `points` (n_points,
-n_features) their means, `weights` their number, `spreads` their mean loss about that
-mean, and the columns of `forecasts` the sums over them of lambda, lambda h and
-lambda h^2, with h the loss of the forecast that met the row and lambda the inverse
-temperature of that time (zero where the variance term is off).
+A *point* stands for the rows that were merged into it: `columns` (n_features,
+n_points) their means, by columns so that the loops over them vectorise; `weights` their
+number; `spreads` their mean squared distance from the mean; the columns of `forecasts`
+the sums over them of lambda, lambda h and lambda h^2, with h the loss of the forecast
+that met the row and lambda the inverse temperature of that time (no rows where the
+variance term is off).
 """
 
 import math
@@ -39,77 +40,94 @@ def _mean_distance(gap, deviation):
 
 
 @kernel
-def mean_loss(points, i, spread, centers, n_clusters, manhattan):
-    """Nearest centre and mean loss of the rows behind point i, min row by row.
+def _saving(columns, i, spread, margin, centers, first, runner_up, manhattan):
+    """Mean change of the loss of the rows behind point i by the second nearest centre.
 
-    A single row has `spread` 0 and this is its loss. Merged rows are taken as an
-    isotropic normal cloud of that mean squared distance from its mean: the mean of
-    the minimum over its two nearest centres.
+    `margin`: by how much that centre is worse for the point itself. The difference of
+    the two losses varies over the normal cloud of rows by its gradient.
     """
-    n_features = points.shape[1]
-    nearest = math.inf
-    second = math.inf
-    first = 0
-    runner_up = 0
-    variance = spread / n_features
-    deviation = math.sqrt(variance)
-    for j in range(n_clusters):
-        total = 0.0
-        enough = second if spread > 0.0 else nearest
-        for start in range(0, n_features, 8):
-            part = 0.0
-            stop = min(start + 8, n_features)
-            if not manhattan:
-                for f in range(start, stop):
-                    gap = points[i, f] - centers[j, f]
-                    part += gap * gap
-            elif spread > 0.0:
-                for f in range(start, stop):
-                    part += _mean_distance(points[i, f] - centers[j, f], deviation)
-            else:
-                for f in range(start, stop):
-                    part += abs(points[i, f] - centers[j, f])
-            total += part
-            if total > enough:
-                break
-        if total < nearest:
-            second, runner_up = nearest, first
-            nearest, first = total, j
-        elif total < second:
-            second, runner_up = total, j
-    if spread <= 0.0:
-        return first, nearest
-    if second < math.inf:
-        slope = 0.0  # squared norm of the gradient of the two losses' difference
-        for f in range(n_features):
-            if not manhattan:
-                gap = centers[first, f] - centers[runner_up, f]
-                slope += 4.0 * gap * gap
-            elif (points[i, f] > centers[first, f]) != (
-                points[i, f] > centers[runner_up, f]
-            ):
-                slope += 4.0
-        if slope > 0.0:
-            nearest += _overlap(second - nearest, math.sqrt(slope * variance))
-    return first, nearest if manhattan else max(nearest + spread, 0.0)
+    n_features = columns.shape[0]
+    slope = 0.0
+    for f in range(n_features):
+        if not manhattan:
+            gap = centers[first, f] - centers[runner_up, f]
+            slope += 4.0 * gap * gap
+        elif (columns[f, i] > centers[first, f]) != (
+            columns[f, i] > centers[runner_up, f]
+        ):
+            slope += 4.0
+    if slope <= 0.0:
+        return 0.0
+    return _overlap(margin, math.sqrt(slope * spread / n_features))
 
 
 @kernel
 def cumulative_loss(
-    points, weights, spreads, forecasts, centers, n_clusters, manhattan
+    columns, weights, spreads, forecasts, centers, n_clusters, manhattan
 ):
     """S(c) = sum of losses, plus the variance term where `forecasts` has rows.
 
-    Also returns the number of centres that are nearest to some point.
+    A single row has `spreads` 0 and the loss at its nearest centre. Merged rows are
+    taken as an isotropic normal cloud of that mean squared distance from its mean:
+    theirs is the mean of the minimum over its two nearest centres. Also returns the
+    number of centres that are nearest to some point.
     """
-    total = 0.0
+    n_features, n_points = columns.shape
+    current = np.empty(n_points)
+    lowest = np.full(n_points, math.inf)
+    second = np.full(n_points, math.inf)
+    first = np.zeros(n_points, dtype=np.int64)
+    runner_up = np.zeros(n_points, dtype=np.int64)
+    for j in range(n_clusters):
+        for i in range(n_points):
+            current[i] = 0.0
+        for f in range(n_features):
+            place = centers[j, f]
+            if manhattan:
+                for i in range(n_points):
+                    current[i] += abs(columns[f, i] - place)
+            else:
+                for i in range(n_points):
+                    gap = columns[f, i] - place
+                    current[i] += gap * gap
+        if manhattan:
+            for i in range(n_points):
+                if spreads[i] > 0.0 and current[i] < second[i]:
+                    deviation = math.sqrt(spreads[i] / n_features)
+                    current[i] = 0.0
+                    for f in range(n_features):
+                        gap = columns[f, i] - centers[j, f]
+                        current[i] += _mean_distance(gap, deviation)
+        for i in range(n_points):  # selections, no branches: this loop vectorises too
+            loss = current[i]
+            closest = loss < lowest[i]
+            close = loss < second[i]
+            runner_up[i] = first[i] if closest else (j if close else runner_up[i])
+            second[i] = lowest[i] if closest else (loss if close else second[i])
+            first[i] = j if closest else first[i]
+            lowest[i] = loss if closest else lowest[i]
     owns = np.zeros(n_clusters, dtype=np.bool_)
     n_owners = 0
-    for i in range(points.shape[0]):
-        j, loss = mean_loss(points, i, spreads[i], centers, n_clusters, manhattan)
+    total = 0.0
+    for i in range(n_points):
+        loss = lowest[i]
+        if spreads[i] > 0.0:
+            if second[i] < math.inf:
+                loss += _saving(
+                    columns,
+                    i,
+                    spreads[i],
+                    second[i] - loss,
+                    centers,
+                    first[i],
+                    runner_up[i],
+                    manhattan,
+                )
+            if not manhattan:
+                loss = max(loss + spreads[i], 0.0)
         total += weights[i] * loss
-        if not owns[j]:
-            owns[j] = True
+        if not owns[first[i]]:
+            owns[first[i]] = True
             n_owners += 1
         if forecasts.shape[0] > 0:
             total += 0.5 * (
@@ -136,9 +154,7 @@ def log_prior(centers, n_clusters, log_sizes, constant, radius, scale):
         if not square <= radius * radius:
             return -math.inf
         if scale < math.inf:
-            total -= (
-                0.5 * (3 + n_features) * math.log1p(square / (6.0 * scale * scale))
-            )
+            total -= 0.5 * (3 + n_features) * math.log1p(square / (6.0 * scale * scale))
     return total
 
 
@@ -243,7 +259,7 @@ def _draw_in_ball(radius, trial, j, rng):
 
 @kernel
 def run_chain(
-    points,
+    columns,
     weights,
     spreads,
     forecasts,
@@ -271,8 +287,8 @@ def run_chain(
     the centres' slots are drawn too, so that relabelled centres are recognised); a
     random walk of one centre; the birth of a centre anywhere in the ball, or the
     death of one. `trace` (n_iter, 2) receives the number of centres and of those that
-    own a point after each iteration; trace[0, 0] holds the number before. `tally` (2, 2):
-    accepted and proposed moves within and between numbers of clusters.
+    own a point after each iteration; trace[0, 0] holds the number before. `tally`
+    (2, 2): accepted and proposed moves within and between numbers of clusters.
     """
     max_clusters, n_features = centers.shape
     log_volume = (
@@ -284,7 +300,7 @@ def run_chain(
     densities = np.empty((max_clusters, max_clusters))
     k = trace[0, 0]
     loss, n_owners = cumulative_loss(
-        points, weights, spreads, forecasts, centers, k, manhattan
+        columns, weights, spreads, forecasts, centers, k, manhattan
     )
     log_target = log_prior(centers, k, log_sizes, constant, radius, scale)
     log_target -= temperature * loss
@@ -299,7 +315,9 @@ def run_chain(
         possible = 1 <= new <= max_clusters
         if possible:
             if kind < moves[0]:
-                _draw_student(slots[new - 1, :new], scales[new - 1, :new], dof, trial, rng)
+                _draw_student(
+                    slots[new - 1, :new], scales[new - 1, :new], dof, trial, rng
+                )
                 log_ratio += _log_proposal(
                     centers,
                     k,
@@ -345,7 +363,7 @@ def run_chain(
             proposed = log_prior(trial, new, log_sizes, constant, radius, scale)
             if proposed > -math.inf:
                 loss, trial_owners = cumulative_loss(
-                    points, weights, spreads, forecasts, trial, new, manhattan
+                    columns, weights, spreads, forecasts, trial, new, manhattan
                 )
                 proposed -= temperature * loss
                 log_ratio += proposed - log_target

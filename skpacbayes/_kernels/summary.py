@@ -4,8 +4,9 @@
 merged rows; their weight; the sum of their squared distances from it; the sums of
 lambda, lambda h and lambda h^2 (h: the loss of the forecast that met the row, lambda:
 the inverse temperature then); the sum of the losses between consecutive rows of the
-stream that fell in one cluster, and the weight of those rows. `pair_costs`, `pairs` (capacity,): each point's cheapest merger,
-as last computed. All in units of a power of two kept by the caller.
+stream that fell in one cluster, and the weight of those rows. `pair_costs`, `pairs`
+(capacity,): each point's cheapest merger, as last computed. All in units of a power of
+two kept by the caller.
 """
 
 import math
@@ -165,8 +166,8 @@ def advance(
     `previous` (n_features + 1,): the last row and its cluster (-1: none). `clock`:
     0 rows seen, 1 next refresh, 2 cumulative loss, 3 number of points, 4 largest
     squared norm, 5 sum of temperatures, 6 what is left of a row cut by a refresh, 7
-    sum of squared steps from row to row, 8 the weight of those rows. Stops before a row that exceeds `limit`, which
-    asks for another unit.
+    sum of squared steps from row to row, 8 the weight of those rows. Stops before a row
+    that exceeds `limit`, which asks for another unit.
     """
     n_features = X.shape[1]
     points = int(clock[3])

@@ -170,7 +170,7 @@ def noise_scale(path, rows, manhattan, scale=None):
 def rows_loss(rows, centers, manhattan):
     """Cumulative loss of `rows` at `centers`."""
     return cumulative_loss(
-        rows.points,
+        np.ascontiguousarray(rows.points.T),
         rows.weights,
         rows.spreads,
         np.zeros((0, 3)),

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
@@ -189,10 +190,15 @@ class QuasiPosterior:
     prior: CenterPrior
     manhattan: bool
 
+    @cached_property
+    def columns(self):
+        """The points by columns, (n_features, n_points), as the kernels take them."""
+        return np.ascontiguousarray(self.points.T)
+
     def loss(self, centers):
         """S(c), the cumulative loss of `centers` (n_clusters, n_features)."""
         return cumulative_loss(
-            self.points,
+            self.columns,
             self.weights,
             self.spreads,
             self.forecasts,
@@ -229,7 +235,7 @@ class QuasiPosterior:
         trace = np.empty((n_iter, 2), dtype=np.int64)
         trace[0, 0] = chain.n_clusters
         run_chain(
-            self.points,
+            self.columns,
             self.weights,
             self.spreads,
             self.forecasts,
