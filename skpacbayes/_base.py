@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import functools
-import itertools
 import math
 
 import numpy as np
@@ -98,12 +97,13 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         """Whether callbacks follow this estimator."""
         return not {"_skl_callbacks", "_parent_callback_ctx"}.isdisjoint(vars(self))
 
-    def _tasks(self, count, name, X=None):
-        """Yield 0, ..., count - 1, each a subtask that callbacks see and may stop.
+    def _tasks(self, steps, name, X=None):
+        """Yield each of `steps`, a subtask that callbacks see and may stop.
 
-        With count None, it goes on until the caller breaks off.
+        `steps`: an iterable, or their number.
         """
-        steps = itertools.count() if count is None else range(count)
+        count = steps if isinstance(steps, int) else None
+        steps = steps if count is None else range(count)
         if not self._watched():
             yield from steps
             return

@@ -11,7 +11,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from ._path import NoiseCells, unit
+from ._path import NoiseCells
 from ._summary import exponent_of
 
 
@@ -75,15 +75,10 @@ class NearestCenterMixin(
         """
         check_is_fitted(self)
         distances, exponent = self._distances(self._rows(X))
-        scale = np.ldexp(self.scale_, -exponent)
-        losses = distances.min(axis=1)
-        if not self._manhattan:
-            losses = losses**2
-        center = self.cluster_centers_.mean(axis=0)
-        centers = np.ldexp(self.cluster_centers_ - center, -exponent)
-        log_z = NoiseCells(centers, self._manhattan).log_normaliser(scale)
-        log_z += self.n_features_in_ * exponent * math.log(2)
-        return -losses / unit(scale, self._manhattan) - log_z
+        with np.errstate(over="ignore", under="ignore"):
+            ratios = distances.min(axis=1) / np.ldexp(self.scale_, -exponent)
+            losses = ratios if self._manhattan else 0.5 * ratios**2
+        return -losses - self._log_normaliser()
 
     def score(self, X, y=None):
         """Mean of `score_samples`, for the choice of parameters by cross-validation.
@@ -102,9 +97,20 @@ class NearestCenterMixin(
         """
         return float(self.score_samples(X).mean())
 
+    def __sklearn_is_fitted__(self):
+        return "cluster_centers_" in vars(self)
+
     @property
     def _manhattan(self):
         return self.loss == "manhattan"
+
+    def _log_normaliser(self):
+        """log Z of the fitted centres and scale, in data units."""
+        centers = self.cluster_centers_ - self.cluster_centers_.mean(axis=0)
+        exponent = exponent_of(np.append(centers, self.scale_))
+        cells = NoiseCells(np.ldexp(centers, -exponent), self._manhattan)
+        log_z = cells.log_normaliser(np.ldexp(self.scale_, -exponent))
+        return log_z + self.n_features_in_ * exponent * math.log(2)
 
     def _nearest_labels(self, X):
         return self.cluster_labels_[self._distances(X)[0].argmin(axis=1)]

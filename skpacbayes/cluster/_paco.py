@@ -472,13 +472,8 @@ class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
 
     def _read(self, X, weights):
         """Read rows, with a refresh wherever one is due."""
-        begin = 0
-        for _ in self._tasks(None, "refresh", X):
-            begin = self._stream.read(X, weights, begin)
-            if self._stream.summary.due:
-                self._refresh()
-            elif begin == len(X):
-                break
+        for _ in self._tasks(self._stream.refreshes(X, weights), "refresh", X):
+            self._refresh()
         self._warn_beyond_radius()
         self._count()
 

@@ -38,7 +38,7 @@ class Stream:
         self.temperature = 0.0
         self.first_temperature = None
         self.from_the_start = True
-        self.every_row = True
+        self.every_row = self._after(0.0) <= 1
         self.decreasing = True
         self.warned = False
         self.summary.schedule(self._after(0.0))
@@ -81,6 +81,13 @@ class Stream:
             self.forecast,
             self.centers,
         )
+
+    def refreshes(self, X, weights):
+        """Read rows, and yield wherever a refresh is due."""
+        begin = self.read(X, weights, 0)
+        while self.summary.due:
+            yield begin
+            begin = self.read(X, weights, begin)
 
     def refreshed(self, outcome):
         """Take the outcome of a chain: its draw is the next forecast.
