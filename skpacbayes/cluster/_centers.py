@@ -105,7 +105,7 @@ class NearestCenterMixin(
         return self.loss == "manhattan"
 
     def _log_normaliser(self):
-        """log Z of the fitted centres and scale, in data units."""
+        """Log of Z for the fitted centres and scale, in data units."""
         centers = self.cluster_centers_ - self.cluster_centers_.mean(axis=0)
         exponent = exponent_of(np.append(centers, self.scale_))
         cells = NoiseCells(np.ldexp(centers, -exponent), self._manhattan)
