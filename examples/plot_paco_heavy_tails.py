@@ -45,6 +45,8 @@ for loss, (upper, lower) in zip(LOSSES, axes.T, strict=True):
     upper.set_title(f'loss="{loss}": {model.n_clusters_} clusters')
     lower.hist(found[loss], bins=np.arange(21) + 0.5)
     lower.axvline(3, color="black", linestyle="--", linewidth=0.8)
+    lower.set_ylim(0, N_DRAWS)
+    lower.set_xticks(range(2, 21, 2))
     lower.set_xlabel("number of clusters")
 axes[1, 0].set_ylabel(f"tables of {N_DRAWS}")
 plt.show()
