@@ -12,7 +12,10 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from ._path import NoiseCells
-from ._summary import exponent_of
+from ._summary import exponent_of, scaled
+
+# Rows that differ by less than 2^256 in size have a unit in common.
+_UNIT_STEP = 256
 
 
 class NearestCenterMixin(
@@ -53,8 +56,7 @@ class NearestCenterMixin(
             Euclidean distances, or Manhattan distances if that is the loss.
         """
         check_is_fitted(self)
-        distances, exponent = self._distances(self._rows(X))
-        return np.ldexp(distances, exponent)
+        return self._distances(self._rows(X))
 
     def score_samples(self, X):
         """Log of the normalised quasi-likelihood of each row.
@@ -74,9 +76,9 @@ class NearestCenterMixin(
             Log densities.
         """
         check_is_fitted(self)
-        distances, exponent = self._distances(self._rows(X))
+        distances = self._distances(self._rows(X)).min(axis=1)
         with np.errstate(over="ignore", under="ignore"):
-            ratios = distances.min(axis=1) / np.ldexp(self.scale_, -exponent)
+            ratios = distances / self.scale_
             losses = ratios if self._manhattan else 0.5 * ratios**2
         return -losses - self._log_normaliser()
 
@@ -113,13 +115,18 @@ class NearestCenterMixin(
         return log_z + self.n_features_in_ * exponent * math.log(2)
 
     def _nearest_labels(self, X):
-        return self.cluster_labels_[self._distances(X)[0].argmin(axis=1)]
+        return self.cluster_labels_[self._distances(X).argmin(axis=1)]
 
     def _distances(self, X):
-        """Distances to the centres in units of 2^exponent, and the exponent."""
+        """Distances to the centres, each row in a unit fit for squares."""
         center = self.cluster_centers_.mean(axis=0)
         X, centers = X - center, self.cluster_centers_ - center
-        exponent = max(exponent_of(X), exponent_of(centers))
         metric = "cityblock" if self._manhattan else "euclidean"
-        X, centers = np.ldexp(X, -exponent), np.ldexp(centers, -exponent)
-        return cdist(X, centers, metric), exponent
+        largest = np.maximum(np.abs(X).max(axis=1), np.abs(centers).max())
+        units = _UNIT_STEP * np.round(np.frexp(largest)[1] / _UNIT_STEP).astype(int)
+        distances = np.empty((len(X), len(centers)))
+        for unit in np.unique(units):
+            rows = units == unit
+            own = cdist(scaled(X[rows], -unit), scaled(centers, -unit), metric)
+            distances[rows] = scaled(own, unit)
+        return distances
