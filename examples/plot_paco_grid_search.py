@@ -37,8 +37,8 @@ print(
 
 # %%
 # The score falls on both sides: with too few clusters the rows lie far from a centre,
-# with too many their noise is cut into pieces. The number of clusters, below, is that of
-# a fit to all rows; the folds, of four fifths of them, may find another one.
+# with too many their noise is cut into pieces. The number of clusters, below, is that
+# of a fit to all rows; the folds, of four fifths of them, may find another one.
 
 figure, (upper, lower) = plt.subplots(
     2, 1, figsize=(7, 5.5), sharex=True, layout="constrained"

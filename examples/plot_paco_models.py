@@ -8,7 +8,7 @@ method chose each number of clusters. Only a few tables are drawn here, so read 
 differences between neighbours with care: with 10 draws, a share of 90 % has a standard
 error of about 10 %. The benchmark `bench_paco_batch.py` has the long run.
 
-Every method may choose up to 20 clusters. PACO uses its default parameters, and the
+Every method may choose up to 20 clusters, HDBSCAN as many as it finds. PACO uses its default parameters, and the
 Manhattan loss on Model 5, whose tails are heavy; k-means has five starts for each
 number of clusters.
 
@@ -52,7 +52,7 @@ def best_of_k_means(criterion):
 
 
 def variational_mixture(X, model):
-    mixture = BayesianGaussianMixture(LARGEST, random_state=0)
+    mixture = BayesianGaussianMixture(n_components=LARGEST, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         mixture.fit(X)
