@@ -1,16 +1,16 @@
 """
-===========================================
-How many clusters: six peers on five models
-===========================================
+=====================================================
+How many clusters: PACO and four peers on five models
+=====================================================
 
 The simulations of section 5 of [1]_ (its Figures 2 and 3): each panel shows how often a
 method chose each number of clusters. Only a few tables are drawn here, so read the
 differences between neighbours with care: with 10 draws, a share of 90 % has a standard
 error of about 10 %. The benchmark `bench_paco_batch.py` has the long run.
 
-Every method may choose up to 20 clusters, HDBSCAN as many as it finds. PACO uses its default parameters, and the
-Manhattan loss on Model 5, whose tails are heavy; k-means has five starts for each
-number of clusters.
+Every method may choose up to 20 clusters, HDBSCAN as many as it finds. PACO
+uses its default parameters, and the Manhattan loss on Model 5, whose tails are heavy;
+k-means has five starts for each number of clusters.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
