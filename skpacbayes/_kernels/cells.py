@@ -70,7 +70,8 @@ def _maximize(
     if manhattan:
         passed = np.empty(n_clusters)
         for f in range(n_features):
-            passed[:] = 0.0
+            for j in range(n_clusters):
+                passed[j] = 0.0
             for rank in range(n_points):
                 i = order[f, rank]
                 for j in range(n_clusters):
@@ -80,7 +81,9 @@ def _maximize(
                         centers[j, f] = points[i, f]
                     passed[j] += part
     else:
-        centers[:] = 0.0
+        for j in range(n_clusters):
+            for f in range(n_features):
+                centers[j, f] = 0.0
         for i in range(n_points):
             for j in range(n_clusters):
                 part = weights[i] * resp[i, j] / mass[j]
@@ -132,7 +135,9 @@ def fit_cells(
     n_clusters, n_features = centers.shape
     resp = np.empty((points.shape[0], n_clusters))
     half = 1.0 if manhattan else 0.5
-    n_rows = weights.sum()
+    n_rows = 0.0
+    for i in range(weights.shape[0]):
+        n_rows += weights[i]
     log_likelihood = _expect(
         points, weights, spreads, centers, scales, shares, manhattan, resp, logs
     )

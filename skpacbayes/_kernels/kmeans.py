@@ -33,6 +33,14 @@ def distance(points, i, centers, j, manhattan, enough):
 
 
 @kernel
+def _copy(source, target, n_rows):
+    """Copy the first rows; slices would take numba ten times as long to compile."""
+    for j in range(n_rows):
+        for f in range(target.shape[1]):
+            target[j, f] = source[j, f]
+
+
+@kernel
 def assign(points, weights, centers, n_clusters, manhattan, labels, distances):
     """Nearest of the first `n_clusters` centres to each point; the weighted loss."""
     loss = 0.0
@@ -60,7 +68,8 @@ def update_centers(points, weights, order, labels, n_clusters, manhattan, center
     if manhattan:
         passed = np.empty(n_clusters)
         for f in range(n_features):
-            passed[:] = 0.0
+            for j in range(n_clusters):
+                passed[j] = 0.0
             for rank in range(n_points):
                 i = order[f, rank]
                 j = labels[i]
@@ -71,7 +80,8 @@ def update_centers(points, weights, order, labels, n_clusters, manhattan, center
     else:
         for j in range(n_clusters):
             if mass[j] > 0.0:
-                centers[j, :] = 0.0
+                for f in range(n_features):
+                    centers[j, f] = 0.0
         for i in range(n_points):
             j = labels[i]
             if mass[j] > 0.0:
@@ -106,14 +116,24 @@ def lloyd(
 
 
 @kernel
+def _largest(values):
+    """Index of the largest value."""
+    best = 0
+    for i in range(1, values.shape[0]):
+        if values[i] > values[best]:
+            best = i
+    return best
+
+
+@kernel
 def _heaviest_cells(weights, labels, distances, n_clusters):
     """Return the cells with the largest and the second largest loss."""
     cell_loss = np.zeros(n_clusters)
     for i in range(weights.shape[0]):
         cell_loss[labels[i]] += weights[i] * distances[i]
-    first = np.argmax(cell_loss)
+    first = _largest(cell_loss)
     cell_loss[first] = -1.0
-    return first, np.argmax(cell_loss)
+    return first, _largest(cell_loss)
 
 
 @kernel
@@ -140,14 +160,17 @@ def kmeans_plus_plus(
     points, weights, n_clusters, manhattan, centers, labels, distances, rng
 ):
     """Seed `centers` by draws proportional to weight and loss (D^2 seeding)."""
-    distances[:] = 1.0
-    centers[0] = points[_draw_by_loss(weights, labels, distances, -1, rng)]
-    distances[:] = math.inf
-    for j in range(1, n_clusters):
-        for i in range(points.shape[0]):
-            d = distance(points, i, centers, j - 1, manhattan, distances[i])
-            distances[i] = min(distances[i], d)
-        centers[j] = points[_draw_by_loss(weights, labels, distances, -1, rng)]
+    n_points, n_features = points.shape
+    for i in range(n_points):
+        distances[i] = 1.0
+    for j in range(n_clusters):
+        drawn = _draw_by_loss(weights, labels, distances, -1, rng)
+        for f in range(n_features):
+            centers[j, f] = points[drawn, f]
+        for i in range(n_points):
+            enough = math.inf if j == 0 else distances[i]
+            d = distance(points, i, centers, j, manhattan, enough)
+            distances[i] = min(enough, d)
 
 
 @kernel
@@ -169,25 +192,32 @@ def kmeans_path(
     distances = np.empty(n_points)
     trial_labels = np.zeros(n_points, dtype=np.int64)
     trial_distances = np.empty(n_points)
-    trial = np.zeros_like(path[0])
+    trial = np.zeros((path.shape[1], path.shape[2]))
     losses[0] = lloyd(
         points, weights, order, 1, manhattan, 1, path[0], labels, distances
     )
     for k in range(1, path.shape[0]):
-        farthest = np.argmax(distances * (weights > 0.0))
-        if not weights[farthest] * distances[farthest] > 0.0:
+        for i in range(n_points):
+            trial_distances[i] = distances[i] if weights[i] > 0.0 else 0.0
+        farthest = _largest(trial_distances)
+        if not trial_distances[farthest] > 0.0:
             return k
         first, second = _heaviest_cells(weights, labels, distances, k)
         losses[k] = math.inf
-        for attempt in range(4 + starts.shape[0]):
-            trial_labels[:] = labels
-            trial[:k] = path[k - 1, :k]
-            if attempt == 0:
-                trial[k] = points[farthest]
-            elif attempt <= 2:
+        # The last attempt goes on from the best.
+        for attempt in range(5 + starts.shape[0]):
+            last = attempt == 4 + starts.shape[0]
+            if not last:
+                for i in range(n_points):
+                    trial_labels[i] = labels[i]
+            added = farthest
+            _copy(path[k - 1], trial, k)
+            if attempt == 1 or attempt == 2:
                 cell = first if attempt == 1 else second
-                trial[k] = points[_draw_by_loss(weights, labels, distances, cell, rng)]
-            elif attempt == 3:
+                added = _draw_by_loss(weights, labels, distances, cell, rng)
+            for f in range(points.shape[1]):
+                trial[k, f] = points[added, f]
+            if attempt == 3:
                 kmeans_plus_plus(
                     points,
                     weights,
@@ -198,27 +228,29 @@ def kmeans_path(
                     trial_distances,
                     rng,
                 )
-            elif start_sizes[attempt - 4] == k + 1:
-                trial[: k + 1] = starts[attempt - 4, : k + 1]
-            else:
-                continue
+            elif last:
+                _copy(path[k], trial, k + 1)
+            elif attempt > 3:
+                if start_sizes[attempt - 4] != k + 1:
+                    continue
+                _copy(starts[attempt - 4], trial, k + 1)
             loss = lloyd(
                 points,
                 weights,
                 order,
                 k + 1,
                 manhattan,
-                4,
+                50 if last else 4,
                 trial,
                 trial_labels,
                 trial_distances,
             )
-            if loss < losses[k]:
+            if loss < losses[k] or last:
                 losses[k] = loss
-                path[k, : k + 1] = trial[: k + 1]
-        losses[k] = lloyd(
-            points, weights, order, k + 1, manhattan, 50, path[k], labels, distances
-        )
+                _copy(trial, path[k], k + 1)
+        for i in range(n_points):
+            labels[i] = trial_labels[i]
+            distances[i] = trial_distances[i]
     return path.shape[0]
 
 

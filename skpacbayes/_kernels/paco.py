@@ -165,7 +165,7 @@ def _log_slot_densities(centers, n_clusters, slots, scales, dof, densities):
     They leave out the Student laws' common constant, which `_log_constant` adds.
     """
     n_features = centers.shape[1]
-    for j in range(slots.shape[0]):
+    for j in range(n_clusters):
         for i in range(n_clusters):
             square = 0.0
             for f in range(n_features):
@@ -236,12 +236,26 @@ def _log_proposal(
 
 
 @kernel
-def _draw_student(slots, scales, dof, trial, rng):
+def _draw_chi_square(dof, rng):
+    """Chi-square draw for dof >= 2, after Marsaglia and Tsang (2000)."""
+    shape = 0.5 * dof - 1.0 / 3.0
+    while True:
+        z = rng.standard_normal()
+        root = 1.0 + z / math.sqrt(9.0 * shape)
+        if root > 0.0:
+            cube = root * root * root
+            bound = 0.5 * z * z + shape * (1.0 - cube + math.log(cube))
+            if math.log(1.0 - rng.random()) < bound:
+                return 2.0 * shape * cube
+
+
+@kernel
+def _draw_student(n_clusters, slots, scales, dof, trial, rng):
     """One centre a slot: multivariate Student laws."""
-    for j in range(slots.shape[0]):
-        step = scales[j] * math.sqrt(dof / rng.chisquare(dof))
+    for j in range(n_clusters):
+        step = scales[j] * math.sqrt(dof / _draw_chi_square(dof, rng))
         for f in range(slots.shape[1]):
-            trial[j, f] = slots[j, f] + step * rng.normal()
+            trial[j, f] = slots[j, f] + step * rng.standard_normal()
 
 
 @kernel
@@ -250,11 +264,19 @@ def _draw_in_ball(radius, trial, j, rng):
     n_features = trial.shape[1]
     square = 0.0
     for f in range(n_features):
-        trial[j, f] = rng.normal()
+        trial[j, f] = rng.standard_normal()
         square += trial[j, f] ** 2
     step = radius * rng.random() ** (1.0 / n_features) / math.sqrt(square)
     for f in range(n_features):
         trial[j, f] *= step
+
+
+@kernel
+def _copy(source, target, begin, place, n_rows):
+    """Copy rows; slices would take numba ten times as long to compile."""
+    for j in range(n_rows):
+        for f in range(target.shape[1]):
+            target[place + j, f] = source[begin + j, f]
 
 
 @kernel
@@ -296,88 +318,77 @@ def run_chain(
         - math.lgamma(0.5 * n_features + 1.0)
         + n_features * math.log(radius)
     )
-    trial = np.empty_like(centers)
+    states = np.empty((2, max_clusters, n_features))
     densities = np.empty((max_clusters, max_clusters))
+    now = 0
     k = trace[0, 0]
-    loss, n_owners = cumulative_loss(
-        columns, weights, spreads, forecasts, centers, k, manhattan
-    )
-    log_target = log_prior(centers, k, log_sizes, constant, radius, scale)
-    log_target -= temperature * loss
-    for iteration in range(trace.shape[0]):
-        kind = rng.random()
+    n_owners = 0
+    log_target = 0.0
+    _copy(centers, states[now], 0, 0, k)
+    for iteration in range(-1, trace.shape[0]):  # -1: what the start is worth
+        present, trial = states[now], states[1 - now]
+        kind = rng.random() if iteration >= 0 else moves[0]
         new = k
         log_ratio = 0.0
         if kind < moves[0]:
             new = k - 1 + int(3.0 * rng.random())
         elif kind >= moves[0] + moves[1]:
             new = k - 1 if rng.random() < 0.5 else k + 1
-        possible = 1 <= new <= max_clusters
-        if possible:
-            if kind < moves[0]:
-                _draw_student(
-                    slots[new - 1, :new], scales[new - 1, :new], dof, trial, rng
-                )
-                log_ratio += _log_proposal(
-                    centers,
-                    k,
-                    slots[k - 1, :k],
-                    scales[k - 1, :k],
-                    dof,
-                    symmetric,
-                    False,
-                    densities,
-                    rng,
-                )
-                log_ratio -= _log_proposal(
-                    trial,
-                    new,
-                    slots[new - 1, :new],
-                    scales[new - 1, :new],
-                    dof,
-                    symmetric,
-                    True,
-                    densities,
-                    rng,
-                )
-            elif new == k:
-                trial[:k] = centers[:k]
-                j = int(k * rng.random())
-                step = scales[k - 1, 0]
-                for other in range(1, k):
-                    step = min(step, scales[k - 1, other])
-                step *= 4.0 ** (2.0 * rng.random() - 0.5) / math.sqrt(n_features)
-                for f in range(n_features):
-                    trial[j, f] += step * rng.normal()
-            elif new > k:
-                j = int(new * rng.random())
-                trial[:j] = centers[:j]
-                trial[j + 1 : new] = centers[j:k]
-                _draw_in_ball(radius, trial, j, rng)
-                log_ratio += log_volume
+        proposed = -math.inf
+        if 1 <= new <= max_clusters:
+            if iteration < 0:
+                _copy(present, trial, 0, 0, k)
+            elif kind < moves[0]:
+                _draw_student(new, slots[new - 1], scales[new - 1], dof, trial, rng)
+                for side in range(2):
+                    size = k if side == 0 else new
+                    log_proposal = _log_proposal(
+                        states[now if side == 0 else 1 - now],
+                        size,
+                        slots[size - 1],
+                        scales[size - 1],
+                        dof,
+                        symmetric,
+                        side == 1,
+                        densities,
+                        rng,
+                    )
+                    log_ratio += log_proposal if side == 0 else -log_proposal
             else:
-                j = int(k * rng.random())
-                trial[:j] = centers[:j]
-                trial[j:new] = centers[j + 1 : k]
-                log_ratio -= log_volume
+                j = int(max(k, new) * rng.random())
+                _copy(present, trial, 0, 0, j)
+                if new == k:
+                    _copy(present, trial, j, j, k - j)
+                    step = scales[k - 1, 0]
+                    for other in range(1, k):
+                        step = min(step, scales[k - 1, other])
+                    step *= 4.0 ** (2.0 * rng.random() - 0.5) / math.sqrt(n_features)
+                    for f in range(n_features):
+                        trial[j, f] += step * rng.standard_normal()
+                elif new > k:
+                    _copy(present, trial, j, j + 1, k - j)
+                    _draw_in_ball(radius, trial, j, rng)
+                else:
+                    _copy(present, trial, j + 1, j, new - j)
+                log_ratio = (new - k) * log_volume
             proposed = log_prior(trial, new, log_sizes, constant, radius, scale)
-            if proposed > -math.inf:
-                loss, trial_owners = cumulative_loss(
-                    columns, weights, spreads, forecasts, trial, new, manhattan
-                )
-                proposed -= temperature * loss
-                log_ratio += proposed - log_target
-                possible = math.log(1.0 - rng.random()) < log_ratio
-            else:
-                possible = False
+        trial_owners = 0
+        if proposed > -math.inf:
+            loss, trial_owners = cumulative_loss(
+                columns, weights, spreads, forecasts, trial, new, manhattan
+            )
+            proposed -= temperature * loss
+        if iteration < 0:
+            log_target, n_owners = proposed, trial_owners
+            continue
+        log_ratio += proposed - log_target
         between = 1 if new != k else 0
         tally[between, 1] += 1
-        if possible:
+        if proposed > -math.inf and math.log(1.0 - rng.random()) < log_ratio:
             tally[between, 0] += 1
-            k = new
-            centers[:k] = trial[:k]
-            log_target = proposed
-            n_owners = trial_owners
+            now = 1 - now
+            k, n_owners, log_target = new, trial_owners, proposed
         trace[iteration, 0] = k
         trace[iteration, 1] = n_owners
+    _copy(states[now], centers, 0, 0, k)
     return log_target

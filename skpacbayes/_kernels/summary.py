@@ -107,7 +107,8 @@ def insert(table, n_points, n_features, manhattan, pair_costs, pairs):
             break
     j = pairs[i]
     _merge(table, i, j, n_features)
-    table[j] = table[n_points]
+    for column in range(table.shape[1]):
+        table[j, column] = table[n_points, column]
     pair_costs[i] = -1.0
     pair_costs[j] = math.inf
     _find_pair(table, n_points, j, n_features, manhattan, pair_costs, pairs)
