@@ -1,0 +1,428 @@
+"""NumPy twins of the kernels of the summary of a stream, and of cells with scales."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+from twins import twin_of
+
+from skpacbayes._kernels import cells, summary
+
+both_losses = pytest.mark.parametrize("manhattan", [False, True])
+NONE = np.empty(0)
+NO_CENTERS = np.empty((0, 2))
+
+
+def losses_at(points, centers, manhattan):
+    return cdist(points, centers, "cityblock" if manhattan else "sqeuclidean")
+
+
+def points_of(X, weights, seed=0):
+    """Rows of a table: X, weights, no scatter yet, and five sums of some kind."""
+    sums = np.random.default_rng(seed).uniform(size=(len(X), 5))
+    return np.column_stack([X, weights, np.zeros(len(X)), sums])
+
+
+class Table:
+    """A table of the summary, and what goes with it."""
+
+    def __init__(self, capacity, n_features, manhattan=False):
+        self.n_features, self.manhattan = n_features, manhattan
+        self.rows = np.zeros((capacity + 1, n_features + 7))
+        self.pair_costs = np.full(capacity, -1.0)
+        self.pairs = np.zeros(capacity, dtype=np.int64)
+        self.n_points = 0
+
+    @property
+    def points(self):
+        return self.rows[: self.n_points]
+
+    def insert_all(self, kernel, incoming):
+        self.n_points = kernel(
+            incoming,
+            self.rows,
+            self.n_points,
+            self.n_features,
+            self.manhattan,
+            self.pair_costs,
+            self.pairs,
+        )
+
+    def insert(self, kernel, point):
+        self.rows[self.n_points] = point
+        self.n_points = kernel(
+            self.rows,
+            self.n_points,
+            self.n_features,
+            self.manhattan,
+            self.pair_costs,
+            self.pairs,
+        )
+
+
+def moments(rows, n_features):
+    """Weight, mean, and scatter about it of all rows behind points; the sums."""
+    X, weights = rows[:, :n_features], rows[:, n_features]
+    mean = np.average(X, axis=0, weights=weights)
+    scatter = weights @ np.sum((X - mean) ** 2, axis=1) + rows[:, n_features + 1].sum()
+    return [weights.sum(), *mean, scatter, *rows[:, n_features + 2 :].sum(axis=0)]
+
+
+def merged(rows, n_features):
+    """One point for several."""
+    found = moments(rows, n_features)
+    return np.array([*found[1 : n_features + 1], found[0], *found[n_features + 1 :]])
+
+
+def merger_loss(rows, n_features, manhattan):
+    """What the rows at the points lose when their mean stands for them."""
+    mean = np.average(rows[:, :n_features], axis=0, weights=rows[:, n_features])
+    losses = losses_at(rows[:, :n_features], mean[None], manhattan)[:, 0]
+    return rows[:, n_features] @ losses
+
+
+@both_losses
+@pytest.mark.parametrize("seed", range(5))
+@twin_of(summary.insert)
+def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
+    """A full table and a newcomer: of all pairs, that of the least loss is merged."""
+    rng = np.random.default_rng(seed)
+    rows = points_of(rng.normal(size=(7, 9)), rng.uniform(0.5, 3.0, 7), seed)
+    table = Table(6, 9, manhattan)
+    for row in rows:
+        table.insert(kernel, row)
+    pairs = [(i, j) for i in range(7) for j in range(i)]
+    costs = [merger_loss(rows[list(pair)], 9, manhattan) for pair in pairs]
+    pair = list(pairs[np.argmin(costs)])
+    expected = np.vstack([np.delete(rows, pair, axis=0), merged(rows[pair], 9)])
+    assert table.n_points == 6
+    by_first = [points[np.argsort(points[:, 0])] for points in (table.points, expected)]
+    assert_allclose(*by_first, rtol=1e-12, atol=1e-12)
+
+
+@both_losses
+@twin_of(summary.insert)
+def test_insert_merges_equal_points(kernel, manhattan):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4, 2))
+    rows = points_of(X[np.arange(20) % 4], rng.uniform(0.5, 3.0, 20))
+    table = Table(6, 2, manhattan)
+    for row in rows:
+        table.insert(kernel, row)
+    assert table.n_points == 4
+    assert_array_equal(table.points[:, :2], X)
+    assert_array_equal(table.points[:, 3], 0.0)
+    expected = [merged(rows[k::4], 2)[[2, 4, 5, 6, 7, 8]] for k in range(4)]
+    assert_allclose(table.points[:, [2, 4, 5, 6, 7, 8]], expected, rtol=1e-12)
+
+
+@both_losses
+@twin_of(summary.insert_all)
+def test_insert_all(kernel, manhattan):
+    """Nothing is lost by the mergers; one by one or all at once is the same."""
+    rng = np.random.default_rng(0)
+    rows = points_of(rng.normal(size=(80, 3)), rng.uniform(0.5, 3.0, 80))
+    table, again = Table(10, 3, manhattan), Table(10, 3, manhattan)
+    table.insert_all(kernel, rows)
+    assert table.n_points == 10
+    assert_allclose(moments(table.points, 3), moments(rows, 3), rtol=1e-12, atol=1e-12)
+    for row in rows:
+        again.insert(summary.insert, row)
+    assert_array_equal(table.points, again.points)
+
+
+@both_losses
+@twin_of(summary.nearest)
+def test_nearest(kernel, manhattan):
+    rng = np.random.default_rng(0)
+    rows, centers = rng.normal(size=(20, 3)), rng.normal(size=(4, 3))
+    losses = losses_at(rows, centers, manhattan)
+    found = [kernel(row, centers, manhattan) for row in rows]
+    assert_array_equal([best for best, _ in found], losses.argmin(axis=1))
+    assert_allclose([loss for _, loss in found], losses.min(axis=1), rtol=1e-12)
+
+
+class Stream(Table):
+    """A table with the clock and the last row of a stream in the plane."""
+
+    def __init__(self, capacity, manhattan=False, refresh=math.inf):
+        super().__init__(capacity, 2, manhattan)
+        self.clock = np.zeros(9)
+        self.clock[1] = refresh
+        self.previous = np.array([0.0, 0.0, -1.0])
+
+    def advance(
+        self,
+        kernel,
+        X,
+        weights=NONE,
+        begin=0,
+        inverse_unit=1.0,
+        limit=1e6,
+        variance_term=1.0,
+        temperature=0.3,
+        forecast=NO_CENTERS,
+        centers=NO_CENTERS,
+    ):
+        self.rows[self.n_points] = 0.0
+        stop = kernel(
+            X,
+            weights,
+            begin,
+            inverse_unit,
+            limit,
+            self.manhattan,
+            variance_term,
+            temperature,
+            forecast,
+            centers,
+            self.rows,
+            self.pair_costs,
+            self.pairs,
+            self.previous,
+            self.clock,
+        )
+        self.n_points = int(self.clock[3])
+        return stop
+
+
+def assert_same(one, other):
+    assert_array_equal(one.points, other.points)
+    assert_array_equal(one.clock, other.clock)
+    assert_array_equal(one.previous, other.previous)
+
+
+@both_losses
+@twin_of(summary.advance)
+def test_advance(kernel, manhattan):
+    """With room for all rows, each is a point that carries what it met."""
+    rng = np.random.default_rng(0)
+    X = 4.0 * rng.normal(size=(25, 2))
+    forecast, centers = rng.normal(size=(3, 2)), rng.normal(size=(2, 2))
+    stream = Stream(30, manhattan)
+    stop = stream.advance(
+        kernel, X, inverse_unit=0.25, forecast=forecast, centers=centers
+    )
+    assert stop == stream.n_points == 25
+    Z = X / 4.0
+    losses = losses_at(Z, forecast, manhattan).min(axis=1)
+    labels = losses_at(Z, centers, manhattan).argmin(axis=1)
+    steps = np.diff(Z, axis=0)
+    lengths = np.abs(steps) if manhattan else steps**2
+    together = np.concatenate([[False], labels[1:] == labels[:-1]])
+    lengths = np.concatenate([[0.0], lengths.sum(axis=1)])
+    ones = np.ones(25)
+    expected = np.column_stack(
+        [
+            Z,
+            ones,
+            0 * ones,
+            0.3 * ones,
+            0.3 * losses,
+            0.3 * losses**2,
+            lengths * together,
+            together,
+        ]
+    )
+    assert_allclose(stream.points, expected, rtol=1e-12, atol=1e-14)
+    largest = np.max(np.sum(Z**2, axis=1))
+    expected = [25, math.inf, losses.sum(), 25, largest, 7.5, 0, np.sum(steps**2), 24]
+    assert_allclose(stream.clock, expected, rtol=1e-12)
+    assert_array_equal(stream.previous, [*Z[-1], labels[-1]])
+
+
+@both_losses
+@twin_of(summary.advance)
+def test_advance_merges_without_loss(kernel, manhattan):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(60, 2)), rng.uniform(0.0, 2.5, 60)
+    full, small = Stream(70, manhattan), Stream(8, manhattan)
+    for stream in (full, small):
+        assert stream.advance(kernel, X, weights, forecast=X[:2]) == 60
+    assert small.n_points == 8
+    whole = points_of(X, weights)
+    assert_allclose(moments(small.points, 2)[:4], moments(whole, 2)[:4], rtol=1e-12)
+    assert_allclose(moments(small.points, 2), moments(full.points, 2), rtol=1e-12)
+    assert_allclose(np.delete(small.clock, 3), np.delete(full.clock, 3), rtol=1e-12)
+
+
+@twin_of(summary.advance)
+def test_advance_reads_weights_as_copies(kernel):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(20, 2)), rng.integers(0, 4, 20)
+    weighted, copied, parts = Stream(8), Stream(8), Stream(8)
+    weighted.advance(kernel, X, weights.astype(float), centers=X[:2])
+    copied.advance(kernel, np.repeat(X, weights, axis=0), centers=X[:2])
+    assert_same(weighted, copied)
+    for rows in (slice(0, 7), slice(7, 8), slice(8, 20)):
+        parts.advance(kernel, X[rows], weights[rows].astype(float), centers=X[:2])
+    assert_same(weighted, parts)
+    fractional, split = Stream(8), Stream(8)
+    fractional.advance(kernel, X, np.full(20, 2.5))
+    split.advance(kernel, np.repeat(X, 3, axis=0), np.tile([1.0, 1.0, 0.5], 20))
+    assert_same(fractional, split)
+
+
+@twin_of(summary.advance)
+def test_advance_stops_at_the_refresh(kernel):
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    stream = Stream(20, refresh=4.0)
+    assert stream.advance(kernel, X) == 4
+    assert stream.clock[0] == stream.n_points == 4
+    stream.clock[1] = 9.0
+    assert stream.advance(kernel, X, begin=4) == 9
+    assert_array_equal(stream.points[:, :2], X[:9])
+    cut, whole = Stream(20, refresh=4.0), Stream(20)
+    weights = np.full(10, 2.5)
+    assert cut.advance(kernel, X, weights) == 1  # 2.5 + 1 + 1 rows: half a row is due
+    assert (cut.clock[0], cut.clock[6]) == (4.5, 0.5)
+    cut.clock[1] = math.inf
+    assert cut.advance(kernel, X, weights, begin=1) == 10
+    whole.advance(kernel, X, weights)
+    assert_array_equal(cut.points, whole.points)
+    assert cut.clock[0] == 25.0
+
+
+@pytest.mark.parametrize("bad", [2e6, -2e6, math.inf, math.nan])
+@twin_of(summary.advance)
+def test_advance_stops_before_a_row_beyond_the_limit(kernel, bad):
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    X[6, 1] = bad
+    stream, before = Stream(20), Stream(20)
+    assert stream.advance(kernel, X) == 6
+    assert stream.clock[6] == 1.0  # it is still to be read
+    stream.clock[6] = 0.0
+    before.advance(kernel, X[:6])
+    assert_same(stream, before)
+
+
+def some_cells(manhattan, seed=0):
+    """Weighted points with spreads about two places; a start of centres and all."""
+    rng = np.random.default_rng(seed)
+    points = np.vstack([rng.normal(size=(30, 2)), 3 + 2 * rng.normal(size=(30, 2))])
+    weights = rng.integers(1, 4, 60).astype(float)
+    spreads = rng.exponential(0.2, 60)
+    start = np.array([[0.5, -0.5], [2.0, 3.0]]), np.array([1.5, 2.5]), np.full(2, 0.5)
+    order = np.empty((0, 0), dtype=np.int64)
+    if manhattan:
+        order = np.ascontiguousarray(np.argsort(points, axis=0).T)
+    return points, weights, spreads, order, start
+
+
+def fitted(kernel, manhattan, max_iter, prior_size=2.0, tempering=1.0, spread=1.0):
+    points, weights, spreads, order, start = some_cells(manhattan)
+    centers, scales, shares = (part.copy() for part in start)
+    logs = np.empty(60)
+    objective = kernel(
+        points,
+        weights,
+        spread * spreads,
+        order,
+        manhattan,
+        prior_size,
+        tempering,
+        1e-9,
+        max_iter,
+        centers,
+        scales,
+        shares,
+        logs,
+    )
+    return objective, centers, scales, shares, logs
+
+
+def joint_logs(points, spreads, centers, scales, shares, manhattan):
+    """Mean log density of cell and rows, for the rows spread about each point."""
+    if manhattan:
+        law = stats.laplace(centers, scales[:, None])
+        density, slope = law.logpdf(points[:, None]), 1.0
+    else:
+        law = stats.norm(centers, np.sqrt(scales)[:, None])
+        density, slope = law.logpdf(points[:, None]), 0.5
+    return density.sum(axis=2) - slope * spreads[:, None] / scales + np.log(shares)
+
+
+def em_step(problem, cell, manhattan, prior_size):
+    points, weights, spreads, _, _ = problem
+    joint = joint_logs(points, spreads, *cell, manhattan)
+    parts = weights[:, None] * np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    mass = parts.sum(axis=0)
+    centers = parts.T @ points / mass[:, None]
+    if manhattan:
+        for j, f in np.ndindex(2, 2):
+            order = np.argsort(points[:, f])
+            passed = np.cumsum(parts[order, j])
+            centers[j, f] = points[order[np.argmax(passed >= mass[j] / 2)], f]
+    losses = losses_at(points, centers, manhattan) + spreads[:, None]
+    pull = prior_size * stats.hmean(cell[1])
+    scales = ((parts * losses).sum(axis=0) / 2 + pull) / (mass + prior_size)
+    return centers, scales, mass / mass.sum()
+
+
+@both_losses
+@pytest.mark.parametrize("max_iter", [0, 1, 3])
+@twin_of(cells.fit_cells)
+def test_fit_cells(kernel, max_iter, manhattan):
+    problem = some_cells(manhattan)
+    points, weights, spreads, _, cell = problem
+    for _ in range(max_iter):
+        cell = em_step(problem, cell, manhattan, 2.0)
+    objective, *found, logs = fitted(kernel, manhattan, max_iter, tempering=0.7)
+    for one, other in zip(found, cell, strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+    expected = logsumexp(joint_logs(points, spreads, *cell, manhattan), axis=1)
+    constant = 2 * (math.log(2) if manhattan else math.log(2 * math.pi) / 2)
+    assert_allclose(logs - constant, expected, rtol=1e-9, atol=1e-9)
+    _, scales, shares = cell
+    ratio = stats.hmean(scales) / scales
+    pull = np.sum(ratio - 1 - np.log(ratio)) * 2.0 * 2 * (1.0 if manhattan else 0.5)
+    size = 0.5 * (2 + 2) * np.sum(np.log(20 + weights.sum() * shares))
+    assert_allclose(objective, 0.7 * weights @ expected - size - pull, rtol=1e-9)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 4])
+@twin_of(cells.fit_cells)
+def test_fit_cells_is_a_spherical_gaussian_mixture(kernel, max_iter):
+    """Without prior and spread, weights being copies."""
+    points, weights, _, _, (centers, scales, shares) = some_cells(False)
+    peer = GaussianMixture(
+        2,
+        covariance_type="spherical",
+        means_init=centers,
+        precisions_init=1 / scales,
+        weights_init=shares,
+        reg_covar=0.0,
+        tol=0.0,
+        max_iter=max_iter,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        peer.fit(np.repeat(points, weights.astype(int), axis=0))
+    _, *found, logs = fitted(kernel, False, max_iter, prior_size=0.0, spread=0.0)
+    assert_allclose(found[0], peer.means_, rtol=1e-9)
+    assert_allclose(found[1], peer.covariances_, rtol=1e-9)
+    assert_allclose(found[2], peer.weights_, rtol=1e-9)
+    density = peer.score_samples(points)
+    assert_allclose(logs - math.log(2 * math.pi), density, rtol=1e-9, atol=1e-9)
+
+
+@both_losses
+@twin_of(cells.fit_cells)
+def test_fit_cells_climbs(kernel, manhattan):
+    """Without prior the likelihood never falls, and the last step gains little."""
+    _, weights, _, _, _ = some_cells(manhattan)
+    path = [
+        weights @ fitted(kernel, manhattan, max_iter, prior_size=0.0)[-1]
+        for max_iter in (0, 1, 2, 4, 8, 200, 400)
+    ]
+    assert np.all(np.diff(path) >= -1e-9)
+    assert path[1] > path[0] + 1.0
+    assert path[-1] == path[-2]  # it has stopped by itself
