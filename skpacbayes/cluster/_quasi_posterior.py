@@ -10,6 +10,9 @@ from scipy.stats import f as fisher
 
 from .._kernels.paco import cumulative_loss, run_chain
 
+# Below this share of the Student law in the ball, the law is uniform to all digits.
+_LEAST_SHARE = 1e-300
+
 
 @dataclass(frozen=True)
 class CenterPrior:
@@ -44,31 +47,33 @@ class CenterPrior:
         )
         if math.isinf(self.scale):
             return uniform
-        inside = fisher.cdf(
-            self.radius**2 / (2 * self.scale**2 * n_features), n_features, 3
-        )
+        inside = self._share_in_ball(n_features)
         whole = (
             math.lgamma((3 + n_features) / 2)
             - math.lgamma(1.5)
-            - n_features / 2 * math.log(6 * math.pi * self.scale**2)
+            - n_features * (math.log(6 * math.pi) / 2 + math.log(self.scale))
         )
-        # Where the share in the ball underflows, the law is uniform to all digits.
-        return whole - math.log(inside) if inside > 1e-300 else uniform
+        return whole - math.log(inside) if inside > _LEAST_SHARE else uniform
 
     def draw(self, n_clusters, n_features, rng):
         """Draw `n_clusters` centres (n_clusters, n_features)."""
-        centers = []
-        while len(centers) < n_clusters:
-            direction = rng.standard_normal(n_features)
-            direction *= self.radius / np.linalg.norm(direction)
-            center = direction * rng.random() ** (1 / n_features)
-            height = 1.0  # of the density, over its largest value
-            if not math.isinf(self.scale):
-                square = center @ center / (6 * self.scale**2)
-                height = (1 + square) ** (-(3 + n_features) / 2)
-            if rng.random() < height:
-                centers.append(center)
-        return np.array(centers)
+        directions = rng.standard_normal((n_clusters, n_features))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        shares = rng.random((n_clusters, 1))
+        inside = self._share_in_ball(n_features)
+        if inside > _LEAST_SHARE:  # a squared norm over its scale has law F(d, 3)
+            squares = fisher.ppf(shares * inside, n_features, 3)
+            norms = self.scale * np.sqrt(2 * n_features * squares)
+        else:
+            norms = self.radius * shares ** (1 / n_features)
+        return directions * np.minimum(norms, self.radius)
+
+    def _share_in_ball(self, n_features):
+        """Share of the Student law in the ball; 0 for the uniform law."""
+        if math.isinf(self.scale):
+            return 0.0
+        ratio = self.radius / self.scale
+        return fisher.cdf(ratio * ratio / (2 * n_features), n_features, 3)
 
 
 def center_variances(cell_weights, deviations, temperature, few_rows=2 / math.pi):
