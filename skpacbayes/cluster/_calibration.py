@@ -35,12 +35,12 @@ class Calibration:
 class Splitting:
     """When splitting the noise of a cluster does not pay.
 
-    `radius`: R; `cluster_penalty`: eta; both as the prior has them.
+    `radius`: R of the prior. A penalty of one on each cluster is taken into account,
+    whatever the prior's: else a larger penalty would be undone by a larger lambda.
     """
 
     n_features: int
     radius: float
-    cluster_penalty: float
     manhattan: bool
 
     def inverse_temperature(self, n_clusters, n_rows, scale):
@@ -61,7 +61,7 @@ class Splitting:
             variance = scale**2 * n_clusters / factor
             if not self.manhattan:
                 variance /= 2
-            cost = self.cluster_penalty + log_ball
+            cost = 1.0 + log_ball
             cost -= d / 2 * math.log(2 * math.pi * variance)
             factor = max(min(_GAIN_PER_COST * cost / gain, _MOST * n_clusters), 1.0)
         return factor / (n_rows * scale ** (1 if self.manhattan else 2))

@@ -238,9 +238,12 @@ class GibbsProblem:
         )
         centers = self.path.solution(int(np.argmax(owners)) + 1)
         tally = sum(chain.tally for chain in chains)
+        draw = chains[0].draw
+        if not (self.setting.regret or self.path.losses[0] > 0):
+            draw = centers  # equal rows: the prior's ball has no size yet
         return Outcome(
             self._in_data(centers),
-            self._in_data(chains[0].draw),
+            self._in_data(draw),
             frequencies,
             float(self.out(self.posterior.temperature, -self.setting.power)),
             self.radius,
@@ -256,7 +259,6 @@ class GibbsProblem:
         splitting = Splitting(
             n_features,
             float(self.into(self.radius)),
-            setting.cluster_penalty,
             setting.manhattan,
         )
         if tracker is not None:
