@@ -537,9 +537,11 @@ class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
 
     def _warn_beyond_radius(self):
         """Say once that rows have left the ball that the regret bound assumes."""
-        stream, norm = self._stream, self._stream.summary.largest_norm
-        given = self.calibration == "regret" and self.radius != "auto"
-        if given and norm > self.radius and not stream.warned:
+        stream = self._stream
+        if stream.warned or self.calibration != "regret" or self.radius == "auto":
+            return
+        norm = stream.summary.largest_norm
+        if norm > self.radius:
             stream.warned = True
             warnings.warn(
                 f"a row has norm {norm:.6g}, more than radius={self.radius:.6g}: the "

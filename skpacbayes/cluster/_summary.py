@@ -63,6 +63,8 @@ def exponent_of(values):
 
 def scaled(value, exponent):
     """`value` times 2^`exponent`: infinity or zero where floats end."""
+    if isinstance(exponent, int) and -500 < exponent < 500:
+        return np.ldexp(value, exponent)
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(value, exponent)
 
