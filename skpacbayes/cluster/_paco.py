@@ -311,18 +311,21 @@ class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
         ValueError
             If X or `sample_weight` is not valid; the estimator stays as it was.
         """
-        if self._streaming() and sample_weight is None:
+        begun = self._streaming()
+        if begun:
             X = self._rows(X)
-            if not self._stream.may_refresh_within(len(X)):
+            alone = sample_weight is None
+            if alone and not self._stream.may_refresh_within(len(X)):
                 self._stream.read(X, _NO_WEIGHTS, 0)
                 self._warn_beyond_radius()
                 return self._count()
         with self._all_or_nothing():
-            X = self._rows(X, reset=not self._streaming())
+            if not begun:
+                X = self._rows(X, reset=True)
             weights = _NO_WEIGHTS
             if sample_weight is not None:
                 weights = self._weights(sample_weight, X)
-            if not self._streaming():
+            if not begun:
                 self._open_stream().draw_from_prior()
             self._read(X, weights)
         return self
