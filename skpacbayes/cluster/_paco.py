@@ -95,11 +95,11 @@ class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+    cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         The centres of least loss found for `n_clusters_` clusters.
     n_clusters_ : int
         The number of centres owning a row that the chain visits most.
-    cluster_labels_ : ndarray of shape (n_clusters_,)
+    cluster_labels_ : ndarray of shape (`n_clusters_`,)
         Labels of the rows of `cluster_centers_`. Along a stream a cluster keeps its
         label while it lives, and a new one takes the lowest label that is free.
     labels_ : ndarray of shape (n_samples,)
@@ -127,7 +127,7 @@ class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
         Iterations of the last chain.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X had some.
 
     See Also
