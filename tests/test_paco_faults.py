@@ -1,0 +1,270 @@
+"""`PACOClusterer` on bad, extreme and odd input: an answer or a clear error, no NaN."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from states import assert_same_state, changes, state_of
+
+from skpacbayes import PACOClusterer, make_paco_model
+from skpacbayes.cluster._quasi_posterior import QuasiPosterior
+
+X, _ = make_paco_model(3, 40, random_state=0)
+# Losses of such rows leave the range of floats: then these are infinite.
+MAY_BE_INFINITE = {"cumulative_loss_", "inverse_temperature_"}
+SETTINGS = {
+    "clusters": {},
+    "manhattan": {"loss": "manhattan"},
+    "regret": {"calibration": "regret"},
+    "regret, manhattan": {"calibration": "regret", "loss": "manhattan"},
+    "student": {"prior": "student", "proposal": "student"},
+}
+ROWS = {
+    "one row": np.array([[3.0, -1.0]]),
+    "a row of zeros": np.zeros((1, 2)),
+    "two equal rows": np.ones((2, 3)),
+    "equal rows": np.full((9, 2), 0.1),
+    "one feature": X[:, :1],
+    "a constant column": np.column_stack([X, np.full(40, 7.3)]),
+    "fewer distinct rows than clusters": np.repeat(X[:3], 9, axis=0),
+    "rows of 1e300": X * 1e299,
+    "rows of 1e-300": X * 1e-301,
+    "rows of 1e-310": X * 1e-311,
+    "1e-300, then 1e300": np.vstack([X[:9] * 1e-300, X[:9] * 1e299]),
+    "1e300, then 1e-300": np.vstack([X[:9] * 1e299, X[:9] * 1e-300]),
+    "1e300 and 1e-300 in one row": np.array([[1e300, 1e-300], [1e-300, 1e300]] * 5),
+    "an outlier last": np.vstack([X, [[1e6, -1e6]]]),
+    "an outlier first": np.vstack([[[1e6, -1e6]], X]),
+    "784 features": np.random.default_rng(0).normal(size=(6, 784)),
+    "integers": np.round(X).astype(int),
+    "booleans": X > 3,
+    "far from the origin": X + 1e12,
+}
+
+
+def paco(**parameters):
+    return PACOClusterer(**{"random_state": 0, "n_iter": 20} | parameters)
+
+
+def fitted(model, X, way):
+    if way == "fit":
+        return model.fit(X)
+    if way == "partial_fit":
+        return model.partial_fit(X)
+    if way == "row by row":
+        for row in X:
+            model.partial_fit(row[None])
+        return model
+    return model.absorb(model.sufficient_statistics(X))
+
+
+def assert_sound(model, X):
+    """No NaN anywhere, infinities only where the docstring of this file says."""
+    for name, value in vars(model).items():
+        if name.endswith("_") and not isinstance(value, str) and name[0] != "_":
+            numbers = np.asarray(value, dtype=float)
+            assert not np.isnan(numbers).any(), name
+            assert name in MAY_BE_INFINITE or np.isfinite(numbers).all(), name
+    assert model.n_clusters_ == len(model.cluster_centers_) >= 1
+    assert model.n_clusters_ <= len(np.unique(X, axis=0))
+    assert model.scale_ > 0
+    assert model.radius_ > 0
+    assert model.n_clusters_posterior_.sum() == pytest.approx(1)
+    assert model.n_clusters_posterior_.shape == (model.max_clusters,)
+    assert set(model.predict(X)) <= set(model.cluster_labels_)
+    assert np.isfinite(model.transform(X)).all()
+    assert not np.isnan(model.score_samples(X)).any()
+    low, high = X.min(axis=0), X.max(axis=0)
+    slack = 1e-9 * np.maximum(np.abs(low), np.abs(high))
+    assert (model.cluster_centers_ >= low - slack).all()
+    assert (model.cluster_centers_ <= high + slack).all()
+
+
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "row by row", "absorb"])
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_odd_rows_have_a_sound_answer(rows, setting, way):
+    model = paco(max_clusters=6, refresh=4, **SETTINGS[setting])
+    assert_sound(fitted(model, ROWS[rows], way), ROWS[rows].astype(float))
+    pickle.loads(pickle.dumps(model)).partial_fit(ROWS[rows][:1])
+
+
+def test_an_outlier_does_not_hide_the_groups():
+    rows, _ = make_paco_model(3, 100, random_state=0)
+    clean = paco(n_iter=200).fit(rows)
+    model = paco(n_iter=200).fit(np.vstack([rows, [[1e6, -1e6]]]))
+    assert clean.n_clusters_ == 4
+    assert model.n_clusters_ == 5
+    assert np.sum(model.labels_ == model.labels_[-1]) == 1
+
+
+def test_fewer_distinct_rows_than_clusters_are_the_clusters():
+    model = paco().fit(np.repeat([[0.0], [1.0], [9.0]], 8, axis=0))
+    centers = np.sort(model.cluster_centers_, axis=0)
+    np.testing.assert_allclose(centers, [[0], [1], [9]], atol=1e-12)
+
+
+def test_more_clusters_than_rows_may_be_asked_for():
+    for model in (paco(max_clusters=300).fit(X), paco(max_clusters=300, refresh=20)):
+        model.partial_fit(X)
+        assert_sound(model, X)
+
+
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "absorb"])
+def test_one_cluster_at_most_is_the_mean(way):
+    model = fitted(paco(max_clusters=1), X, way)
+    np.testing.assert_allclose(model.cluster_centers_, [X.mean(axis=0)])
+    np.testing.assert_array_equal(model.n_clusters_posterior_, [1])
+
+
+def test_two_points_summarise_two_groups():
+    rows = np.arange(40)[:, None] % 2 * 100 + X
+    model = paco(summary_size=2, refresh=5).partial_fit(rows)
+    assert_sound(model, rows)
+    assert len(model._stream.summary.statistics()) == 2
+    np.testing.assert_allclose(
+        np.sort(model.cluster_centers_, axis=0),
+        [rows[::2].mean(axis=0), rows[1::2].mean(axis=0)],
+    )
+
+
+# Kinds of input.
+
+
+def test_kinds_of_arrays_are_the_same_rows():
+    rows = np.round(64 * X) / 64
+    expected = paco().fit(rows)
+    for kind in (np.ndarray.tolist, np.float32, np.asfortranarray, pd.DataFrame):
+        assert_same_state(paco().fit(kind(rows)), expected)
+    integers = np.round(X) + 0.0  # no negative zero
+    same = paco(loss="manhattan").fit(integers.astype(int))
+    assert_same_state(same, paco(loss="manhattan").fit(integers))
+    frame = pd.DataFrame(rows, columns=["length", "width"])
+    named = paco().fit(frame)
+    assert_same_state(named, expected, apart_from=["feature_names_in_"])
+    assert list(named.feature_names_in_) == ["length", "width"]
+    assert_same_state(
+        paco(refresh=9).partial_fit(frame).partial_fit(frame),
+        paco(refresh=9).partial_fit(rows).partial_fit(rows),
+        apart_from=["feature_names_in_"],
+    )
+
+
+# Errors and interruptions.
+
+
+def test_radius_smaller_than_the_data_names_both():
+    largest = np.linalg.norm(X - X.mean(axis=0), axis=1).max()
+    words = f"radius=0.5 .* from the mean, {largest:.6g}"
+    with pytest.raises(ValueError, match=words):
+        paco(radius=0.5).fit(X)
+    largest = np.linalg.norm(X, axis=1).max()
+    words = f"radius=0.5 .* from the origin, {largest:.6g}"
+    model = paco(radius=0.5, calibration="regret")
+    before = state_of(model)
+    with pytest.raises(ValueError, match=words):
+        model.fit(X)
+    assert not changes(before, state_of(model))
+
+
+def test_a_stream_goes_on_beyond_its_radius():
+    model = paco(radius=0.5, calibration="regret", refresh=3)
+    with pytest.warns(UserWarning, match=r"more than radius=0\.5") as caught:
+        model.partial_fit(X[:20])
+    assert len(caught) == 1
+    model.partial_fit(X[20:])
+    assert_sound(model, X)
+    assert model.n_samples_seen_ == 40
+    assert np.linalg.norm(model.draw_, axis=1).max() <= 1.0  # the prior's ball
+
+
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "sufficient_statistics"])
+@pytest.mark.parametrize("place", [0, 20, 39])
+def test_nan_changes_nothing(call, place):
+    model = paco(refresh=3).partial_fit(X)
+    before = state_of(model)
+    bad = X.copy()
+    bad[place, 1] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        getattr(model, call)(bad)
+    assert not changes(before, state_of(model))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "absorb"])
+def test_an_interruption_changes_nothing(monkeypatch, call, error):
+    model = paco(refresh=5).partial_fit(X[:12])
+    expected = copy.deepcopy(model).partial_fit(X[12:])
+    argument = model.sufficient_statistics(X) if call == "absorb" else X
+    before, n_calls = state_of(model), []
+
+    def interrupted(*args, **kwargs):
+        n_calls.append(1)
+        if len(n_calls) == (3 if call == "partial_fit" else 1):
+            raise error
+        return run(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        run = QuasiPosterior.run
+        patch.setattr(QuasiPosterior, "run", interrupted)
+        with pytest.raises(error):
+            getattr(model, call)(argument)
+    assert not changes(before, state_of(model))
+    assert_same_state(model.partial_fit(X[12:]), expected)
+
+
+def test_an_interrupted_first_call_leaves_no_fit(monkeypatch):
+    model = paco()
+    with monkeypatch.context() as patch:
+        patch.setattr(PACOClusterer, "_publish", interrupt)
+        for call in (model.fit, model.partial_fit):
+            with pytest.raises(KeyboardInterrupt):
+                call(X)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert_same_state(model.fit(X), paco().fit(X))
+
+
+def interrupt(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+# Before there is anything to say.
+
+
+@pytest.mark.parametrize(
+    "call", ["predict", "transform", "score_samples", "score", "certificate"]
+)
+@pytest.mark.parametrize("weightless", [False, True])
+def test_unfitted_estimators_say_so(call, weightless):
+    model = paco()
+    if weightless:  # rows of no weight are absent
+        model.partial_fit(X, sample_weight=np.zeros(40))
+    with pytest.raises(NotFittedError):
+        getattr(model, call)(*([] if call == "certificate" else [X]))
+
+
+def test_weights_must_not_all_be_zero_in_fit():
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        paco().fit(X, sample_weight=np.zeros(40))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_before_the_first_refresh_there_is_one_cluster(setting):
+    model = paco(refresh=30, max_clusters=6, **SETTINGS[setting])
+    for row in X[:29]:
+        model.partial_fit(row[None])
+    assert model.n_iter_ == 0
+    np.testing.assert_array_equal(model.cluster_centers_, X[:1])
+    np.testing.assert_array_equal(model.predict(X), 0)
+    assert_sound(model, X)
+    assert model.partial_fit(X[29:30]).n_iter_ == 20
+
+
+def test_the_first_row_of_all_weights():
+    model = paco(refresh=3).partial_fit(X[:4], sample_weight=[0, 0, 0.5, 0])
+    np.testing.assert_array_equal(model.cluster_centers_, X[2:3])
+    assert model.n_samples_seen_ == 0.5
