@@ -101,6 +101,17 @@ def test_an_outlier_does_not_hide_the_groups():
     assert np.sum(model.labels_ == model.labels_[-1]) == 1
 
 
+@pytest.mark.parametrize("setting", ["clusters", "manhattan"])
+def test_a_constant_column_changes_no_label(setting):
+    rows, _ = make_paco_model(3, 100, random_state=0)
+    plain = paco(n_iter=200, **SETTINGS[setting]).fit(rows)
+    flat = np.column_stack([rows, np.full(100, 7.3)])
+    model = paco(n_iter=200, **SETTINGS[setting]).fit(flat)
+    assert plain.n_clusters_ == model.n_clusters_ == 4
+    assert np.array_equal(model.labels_, plain.labels_)
+    np.testing.assert_allclose(model.cluster_centers_[:, 2], 7.3)
+
+
 def test_fewer_distinct_rows_than_clusters_are_the_clusters():
     model = paco().fit(np.repeat([[0.0], [1.0], [9.0]], 8, axis=0))
     centers = np.sort(model.cluster_centers_, axis=0)
