@@ -167,7 +167,10 @@ class BirchStream:
         self.n_clusters = 1
 
     def learn(self, row):
-        self.model.partial_fit(row[None])
+        self.learn_block(row[None])
+
+    def learn_block(self, X):
+        self.model.partial_fit(X)
         self.n_clusters = len(self.model.subcluster_centers_)
 
 
@@ -180,6 +183,11 @@ class DBStream:
 
     def learn(self, row):
         self.model.learn_one(dict(enumerate(row)))
+        self.n_clusters = max(1, self.model.n_clusters)
+
+    def learn_block(self, X):
+        for row in X:
+            self.model.learn_one(dict(enumerate(row)))
         self.n_clusters = max(1, self.model.n_clusters)
 
 

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _harness import Report, arguments
-from _paco_peers import DBStream
+from _harness import Report, arguments, cpu_seconds
+from _paco_peers import BirchStream, DBStream
 from scipy.spatial.distance import cdist
-from sklearn.cluster import Birch, KMeans, MiniBatchKMeans
+from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._quasi_posterior import QuasiPosterior
@@ -97,52 +97,62 @@ def throughput(report, quick):
     for model, n_groups in ((3, 4), (4, 7)):
         n_rows = 20_000 if quick else 200_000
         X, _ = make_paco_model(model, n_rows, np.random.RandomState([model, 10]))
-        ours = PACOClusterer(random_state=0)
-        smaller = PACOClusterer(summary_size=100, random_state=0)
-        river = DBStream(1.0)
-        PACOClusterer().partial_fit(X[:2000])
-        methods = {
-            "PACOClusterer": (ours.partial_fit, n_rows),
-            "same, summary_size=100": (smaller.partial_fit, n_rows),
-            "MiniBatchKMeans(20)": (
-                MiniBatchKMeans(20, random_state=0, n_init=1).partial_fit,
-                n_rows,
-            ),
-            "Birch 1.5": (
-                Birch(n_clusters=None, threshold=1.5).partial_fit,
-                20_000,
-            ),
-            "river DBSTREAM": (lambda block: [river.learn(x) for x in block], 5_000),  # noqa: B023
+        ours = {
+            "PACOClusterer": {},
+            "same, summary_size=100": {"summary_size": 100},
+            "same, refresh=5000 too": {"summary_size": 100, "refresh": 5000},
         }
-        speeds = {}
-        for name, (learn, rows_read) in methods.items():
-            start = time.process_time()
-            for begin in range(0, rows_read, BLOCK):
-                learn(X[begin : min(begin + BLOCK, rows_read)])
-            speeds[name] = rows_read / (time.process_time() - start)
-        found = {
-            "PACOClusterer": ours.n_clusters_,
-            "same, summary_size=100": smaller.n_clusters_,
-            "MiniBatchKMeans(20)": "(20 given)",
-            "Birch 1.5": len(methods["Birch 1.5"][0].__self__.subcluster_centers_),
-            "river DBSTREAM": river.n_clusters,
-        }
-        for name, speed in speeds.items():
+        methods = {}
+        for name, parameters in ours.items():
+            learner = PACOClusterer(random_state=0, **parameters)
+            PACOClusterer(**parameters).partial_fit(X[:2000])
+            methods[name] = (learner.partial_fit, _n_clusters(learner), n_rows)
+        minibatch = MiniBatchKMeans(20, random_state=0, n_init=1)
+        birch, river = BirchStream(1.5), DBStream(1.0)
+        methods["MiniBatchKMeans(20)"] = minibatch.partial_fit, lambda: "given", n_rows
+        methods["Birch 1.5"] = birch.learn_block, _n_clusters(birch), 20_000
+        methods["river DBSTREAM"] = river.learn_block, _n_clusters(river), 5000
+        seconds = {}
+        for name, (learn, _, rows_read) in methods.items():
+            block = min(BLOCK, rows_read // 2)
+            seconds[name] = [
+                cpu_seconds(lambda b=begin: learn(X[b : b + block]))  # noqa: B023
+                for begin in range(0, rows_read, block)
+            ]
+        reference = n_rows / np.sum(seconds["PACOClusterer"])
+        for name, (_, found, rows_read) in methods.items():
+            spent = seconds[name]
+            speed = rows_read / np.sum(spent)
+            late = rows_read / 2 / np.sum(spent[len(spent) // 2 :])
             rows.append(
                 [
                     f"Model {model} (d = {X.shape[1]}, {n_groups} groups)",
                     name,
-                    f"{methods[name][1]:,}",
+                    f"{rows_read:,}",
                     f"{speed:,.0f}",
-                    f"{speeds['PACOClusterer'] / speed:.2f}",
-                    found[name],
+                    f"{late:,.0f}",
+                    f"{reference / speed:.3g}",
+                    found(),
                 ]
             )
     report.table(
-        f"Rows per CPU second, blocks of {BLOCK:,} rows",
-        ["data", "method", "rows", "rows per CPU s", "ours / its", "clusters"],
+        f"Rows per CPU second, blocks of {BLOCK:,} rows (river: halves of its stream)",
+        [
+            "data",
+            "method",
+            "rows",
+            "rows per CPU s",
+            "in the second half",
+            "ours / its",
+            "clusters",
+        ],
         rows,
     )
+
+
+def _n_clusters(learner):
+    fitted = isinstance(learner, PACOClusterer)
+    return lambda: learner.n_clusters_ if fitted else learner.n_clusters
 
 
 def random_centers(X, radius, rng, n_sets):
