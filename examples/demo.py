@@ -10,9 +10,12 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_sample_image
+from sklearn.datasets import load_diabetes, load_digits, load_sample_image
+from sklearn.decomposition import PCA
 
 from skpacbayes.cluster import PACOClusterer
+from skpacbayes.mixture import TemperedVBGaussianMixture
+from skpacbayes.online import OnlineVIRegressor
 
 PICTURE = Path("skpacbayes_demo.png")
 
@@ -111,8 +114,58 @@ def guarantee_on_a_stream(figure):
     axes.grid(alpha=0.3)
 
 
+def digits_as_a_mixture(figure):
+    """Fit a Bayesian mixture to images of digits in one pass; how good is its bound?"""
+    X = PCA(10, random_state=0).fit_transform(load_digits().data)
+    print(f"\nA mixture of 10 Gaussians on {len(X):,} images of digits")
+    streamed = TemperedVBGaussianMixture(10, block_size=300, random_state=0)
+    n_rows, density = [], []
+    for block in np.array_split(X, 12):
+        streamed.partial_fit(block)
+        n_rows.append(streamed.n_samples_seen_)
+        density.append(streamed.score(X))
+    batch = TemperedVBGaussianMixture(10, random_state=0).fit(X)
+    print(
+        f"   log density of all images: {density[-1]:.3f} after one pass over blocks,"
+    )
+    print(f"   {batch.score(X):.3f} by fit")
+    axes = figure.subplots()
+    axes.plot(n_rows, density, marker="o", label="one pass")
+    axes.axhline(batch.score(X), color="tab:gray", label="fit")
+    axes.set(xlabel="images read", ylabel="mean log density", title="digits")
+    axes.legend()
+
+
+def intervals_on_a_stream(figure):
+    """Predict each patient before learning from it, with an interval of 90 %."""
+    X, y = load_diabetes(return_X_y=True)
+    print(f"\nThe progression of diabetes in {len(y)} patients, one after the other")
+    regressor = OnlineVIRegressor().partial_fit(X[:20], y[:20])
+    bands = []
+    start = time.process_time()
+    for row, target in zip(X[20:, None], y[20:, None], strict=True):
+        bands.append(regressor.predict_quantiles(row, [0.05, 0.5, 0.95])[0])
+        regressor.partial_fit(row, target)
+    seconds = time.process_time() - start
+    low, middle, high = np.array(bands).T
+    inside = np.mean((low <= y[20:]) & (y[20:] <= high))
+    error = np.mean((y[20:] - middle) ** 2) / y.var()
+    print(f"   {inside:.0%} inside their interval of 90 %, relative error {error:.2f},")
+    print(f"   {1e6 * seconds / len(bands):.0f} us a patient to predict and to learn")
+    axes = figure.subplots()
+    axes.fill_between(np.arange(20, len(y)), low, high, alpha=0.3, label="90 %")
+    axes.plot(np.arange(20, len(y)), y[20:], ".", markersize=3, label="patients")
+    axes.set(xlabel="patients seen", ylabel="progression", title="diabetes")
+    axes.legend()
+
+
 # Each stop, and the height of its part of the figure in inches.
-TOUR = [(colours_of_a_picture, 3.0), (guarantee_on_a_stream, 3.0)]
+TOUR = [
+    (colours_of_a_picture, 3.0),
+    (guarantee_on_a_stream, 3.0),
+    (digits_as_a_mixture, 3.0),
+    (intervals_on_a_stream, 3.0),
+]
 
 
 def main():
