@@ -64,7 +64,7 @@ def online(estimator, rows=numbers, **parameters):
 
 
 REGRET = {"calibration": "regret", "radius": 20.0, "refresh": 11, "max_clusters": 6}
-MANHATTAN = {"loss": "manhattan", "refresh": 17, "max_clusters": 6}
+MANHATTAN = {"loss": "manhattan", "refresh": 29, "max_clusters": 6}
 
 
 def normal_rows(n, seed):
