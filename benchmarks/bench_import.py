@@ -28,14 +28,20 @@ sys.stdout.write(str(time.process_time() - start))
 FIRST_FIT = """
 import sys, time
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 from skpacbayes import {name}
 
-X = np.random.default_rng(0).normal(size=(1000, 10))
-y = (X[:, 0] > 0).astype(float)
+X = np.random.default_rng(0).normal(size=({rows}, 10))
+y = (X[:, 0] > 0).astype(int)
+if get_tags({name}()).input_tags.positive_only:
+    X = np.ceil(abs(X))
+first = "{method}" == "partial_fit" and is_classifier({name}())
+more = dict(classes=[0, 1]) if first else dict()
 times = []
 for _ in range(2):
     start = time.process_time()
-    {name}().{method}(X[:{rows}], y[:{rows}])
+    {name}().{method}(X, y, **more)
     times.append(time.process_time() - start)
 sys.stdout.write(" ".join(map(str, times)))
 """
@@ -51,6 +57,7 @@ def in_new_process(code, cache=None):
     """Numbers that a new process prints; its kernels are cached in `cache`."""
     root = str(Path(skpacbayes.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users keep their bytecode
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = cache
     ran = subprocess.run(

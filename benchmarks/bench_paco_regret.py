@@ -31,7 +31,6 @@ def paper_schedule(t):
 
 SETTINGS = {
     "Corollary 3": {},
-    "Corollary 3, no variance term": {"variance_term": 0.0},
     "paper's experiment": {"inverse_temperature": paper_schedule},
     "paper's experiment, no variance term": {
         "inverse_temperature": paper_schedule,
