@@ -1,40 +1,45 @@
-"""Batch and streaming Bayesian learners for scikit-learn."""
+"""Batch and streaming Bayesian learners for scikit-learn.
 
-from .certificates import Certificate
-from .cluster import PACOClusterer
-from .datasets import make_mixture, make_paco_model
-from .mixture import (
-    TemperedVBGaussianMixture,
-    TemperedVBMultinomialMixture,
-    gaussian_mixture_rate,
-    mixture_risk_bound,
-    mixture_selection_bound,
-    multinomial_mixture_rate,
-    variational_risk_bound,
-)
-from .online import (
-    EWARegressor,
-    OnlineVIClassifier,
-    OnlineVIMLPRegressor,
-    OnlineVIRegressor,
-)
+Every public name is found here and in its family. A family is imported when one of
+its names is first asked for, so that a user of one does not wait for the others.
+"""
+
+from importlib import import_module
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Certificate",
-    "EWARegressor",
-    "OnlineVIClassifier",
-    "OnlineVIMLPRegressor",
-    "OnlineVIRegressor",
-    "PACOClusterer",
-    "TemperedVBGaussianMixture",
-    "TemperedVBMultinomialMixture",
-    "gaussian_mixture_rate",
-    "make_mixture",
-    "make_paco_model",
-    "mixture_risk_bound",
-    "mixture_selection_bound",
-    "multinomial_mixture_rate",
-    "variational_risk_bound",
-]
+_FAMILIES = {
+    "certificates": ["Certificate"],
+    "cluster": ["PACOClusterer"],
+    "datasets": ["make_mixture", "make_paco_model"],
+    "mixture": [
+        "TemperedVBGaussianMixture",
+        "TemperedVBMultinomialMixture",
+        "gaussian_mixture_rate",
+        "mixture_risk_bound",
+        "mixture_selection_bound",
+        "multinomial_mixture_rate",
+        "variational_risk_bound",
+    ],
+    "online": [
+        "EWARegressor",
+        "OnlineVIClassifier",
+        "OnlineVIMLPRegressor",
+        "OnlineVIRegressor",
+    ],
+}
+_FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names}
+
+__all__ = sorted(_FAMILY_OF)
+
+
+def __dir__():
+    return sorted({*globals(), *_FAMILIES, *__all__})
+
+
+def __getattr__(name):
+    if name in _FAMILIES:
+        return import_module(f".{name}", __name__)
+    if name in _FAMILY_OF:
+        return getattr(import_module(f".{_FAMILY_OF[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

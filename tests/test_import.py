@@ -24,6 +24,7 @@ DESCRIBE_KERNELS = """
 import importlib, json, os, pkgutil, sys
 import numba.core.registry
 import skpacbayes
+from skpacbayes import *
 from skpacbayes import _kernels
 
 assert os.path.dirname(skpacbayes.__file__).startswith(sys.argv[1])
@@ -41,7 +42,7 @@ print(json.dumps(kernels))
 
 
 def kernels_after_import(root, launcher=(), env=os.environ):
-    """What a new process sees of the kernels after `import skpacbayes`."""
+    """What a new process sees of the kernels after importing every public name."""
     python = [sys.executable, "-W", "error", "-c", DESCRIBE_KERNELS, str(root)]
     ran = subprocess.run(
         [*launcher, *python],
@@ -59,6 +60,25 @@ def test_import_compiles_nothing():
     kernels = kernels_after_import(PACKAGE.parent)
     compiled = [name for name, found in kernels.items() if found["signatures"]]
     assert not compiled
+
+
+def test_a_family_is_imported_when_a_name_of_it_is_asked_for():
+    code = """
+import sys, skpacbayes
+assert not any(name.startswith("skpacbayes.") for name in sys.modules)
+skpacbayes.datasets
+assert "skpacbayes.cluster" not in sys.modules
+skpacbayes.PACOClusterer
+assert "skpacbayes.cluster" in sys.modules and "skpacbayes.online" not in sys.modules
+"""
+    root = PACKAGE.parent
+    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=root, check=True)
+
+
+def test_public_names():
+    assert set(skpacbayes.__all__) <= set(dir(skpacbayes))
+    with pytest.raises(AttributeError, match="'skpacbayes' has no attribute 'Paco'"):
+        assert skpacbayes.Paco
 
 
 @pytest.fixture
