@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 _FAMILIES = {
     "certificates": ["Certificate"],
-    "cluster": ["PACOClusterer"],
+    "cluster": ["PACOClusterer", "SSMCKMeansInit"],
     "datasets": ["make_mixture", "make_paco_model"],
     "mixture": [
         "TemperedVBGaussianMixture",

@@ -31,6 +31,7 @@ from skpacbayes import (
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
     PACOClusterer,
+    SSMCKMeansInit,
     make_paco_model,
 )
 
@@ -85,6 +86,16 @@ STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50),
     "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups),
     "PACOClusterer, regret": Stream(paco(**REGRET), groups),
+    "SSMCKMeansInit": Stream(
+        lambda: SSMCKMeansInit(3, batch_size=25, random_state=0), groups, weights=False
+    ),
+    "SSMCKMeansInit, particles": Stream(
+        lambda: SSMCKMeansInit(
+            3, n_particles=50, proposal="data", batch_size=9, random_state=0
+        ),
+        groups,
+        weights=False,
+    ),
     "TemperedVBGaussianMixture": Stream(
         lambda: skpacbayes.TemperedVBGaussianMixture(
             2, block_size=250, window=250, random_state=0

@@ -1,5 +1,6 @@
-"""Clusterers that find the number of clusters."""
+"""Clusterers, and starting centres for k-means."""
 
 from ._paco import PACOClusterer
+from ._ssmc import SSMCKMeansInit
 
-__all__ = ["PACOClusterer"]
+__all__ = ["PACOClusterer", "SSMCKMeansInit"]

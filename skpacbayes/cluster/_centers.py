@@ -21,10 +21,12 @@ _UNIT_STEP = 256
 class NearestCenterMixin(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 ):
-    """Labels, distances and log densities of rows about `cluster_centers_`.
+    """Labels of rows by the nearest of `cluster_centers_`, and distances.
 
-    Needs `cluster_labels_`, `scale_`, `loss`, and `_rows` of the package's base.
+    Needs `_rows` of the package's base.
     """
+
+    _manhattan = False
 
     def predict(self, X):
         """Label of the nearest centre to each row.
@@ -37,7 +39,8 @@ class NearestCenterMixin(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Labels, as in `cluster_labels_`.
+            Numbers of the rows of `cluster_centers_`, or their `cluster_labels_` where
+            there are such.
         """
         check_is_fitted(self)
         return self._nearest_labels(self._rows(X))
@@ -57,6 +60,34 @@ class NearestCenterMixin(
         """
         check_is_fitted(self)
         return self._distances(self._rows(X))
+
+    def __sklearn_is_fitted__(self):
+        return "cluster_centers_" in vars(self)
+
+    def _nearest_labels(self, X):
+        return self._distances(X).argmin(axis=1)
+
+    def _distances(self, X):
+        """Distances to the centres, each row in a unit fit for squares."""
+        centers = self.cluster_centers_
+        center = centers.mean(axis=0)
+        X, centers = X - center, centers - center
+        metric = "cityblock" if self._manhattan else "euclidean"
+        largest = np.maximum(np.abs(X).max(axis=1), np.abs(centers).max())
+        units = _UNIT_STEP * np.round(np.frexp(largest)[1] / _UNIT_STEP).astype(int)
+        distances = np.empty((len(X), len(centers)))
+        for unit in np.unique(units):
+            rows = units == unit
+            own = cdist(scaled(X[rows], -unit), scaled(centers, -unit), metric)
+            distances[rows] = scaled(own, unit)
+        return distances
+
+
+class QuasiLikelihoodMixin(NearestCenterMixin):
+    """Log densities of rows about `cluster_centers_`, and names of the clusters.
+
+    Needs `cluster_labels_`, `scale_` and `loss`.
+    """
 
     def score_samples(self, X):
         """Log of the normalised quasi-likelihood of each row.
@@ -99,12 +130,12 @@ class NearestCenterMixin(
         """
         return float(self.score_samples(X).mean())
 
-    def __sklearn_is_fitted__(self):
-        return "cluster_centers_" in vars(self)
-
     @property
     def _manhattan(self):
         return self.loss == "manhattan"
+
+    def _nearest_labels(self, X):
+        return self.cluster_labels_[super()._nearest_labels(X)]
 
     def _log_normaliser(self):
         """Log of Z for the fitted centres and scale, in data units."""
@@ -113,20 +144,3 @@ class NearestCenterMixin(
         cells = NoiseCells(np.ldexp(centers, -exponent), self._manhattan)
         log_z = cells.log_normaliser(np.ldexp(self.scale_, -exponent))
         return log_z + self.n_features_in_ * exponent * math.log(2)
-
-    def _nearest_labels(self, X):
-        return self.cluster_labels_[self._distances(X).argmin(axis=1)]
-
-    def _distances(self, X):
-        """Distances to the centres, each row in a unit fit for squares."""
-        center = self.cluster_centers_.mean(axis=0)
-        X, centers = X - center, self.cluster_centers_ - center
-        metric = "cityblock" if self._manhattan else "euclidean"
-        largest = np.maximum(np.abs(X).max(axis=1), np.abs(centers).max())
-        units = _UNIT_STEP * np.round(np.frexp(largest)[1] / _UNIT_STEP).astype(int)
-        distances = np.empty((len(X), len(centers)))
-        for unit in np.unique(units):
-            rows = units == unit
-            own = cdist(scaled(X[rows], -unit), scaled(centers, -unit), metric)
-            distances[rows] = scaled(own, unit)
-        return distances

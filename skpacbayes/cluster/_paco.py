@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
-from ._centers import NearestCenterMixin
+from ._centers import QuasiLikelihoodMixin
 from ._gibbs import GibbsProblem, Setting
 from ._regret import regret_certificate
 from ._stream import Stream
@@ -31,7 +31,7 @@ def _distinct_rows(X, weights):
     return Rows.single(np.ascontiguousarray(points), merged)
 
 
-class PACOClusterer(NearestCenterMixin, PacBayesEstimator):
+class PACOClusterer(QuasiLikelihoodMixin, PacBayesEstimator):
     """Clustering, batch and online, that finds the number of clusters.
 
     The centres follow a Gibbs quasi-posterior: exp(-inverse_temperature x loss) times a

@@ -1,0 +1,337 @@
+"""Stochastic sequential Monte Carlo for k-means, after Fan and Heller (2018)."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from ._centers import NearestCenterMixin
+from ._ssmc_stream import Setting, TupleStream
+
+# What `fit` says of its rows, and a stream would make untrue.
+_OF_FIT = ("labels_", "inertia_", "n_batches_", "n_swaps_")
+
+
+def _check_enough(X, n_clusters):
+    if len(X) < n_clusters:
+        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}.")
+
+
+class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
+    """Starting centres for k-means by sequential Monte Carlo on tuples of centres.
+
+    A particle is a tuple of `n_clusters` centres. Batches of rows weigh the particles
+    by the likelihood of k-means and resample them until all are equal (Algorithm 2 of
+    [1]_). Then the surviving tuple makes swap moves: one centre leaves, a row takes
+    its place, if the inertia falls. The swap is the move of local search k-means++
+    [2]_, and the gain over k-means++ comes from it: by default there is one particle,
+    drawn by k-means++ without trials, and 4 swap moves for each cluster.
+
+    It is a callable for `init` of :class:`sklearn.cluster.KMeans` and
+    :class:`sklearn.cluster.MiniBatchKMeans`, and a clusterer whose centres are rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of centres. As `init`, that of k-means is taken instead.
+    n_particles : int, default=1
+        Number of tuples that compete.
+    n_moves : "auto" or int, default="auto"
+        Swap moves of the last tuple, and after each further batch of a stream.
+        "auto": 4 for each cluster. Each costs one pass over the rows.
+    batch_size : "auto" or int, default="auto"
+        Rows by which the particles are weighed at a time. "auto": a tenth of the rows
+        in `fit`; along a stream, 50 for each cluster and at least 500. A stream takes
+        no less than `n_clusters`.
+    noise_variance : float or None, default=None
+        Variance of a feature about its centre, in squared units of the data. None:
+        unknown, and integrated out.
+    proposal : {"d2", "data", "sobol"}, default="d2"
+        Law of the first tuples. "d2": rows drawn one by one in proportion to the
+        squared distance from those drawn before; "data": rows drawn uniformly; "sobol":
+        scrambled Sobol points in the box that the rows span.
+    max_passes : int, default=20
+        Times that `fit` goes through all rows if the particles stay different; then the
+        tuple of most particles is taken.
+    random_state : int, RandomState instance or None, default=None
+        Seed. As `init`, that of k-means is taken instead.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centres. Along a stream there are as many as rows, as long as there are
+        fewer rows than `n_clusters`.
+    labels_ : ndarray of shape (n_samples,)
+        Nearest centre of each row given to `fit`.
+    inertia_ : float
+        Sum of the squared distances of the rows given to `fit` to that centre.
+    n_batches_ : int
+        Batches that weighed the particles in `fit`.
+    n_swaps_ : int
+        Swap moves that `fit` accepted.
+    n_samples_seen_ : int
+        Number of rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X had some.
+
+    See Also
+    --------
+    sklearn.cluster.kmeans_plusplus : Draws each centre from a few candidates.
+    PACOClusterer : Finds the number of clusters.
+
+    Notes
+    -----
+    With cost_m(c) the inertia of the tuple c on m rows of d features, its likelihood
+    is exp(-cost_m(c) / (2 sigma^2)); with sigma integrated out under d sigma / sigma
+    it is cost_m(c)^(-m d / 2). A batch multiplies the weight of a particle by the ratio
+    of its likelihoods after and before. Passes after the first count rows again, as
+    the paper does, which sharpens the posterior beyond Bayes' rule.
+
+    The method of the paper is ``SSMCKMeansInit(n_particles=100, n_moves=0,
+    proposal="data")``; that of its figure 2 has ``proposal="sobol"``. Uniform tuples
+    rarely hit every cluster when there are many.
+
+    A swap move draws the row that comes in proportion to its squared distance and takes
+    out the centre whose loss costs least. A Metropolis step at cost^(-n d / 2) would
+    accept the same moves but for those that hardly raise the inertia.
+
+    KMeans runs a callable `init` ten times unless told otherwise: write ``n_init=1``.
+    It passes no `sample_weight` to it.
+
+    References
+    ----------
+    .. [1] K. Fan and K. Heller (2018). k-means: Fighting against Degeneracy in
+       Sequential Monte Carlo with an Application to Tracking. Algorithms 2 and 3.
+    .. [2] S. Lattanzi and C. Sohler (2019). A Better k-means++ Algorithm via Local
+       Search. International Conference on Machine Learning.
+
+    Examples
+    --------
+    Twenty groups. k-means++ leaves some without a centre, and Lloyd's iterations
+    cannot mend that:
+
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from skpacbayes.cluster import SSMCKMeansInit
+    >>> rng = np.random.default_rng(0)
+    >>> means = rng.uniform(-20, 20, size=(20, 5))
+    >>> X = means[rng.integers(20, size=1000)] + rng.normal(size=(1000, 5))
+    >>> round(KMeans(20, n_init=1, random_state=0).fit(X).inertia_)
+    7908
+    >>> swapped = KMeans(20, init=SSMCKMeansInit(), n_init=1, random_state=0)
+    >>> round(swapped.fit(X).inertia_)
+    4858
+
+    On a stream, in bounded memory:
+
+    >>> stream = SSMCKMeansInit(20, random_state=0)
+    >>> for batch in np.split(X, 10):
+    ...     stream = stream.partial_fit(batch)
+    >>> len(np.unique(stream.predict(means)))
+    20
+    """
+
+    _parameter_constraints: dict = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_particles": [Interval(Integral, 1, None, closed="left")],
+        "n_moves": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "batch_size": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+        ],
+        "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
+        "proposal": [StrOptions({"d2", "data", "sobol"})],
+        "max_passes": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        n_particles=1,
+        n_moves="auto",
+        batch_size="auto",
+        noise_variance=None,
+        proposal="d2",
+        max_passes=20,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.n_particles = n_particles
+        self.n_moves = n_moves
+        self.batch_size = batch_size
+        self.noise_variance = noise_variance
+        self.proposal = proposal
+        self.max_passes = max_passes
+        self.random_state = random_state
+
+    def __call__(self, X, n_clusters, random_state=None):
+        """Return starting centres, for `init` of scikit-learn's k-means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        n_clusters : int
+            Number of centres.
+        random_state : int, RandomState instance or None, default=None
+            Seed.
+
+        Returns
+        -------
+        centers : ndarray of shape (n_clusters, n_features)
+            The centres.
+
+        Raises
+        ------
+        ValueError
+            If X is not valid or has fewer rows than `n_clusters`.
+        """
+        self._validate_params()
+        X = check_array(X, dtype=np.float64, order="C")
+        _check_enough(X, n_clusters)
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        rng = np.random.default_rng(seed)
+        return self._setting(n_clusters).run(X, rng)[0].centers
+
+    @fit_context
+    def fit(self, X, y=None):
+        """Find centres for all rows at once: Algorithm 2, then swap moves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : SSMCKMeansInit
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is not valid or has fewer rows than `n_clusters`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If X has fewer distinct rows than `n_clusters`.
+        """
+        with self._all_or_nothing():
+            X = self._rows(X, reset=True)
+            _check_enough(X, self.n_clusters)
+            rng, setting = self._generator(), self._setting(self.n_clusters)
+            passes = self._tasks(self.max_passes, "pass", X)
+            found, self.n_batches_, self.n_swaps_ = setting.run(X, rng, passes)
+            self.labels_, self.inertia_ = found.labels, found.inertia
+            self._stream = TupleStream(setting, X.shape[1], rng)
+            self._stream.begin_with(X, found.centers)
+            self.n_samples_seen_ = len(X)
+        n_found = len(np.unique(self.labels_))
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({n_found}) found smaller than "
+                f"n_clusters ({self.n_clusters}). Possibly due to duplicate points "
+                "in X.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @partial_fit_context
+    def partial_fit(self, X, y=None):
+        """Read the next rows of a stream.
+
+        Rows gather into batches of `batch_size`, wherever the calls cut them. The first
+        batch gives the particles; it and each further one weigh them, until one
+        tuple is left. That makes `n_moves` swap moves after each batch, on a uniform
+        sample, as large as a batch, of all rows so far. Before the first batch is
+        complete the centres are those that `fit` finds for the rows so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The next rows; after `fit`, further rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : SSMCKMeansInit
+            The estimator after these rows.
+
+        Raises
+        ------
+        ValueError
+            If X is not valid; the estimator stays as it was.
+        """
+        begun = self._streaming()
+        if begun:
+            X = self._rows(X)
+            if not self._stream.ends_batch_within(len(X)):
+                return self._read(X)
+        with self._all_or_nothing():
+            if not begun:
+                X = self._rows(X, reset=True)
+                setting = self._setting(self.n_clusters)
+                self._stream = TupleStream(setting, X.shape[1], self._generator())
+                self.n_samples_seen_ = 0
+            return self._read(X)
+
+    def score(self, X, y=None):
+        """Minus the inertia of rows, as of :class:`sklearn.cluster.KMeans`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        score : float
+            Minus the sum of their squared distances to the nearest centre.
+        """
+        return -float((self.transform(X).min(axis=1) ** 2).sum())
+
+    @property
+    def cluster_centers_(self):
+        """The centres, of shape (n_clusters, n_features)."""
+        return self._stream.centers
+
+    @property
+    def _n_features_out(self):
+        return self._stream.n_centers
+
+    def __sklearn_is_fitted__(self):
+        return "_stream" in vars(self)
+
+    def _read(self, X):
+        self._stream.read(X)
+        self.n_samples_seen_ += len(X)
+        for name in _OF_FIT:
+            vars(self).pop(name, None)
+        return self
+
+    def _setting(self, n_clusters):
+        """Resolve the parameters."""
+        return Setting(
+            n_clusters,
+            self.n_particles,
+            self.n_moves,
+            self.batch_size,
+            self.noise_variance,
+            self.proposal,
+            self.max_passes,
+        )

@@ -1,0 +1,165 @@
+"""Algorithm 2 on a table, and on a stream that is not kept."""
+
+import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ._tuples import CenterTuple, Population, propose
+
+# Swap moves for each cluster; batches of a table; rows of a stream's batch for each
+# cluster, and at least.
+_MOVES = 4
+_BATCHES = 10
+_STREAM_ROWS, _FEWEST_ROWS = 50, 500
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Parameters of the sampler; the last two are the passes that `run` may make."""
+
+    n_clusters: int
+    n_particles: int
+    n_moves: int | str
+    batch_size: int | str
+    noise_variance: float | None
+    proposal: str
+    max_passes: int
+
+    @property
+    def moves(self):
+        """Number of swap moves."""
+        return _MOVES * self.n_clusters if self.n_moves == "auto" else self.n_moves
+
+    @property
+    def stream_batch(self):
+        """Rows of a batch of a stream."""
+        if self.batch_size == "auto":
+            return max(_STREAM_ROWS * self.n_clusters, _FEWEST_ROWS)
+        return max(self.batch_size, self.n_clusters)
+
+    def population(self, X, rng):
+        """First particles."""
+        tuples = propose(X, self.n_clusters, self.n_particles, self.proposal, rng)
+        return Population(tuples, self.noise_variance)
+
+    def run(self, X, rng, passes=None):
+        """Algorithm 2, then swap moves, on the rows of a table.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows, at least `n_clusters`.
+        rng : numpy.random.Generator
+            Source of random numbers.
+        passes : iterable or None
+            Yields once for each pass that may be made; None: `max_passes` times.
+
+        Returns
+        -------
+        found : CenterTuple
+            The tuple that survives, moved.
+        n_batches : int
+            Number of batches that weighed the particles.
+        n_swaps : int
+            Number of moves accepted.
+        """
+        n_batches = 0
+        if self.n_particles == 1 and self.proposal == "d2":
+            found = CenterTuple.drawn(X, self.n_clusters, rng)
+        else:
+            population = self.population(X, rng)
+            passes = range(self.max_passes) if passes is None else passes
+            for batch in self._batches(X, rng, passes):
+                if population.collapsed:
+                    break
+                population.absorb(batch, rng)
+                n_batches += 1
+            found = CenterTuple.at(X, population.best)
+        return found, n_batches, found.swap(self.moves, rng)
+
+    def _batches(self, X, rng, passes):
+        """Batches of rows, in a new random order in each pass."""
+        auto = self.batch_size == "auto"
+        size = -(-len(X) // _BATCHES) if auto else self.batch_size
+        for _ in passes:
+            order = rng.permutation(len(X))
+            for start in range(0, len(X), size):
+                yield X[order[start : start + size]]
+
+
+class TupleStream:
+    """What a stream leaves behind: a population, a sample of rows, a batch begun.
+
+    The sample is uniform on all rows of the batches so far, and of the size of a batch.
+    Swap moves see it in place of these rows.
+    """
+
+    def __init__(self, setting, n_features, rng):
+        self._setting, self._rng = setting, rng
+        self._population = None
+        self._sample = np.empty((0, n_features))
+        self._n_sampled = 0
+        self._pending = np.zeros((setting.stream_batch, n_features))
+        self._n_pending = 0
+
+    def begin_with(self, X, centers):
+        """Go on from centres found for the rows of a table."""
+        self._population = Population(centers[None])
+        self._join_sample(X)
+
+    def ends_batch_within(self, n_rows):
+        """Whether so many rows complete the batch that has begun."""
+        return self._n_pending + n_rows >= len(self._pending)
+
+    def read(self, X):
+        """Read rows in order."""
+        while len(X):
+            room = len(self._pending) - self._n_pending
+            head, X = X[:room], X[room:]
+            self._pending[self._n_pending : self._n_pending + len(head)] = head
+            self._n_pending += len(head)
+            if self._n_pending == len(self._pending):
+                self._end_batch()
+                self._n_pending = 0
+
+    @property
+    def centers(self):
+        """The centres; before the first batch is complete, those of `run`."""
+        if self._population is not None:
+            return self._population.best
+        setting = replace(self._setting, n_clusters=self.n_centers)
+        rows = self._pending[: self._n_pending]
+        return setting.run(rows, copy.deepcopy(self._rng))[0].centers
+
+    @property
+    def n_centers(self):
+        """Number of centres: no more than rows."""
+        n_clusters = self._setting.n_clusters
+        if self._population is not None:
+            return n_clusters
+        return min(n_clusters, self._n_pending)
+
+    def _end_batch(self):
+        """Weigh the particles, or move the one that is left."""
+        self._join_sample(self._pending)
+        if self._population is None:
+            self._population = self._setting.population(self._pending, self._rng)
+        if not self._population.collapsed:
+            self._population.absorb(self._pending, self._rng)
+        if self._population.collapsed:
+            found = CenterTuple.at(self._sample, self._population.best)
+            found.swap(self._setting.moves, self._rng)
+            self._population = Population(found.centers[None])
+
+    def _join_sample(self, X):
+        """Let each row take a random place, if that is within the sample."""
+        size = len(self._pending)
+        fill = X[: size - len(self._sample)]
+        self._sample = np.vstack([self._sample, fill])
+        ranks = np.arange(self._n_sampled + len(fill), self._n_sampled + len(X))
+        places = self._rng.integers(0, ranks + 1)
+        for row, place in zip(X[len(fill) :], places, strict=True):
+            if place < size:
+                self._sample[place] = row
+        self._n_sampled += len(X)

@@ -1,0 +1,161 @@
+"""Tuples of k-means centres as particles: weighed by batches, moved by swaps."""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.stats import qmc
+
+from .._kernels.swap import draw_tuple, find_nearest, swap_moves
+from ._summary import exponent_of, scaled
+
+_SMALLEST, _LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
+# Rows times centres whose distances are in memory at a time.
+_BLOCK = 2**21
+
+
+class CenterTuple:
+    """One tuple of centres, and what each row pays at its two nearest.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    n_clusters : int
+        Number of centres.
+    """
+
+    def __init__(self, X, n_clusters):
+        n_samples, n_features = X.shape
+        self._exponent = exponent_of(X)  # in this unit squares stay within floats
+        self._columns = np.ascontiguousarray(scaled(X, -self._exponent).T)
+        self._centers = np.empty((n_features, n_clusters))
+        self._nearest = (
+            np.zeros(n_samples, dtype=np.int64),
+            np.zeros(n_samples, dtype=np.int64),
+            np.empty(n_samples),
+            np.empty(n_samples),
+        )
+
+    @classmethod
+    def drawn(cls, X, n_clusters, rng):
+        """Rows drawn one by one, in proportion to the squared distance (D^2)."""
+        new = cls(X, n_clusters)
+        draw_tuple(new._columns, rng.random(n_clusters), new._centers, *new._nearest)
+        return new
+
+    @classmethod
+    def at(cls, X, centers):
+        """Take the centres that are given."""
+        new = cls(X, len(centers))
+        new._centers[:] = scaled(centers, -new._exponent).T
+        find_nearest(new._columns, new._centers, *new._nearest)
+        return new
+
+    def swap(self, n_moves, rng):
+        """Make swap moves; return how many were accepted."""
+        if self._centers.shape[1] == 1:  # no other centre to go to meanwhile
+            return 0
+        uniforms = rng.random(n_moves)
+        return swap_moves(self._columns, uniforms, self._centers, *self._nearest)
+
+    @property
+    def centers(self):
+        """The centres, of shape (n_clusters, n_features)."""
+        return np.ascontiguousarray(scaled(self._centers.T, self._exponent))
+
+    @property
+    def labels(self):
+        """Nearest centre of each row."""
+        return self._nearest[0]
+
+    @property
+    def inertia(self):
+        """Sum of the squared distances of the rows to their nearest centre."""
+        return float(scaled(self._nearest[2].sum(), 2 * self._exponent))
+
+
+def propose(X, n_clusters, n_particles, proposal, rng):
+    """Candidate tuples, of shape (n_particles, n_clusters, n_features).
+
+    "d2": rows drawn in proportion to the squared distance; "data": rows drawn
+    uniformly, without replacement; "sobol": points of a scrambled Sobol sequence in
+    the box that the rows span.
+    """
+    if proposal == "d2":
+        tuples = [CenterTuple.drawn(X, n_clusters, rng) for _ in range(n_particles)]
+        return np.array([drawn.centers for drawn in tuples])
+    if proposal == "data":
+        rows = [
+            np.sort(rng.choice(len(X), n_clusters, replace=False))
+            for _ in range(n_particles)
+        ]
+        return X[np.array(rows)]
+    sequence = qmc.Sobol(n_clusters * X.shape[1], rng=rng)
+    points = sequence.random_base2(int(n_particles - 1).bit_length())[:n_particles]
+    points = points.reshape(n_particles, n_clusters, X.shape[1])
+    low, high = X.min(axis=0), X.max(axis=0)
+    return points * high + (1 - points) * low
+
+
+class Population:
+    """Distinct tuples and how many particles each has: Algorithm 2's state.
+
+    Parameters
+    ----------
+    tuples : ndarray of shape (n_particles, n_clusters, n_features)
+        The particles.
+    noise_variance : float or None
+        Variance of a feature about its centre; None: integrated out.
+
+    Notes
+    -----
+    The posterior of a tuple is that of k-means: its inertia `cost` on m rows of d
+    features has the likelihood exp(-cost / (2 sigma^2)), or cost^(-m d / 2) with sigma
+    integrated out under the prior d sigma / sigma.
+    """
+
+    def __init__(self, tuples, noise_variance=None):
+        self.tuples, self.counts = np.unique(tuples, axis=0, return_counts=True)
+        self.costs = np.zeros(len(self.tuples))
+        self.n_values = 0
+        self.noise_variance = noise_variance
+        self._exponent = exponent_of(tuples)
+
+    @property
+    def collapsed(self):
+        """Whether all particles are equal."""
+        return len(self.tuples) == 1
+
+    @property
+    def best(self):
+        """The tuple of most particles; of these, that of least cost."""
+        return self.tuples[np.lexsort((self.costs, -self.counts))[0]]
+
+    def absorb(self, batch, rng):
+        """Weigh the particles by a batch, and resample them."""
+        added = self._losses(batch)
+        costs = np.clip(self.costs + added, _SMALLEST, _LARGEST)
+        n_values = self.n_values + batch.size
+        if self.noise_variance is None:
+            log_weights = -0.5 * n_values * np.log(costs)
+            if self.n_values:
+                log_weights += 0.5 * self.n_values * np.log(self.costs)
+        else:
+            variance = scaled(self.noise_variance, -2 * self._exponent)
+            log_weights = -np.minimum(added, _LARGEST) / (2 * variance)
+        weights = self.counts * np.exp(log_weights - log_weights.max())
+        counts = rng.multinomial(self.counts.sum(), weights / weights.sum())
+        alive = counts > 0
+        self.tuples, self.counts = self.tuples[alive], counts[alive]
+        self.costs, self.n_values = costs[alive], n_values
+
+    def _losses(self, batch):
+        """Inertia of each tuple on the batch, in units of 4^exponent."""
+        n_tuples, n_clusters, n_features = self.tuples.shape
+        batch = scaled(batch, -self._exponent)
+        centers = scaled(self.tuples, -self._exponent).reshape(-1, n_features)
+        losses = np.zeros(n_tuples)
+        for block in np.array_split(batch, 1 + batch.shape[0] * len(centers) // _BLOCK):
+            squares = cdist(block, centers, "sqeuclidean")
+            squares = squares.reshape(len(block), n_tuples, n_clusters)
+            losses += squares.min(axis=2).sum(axis=0)
+        return losses
