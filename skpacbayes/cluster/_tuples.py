@@ -141,7 +141,10 @@ class Population:
                 log_weights += 0.5 * self.n_values * np.log(self.costs)
         else:
             variance = scaled(self.noise_variance, -2 * self._exponent)
-            log_weights = -np.minimum(added, _LARGEST) / (2 * variance)
+            variance = np.clip(variance, _SMALLEST, _LARGEST)
+            with np.errstate(over="ignore"):
+                halves = 0.5 * np.minimum(added, _LARGEST) / variance
+            log_weights = -np.minimum(halves, _LARGEST)
         weights = self.counts * np.exp(log_weights - log_weights.max())
         counts = rng.multinomial(self.counts.sum(), weights / weights.sum())
         alive = counts > 0
