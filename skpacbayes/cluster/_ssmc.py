@@ -124,8 +124,11 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
     >>> means = rng.uniform(-20, 20, size=(20, 5))
     >>> X = means[rng.integers(20, size=1000)] + rng.normal(size=(1000, 5))
     >>> def n_good_starts(init):
-    ...     starts = [KMeans(20, init=init, n_init=1, random_state=i) for i in range(10)]
-    ...     return sum(start.fit(X).inertia_ < 5000 for start in starts)
+    ...     found = [
+    ...         KMeans(20, init=init, n_init=1, random_state=seed).fit(X).inertia_
+    ...         for seed in range(10)
+    ...     ]
+    ...     return sum(inertia < 5000 for inertia in found)
     >>> n_good_starts("k-means++"), n_good_starts(SSMCKMeansInit())
     (7, 10)
 
