@@ -46,13 +46,15 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         return np.random.default_rng(seed)
 
     @contextlib.contextmanager
-    def _all_or_nothing(self):
-        """Put the estimator back as it was if the body raises."""
+    def _all_or_nothing(self, keep=copy.deepcopy):
+        """Put the estimator back as it was if the body raises.
+
+        `keep` makes what is put back from an attribute: a copy, which a body that
+        replaces attributes, and changes none, can do without.
+        """
         kept = {"_skl_callbacks", "_parent_callback_ctx", *self.get_params(deep=False)}
         before = {
-            name: copy.deepcopy(value)
-            for name, value in vars(self).items()
-            if name not in kept
+            name: keep(value) for name, value in vars(self).items() if name not in kept
         }
         try:
             yield

@@ -30,7 +30,8 @@ class Stream:
     specification names: {law: {attribute: relative tolerance}}; the attributes are
     compared to that (None: not at all), all others bit for bit. Where weights are of
     `importance`, one step of weight two is not two steps: law 5 then asks that zero be
-    absence and one be no weight.
+    absence and one be no weight. Where the docstring says that the estimator `grows`
+    with the stream, law 4 does not hold.
     """
 
     make: Callable
@@ -42,6 +43,7 @@ class Stream:
     first: dict = field(default_factory=dict)
     inexact: dict = field(default_factory=dict)
     importance: bool = False
+    grows: bool = False
 
 
 def rounded(X):

@@ -14,7 +14,9 @@ from sklearn.utils import estimator_checks as checks
 
 import skpacbayes
 
-CHEAP: dict = {}  # {"EstimatorName": {"parameter": value}}, where the checks are slow
+CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
+    "ABCPosteriorKDE": {"n_validation": 20},
+}
 SPARSE_PROBABILITIES = (
     "scikit-learn 1.9 asks any estimator of sparse rows with predict_proba for "
     "classifier_tags"

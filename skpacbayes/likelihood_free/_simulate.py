@@ -1,0 +1,168 @@
+"""The table that the posteriors are made from."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils.parallel import Parallel, delayed
+
+
+@validate_params(
+    {
+        "prior": "no_validation",
+        "simulator": [callable],
+        "n_simulations": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "vectorized": ["boolean"],
+        "callback": [callable, None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def simulate(
+    prior,
+    simulator,
+    n_simulations,
+    *,
+    random_state=None,
+    n_jobs=None,
+    batch_size=1000,
+    vectorized=True,
+    callback=None,
+):
+    """Draw parameters from a prior, simulate with each, and keep the summaries.
+
+    Simulations are made in batches, each with its own random numbers: the table
+    depends on `random_state` and `batch_size`, and neither on `n_jobs` nor on where
+    joblib runs (processes, threads, a cluster of Dask).
+
+    Parameters
+    ----------
+    prior : callable, frozen distribution of scipy.stats, or list of these
+        A callable gets the number of draws and a :class:`numpy.random.Generator`, and
+        returns an array of shape (n_draws,) or (n_draws, n_parameters). A list has
+        one distribution for each parameter, independent of the others.
+    simulator : callable
+        Gets parameters and a :class:`numpy.random.Generator`, and returns summaries: of
+        all the rows of parameters, as an array (n_draws, n_summaries), or of one set
+        of parameters if not `vectorized`.
+    n_simulations : int
+        Number of simulations to make.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the batches.
+    n_jobs : int, default=None
+        Batches made at a time.
+    batch_size : int, default=1000
+        Simulations in a batch.
+    vectorized : bool, default=True
+        Whether the simulator takes all the parameters of a batch at once.
+    callback : callable, default=None
+        Called after each batch with the numbers of simulations made and of all; if
+        it returns True, no more are made.
+
+    Returns
+    -------
+    summaries : ndarray of shape (n_kept, n_summaries)
+        Summaries of the simulations, without those that failed.
+    parameters : ndarray of shape (n_kept,) or (n_kept, n_parameters)
+        Parameters that they were simulated with.
+    n_failed : int
+        Simulations left out, because a summary was not finite.
+
+    Raises
+    ------
+    ValueError
+        If all simulations fail, or the shapes do not match.
+    TypeError
+        If the prior is none of what it may be.
+
+    See Also
+    --------
+    ABCPosteriorKDE : Makes posteriors from the table.
+
+    Notes
+    -----
+    To leave failed simulations out is to condition the prior on success: with many of
+    them, make the failure itself a summary.
+
+    Examples
+    --------
+    A waiting time between two events, when only the longest of ten is noted, by a
+    clock that stops at 20:
+
+    >>> import numpy as np
+    >>> from scipy.stats import gamma
+    >>> from skpacbayes.likelihood_free import ABCPosteriorKDE, simulate
+    >>> def longest_wait(rate, rng):
+    ...     waits = rng.exponential(1 / rate, size=10).max()
+    ...     return [waits if waits < 20 else np.nan]
+    >>> X, y, n_failed = simulate(
+    ...     gamma(2), longest_wait, 2000, vectorized=False, random_state=0
+    ... )
+    >>> len(X) + n_failed
+    2000
+    >>> posterior = ABCPosteriorKDE(parameter_transform="log", random_state=0).fit(X, y)
+    >>> posterior.predict_quantiles([[3.0]], [0.05, 0.95]).round(1)
+    array([[0.4, 1.7]])
+    """
+    root = np.random.SeedSequence(
+        check_random_state(random_state).randint(2**31 - 1, size=4)
+    )
+    starts = range(0, n_simulations, batch_size)
+    sizes = [min(batch_size, n_simulations - start) for start in starts]
+    batches = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_batch)(prior, simulator, size, seed, vectorized)
+        for size, seed in zip(sizes, root.spawn(len(sizes)), strict=True)
+    )
+    table, n_made = [], 0
+    for batch in batches:
+        table.append(batch)
+        n_made += len(batch[0])
+        if callback is not None and callback(n_made, n_simulations):
+            break
+    batches.close()
+    summaries, parameters = (np.concatenate(part) for part in zip(*table, strict=True))
+    finite = np.isfinite(summaries).all(axis=1)
+    if not finite.any():
+        raise ValueError(
+            f"All {n_made} simulations failed: each has a summary that is not finite."
+        )
+    return summaries[finite], parameters[finite], int(n_made - finite.sum())
+
+
+def _batch(prior, simulator, size, seed, vectorized):
+    """Summaries and parameters of one batch."""
+    generator = np.random.default_rng(seed)
+    parameters = np.asarray(_draw(prior, size, generator), dtype=np.float64)
+    if parameters.ndim not in (1, 2) or len(parameters) != size:
+        raise ValueError(
+            f"prior must return {size} rows of parameters, got an array of shape "
+            f"{parameters.shape}."
+        )
+    if vectorized:
+        summaries = simulator(parameters, generator)
+    else:
+        summaries = [simulator(row, generator) for row in parameters]
+    summaries = np.asarray(summaries, dtype=np.float64)
+    if summaries.ndim != 2 or len(summaries) != size:
+        raise ValueError(
+            f"simulator must return a row of summaries for each of {size} rows of "
+            f"parameters, got an array of shape {summaries.shape}."
+        )
+    return summaries, parameters
+
+
+def _draw(prior, size, generator):
+    """Draw from a callable, a distribution, or a list of these."""
+    if hasattr(prior, "rvs"):
+        return prior.rvs(size=size, random_state=generator)
+    if callable(prior):
+        return prior(size, generator)
+    if not isinstance(prior, list | tuple) or not prior:
+        raise TypeError(
+            f"prior must be a callable, a frozen distribution, or a list of these; got "
+            f"{prior!r}."
+        )
+    return np.column_stack([_draw(part, size, generator) for part in prior])
