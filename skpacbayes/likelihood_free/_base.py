@@ -185,7 +185,7 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
         ranges = table.highest - table.lowest
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             ratio = np.where(beyond > 0, beyond / ranges, 0.0)
-        if (ratio > FAR).any():
+        if table.n_rows > 1 and (ratio > FAR).any():
             row, column = np.unravel_index(ratio.argmax(), ratio.shape)
             warnings.warn(
                 f"{np.count_nonzero((ratio > FAR).any(axis=1))} of {len(X)} "
@@ -197,8 +197,8 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-            margin = FARTHEST * np.maximum(1.0, ranges)
-            X = np.clip(X, table.lowest - margin, table.highest + margin)
+        margin = FARTHEST * np.maximum(1.0, ranges)
+        X = np.clip(X, table.lowest - margin, table.highest + margin)
         return np.ascontiguousarray(settings.neighbours.metric.project(X.T).T)
 
     def _for_each(self, X, function):

@@ -5,9 +5,10 @@ import numpy as np
 # Draws that a regression needs, for each of its coefficients.
 LEAST = {None: 0, "linear": 3, "heteroscedastic": 20}
 SIMPLER = {"heteroscedastic": "linear", "linear": None}
-SINGULAR = 1e-10  # eigenvalue of a correlation matrix that counts as zero
+SINGULAR = 1e-10  # share of the largest eigenvalue that counts as zero
 LARGEST_LOG_RATIO = 10.0  # of two residual scales
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+FARTHEST = 1e150  # deviations, at which a point is moved nearer: squares are finite
 CELLS = 2**18  # exponentials that are computed together
 NARROWEST = 1e-3  # deviation of draws that are all the same, in units of the prior's
 
@@ -78,13 +79,12 @@ def regression(gaps, targets, weights):
     weights = weights / weights.sum()
     centre, mean = weights @ gaps, weights @ targets
     gaps = gaps - centre
+    units = np.abs(gaps).max(axis=0)
+    units[units == 0] = 1.0
+    gaps /= units
     weighted = gaps * weights[:, None]
     covariance, moments = weighted.T @ gaps, weighted.T @ (targets - mean)
-    units = np.sqrt(covariance.diagonal())
-    units[units == 0] = 1.0
-    correlation = covariance / units / units[:, None]
-    slopes = np.linalg.lstsq(correlation, moments / units[:, None], rcond=SINGULAR)[0]
-    slopes /= units[:, None]
+    slopes = np.linalg.lstsq(covariance, moments, rcond=SINGULAR)[0] / units[:, None]
     return slopes, mean - centre @ slopes
 
 
@@ -148,11 +148,13 @@ class LocalPosterior:
 
     def log_density(self, points):
         """Log-density on the line, of points of shape (n_points, n_parameters)."""
-        centres, log_density = self.draws / self.bandwidths, np.empty(len(points))
+        centres = np.clip(self.draws / self.bandwidths, -FARTHEST, FARTHEST)
+        scaled = np.clip(points / self.bandwidths, -FARTHEST, FARTHEST)
+        log_density = np.empty(len(points))
         block = max(1, CELLS // len(centres))
         for start in range(0, len(points), block):
-            some = points[start : start + block] / self.bandwidths
-            log_density[start : start + block] = self._log_kernels(some, centres)
+            some = slice(start, start + block)
+            log_density[some] = self._log_kernels(scaled[some], centres)
         share = 1 / (self.n_neighbors + 1)
         wide = self.prior.log_density(points)
         return np.logaddexp(np.log1p(-share) + log_density, np.log(share) + wide)
@@ -209,6 +211,6 @@ class Prior:
 
     def log_density(self, points):
         """Log-density of the normal law, finite for any finite point."""
-        gaps = np.clip((points - self.means) / self.deviations, -1e150, 1e150)
+        gaps = np.clip((points - self.means) / self.deviations, -FARTHEST, FARTHEST)
         constant = np.log(self.deviations).sum() + points.shape[1] * HALF_LOG_2PI
         return -0.5 * np.square(gaps).sum(axis=1) - constant

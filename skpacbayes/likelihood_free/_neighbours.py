@@ -9,7 +9,7 @@ TOGETHER = 8  # observations for which the table is read once
 # When "auto" takes an index: benchmarks/bench_abc.py compares the times.
 INDEX_DIRECTIONS = 6
 INDEX_ROWS = 20_000
-INDEX_OBSERVATIONS = 500
+INDEX_OBSERVATIONS = 100
 INDEX_SHARE = 0.02  # of the rows that are wanted
 INDEX_LAG = 0.1  # rows that are younger than the index, as a share of it
 
@@ -78,16 +78,13 @@ class Neighbours:
                 block, search(table, block, n_rows), strict=True
             ):
                 gaps = self.gaps(table, rows, observation)
-                squares = np.square(gaps[0])
-                for gap in gaps[1:]:  # in the order of the kernel
-                    squares += np.square(gap)
+                with np.errstate(over="ignore"):
+                    squares = np.square(gaps[0])
+                    for gap in gaps[1:]:  # in the order of the kernel
+                        squares += np.square(gap)
                 order = np.argsort(squares, kind="stable")[:n_rows]
-                largest = np.finfo(float).max
-                yield (
-                    rows[order],
-                    np.ascontiguousarray(gaps[:, order].T),
-                    np.minimum(squares[order], largest),
-                )
+                squares = np.minimum(squares[order], np.finfo(float).max)
+                yield rows[order], np.ascontiguousarray(gaps[:, order].T), squares
 
     def prepared(self, table, n_observations, n_rows, algorithm):
         """Make what a search needs; return "brute" or "kd_tree", if "auto" which."""

@@ -50,7 +50,7 @@ class ABCPosteriorKDE(_TableEstimator):
         Support of each parameter that is transformed: (low, inf) for "log", by
         default from 0; two finite numbers for "logit"; (-inf, inf) for None.
     algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        Search for neighbours. "auto" scans the table, unless there are 500
+        Search for neighbours. "auto" scans the table, unless there are 100
         observations or more and at most 6 summaries, or an index is there. The answer
         is the same.
     selection : {"global", "local"}, default="global"

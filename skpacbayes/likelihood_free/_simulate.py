@@ -105,7 +105,7 @@ def simulate(
     2000
     >>> posterior = ABCPosteriorKDE(parameter_transform="log", random_state=0).fit(X, y)
     >>> posterior.predict_quantiles([[3.0]], [0.05, 0.95]).round(1)
-    array([[0.4, 1.7]])
+    array([[0.6, 1.9]])
     """
     root = np.random.SeedSequence(
         check_random_state(random_state).randint(2**31 - 1, size=4)

@@ -59,7 +59,7 @@ class Transform:
                 )
             if kind is None and (a, b) != (-np.inf, np.inf):
                 raise ValueError(
-                    f"bounds need a transform: got ({a}, {b}) with transform None; use "
+                    f"bounds need a parameter_transform: got ({a}, {b}) with None; use "
                     "(-inf, inf) there."
                 )
         return cls(kinds, low, high)

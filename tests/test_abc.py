@@ -1,0 +1,477 @@
+"""Behaviour of ABCPosteriorKDE: parameters that matter, weights, bad input."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.callback import ProgressBar
+from sklearn.decomposition import PCA
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpacbayes import ABCPosteriorKDE
+
+
+def table(n=400, n_summaries=2, n_parameters=1, seed=0):
+    """Pairs: the first summaries are the parameters and noise, the others noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=(n, n_parameters))
+    X = rng.normal(size=(n, n_summaries))
+    X[:, :n_parameters] = y + 0.5 * X[:, :n_parameters]
+    return X, y
+
+
+def answers(estimator, X):
+    """All that an estimator says of observations, as one array."""
+    mean, std = estimator.predict(X, return_std=True)
+    quantiles = estimator.predict_quantiles(X, [0.1, 0.9])
+    grid = np.linspace(-2, 2, 5)[:, None] * np.ones(estimator.n_outputs_)
+    parts = [mean, std, quantiles, estimator.log_density(X, grid)]
+    return np.column_stack([part.reshape(len(X), -1) for part in parts])
+
+
+FIXED = {"n_neighbors": 60, "bandwidth": "silverman"}
+
+# Shapes, and what the methods promise each other.
+
+
+def test_one_dimensional_parameters_stay_so():
+    X, y = table()
+    flat = ABCPosteriorKDE(**FIXED, random_state=0).fit(X, y[:, 0])
+    column = ABCPosteriorKDE(**FIXED, random_state=0).fit(X, y)
+    assert flat.predict(X[:3]).shape == (3,)
+    assert column.predict(X[:3]).shape == (3, 1)
+    assert flat.predict_quantiles(X[:3], [0.1, 0.9]).shape == (3, 2)
+    assert column.predict_quantiles(X[:3], [0.1, 0.9]).shape == (3, 2, 1)
+    assert flat.sample(X[:3], 7).shape == (3, 7)
+    assert column.sample(X[:3], 7).shape == (3, 7, 1)
+    assert flat.n_outputs_ == column.n_outputs_ == 1
+    assert_array_equal(answers(flat, X[:3]), answers(column, X[:3]))
+    assert flat.score(X[:9], y[:9, 0]) == column.score(X[:9], y[:9])
+
+
+def test_score_is_the_mean_of_log_density():
+    X, y = table(n_parameters=2)
+    estimator = ABCPosteriorKDE(**FIXED).fit(X, y)
+    each = estimator.score_samples(X[:5], y[:5])
+    on_grid = estimator.log_density(X[:5], y[:5])
+    assert_allclose(each, on_grid.diagonal())
+    assert_allclose(estimator.score(X[:5], y[:5]), each.mean())
+    weights = np.arange(5.0)
+    weighted = estimator.score(X[:5], y[:5], sample_weight=weights)
+    assert_allclose(weighted, np.average(each, weights=weights))
+    at_the_mean = estimator.score_samples(X[:5], estimator.predict(X[:5]))
+    assert_array_equal(estimator.score_samples(X[:5]), at_the_mean)
+
+
+def test_loo_score_is_a_loop_that_leaves_each_out():
+    X, y = table(60)
+    estimator = ABCPosteriorKDE(20, bandwidth=0.9, metric=None).fit(X, y)
+    scores = []
+    for i in range(60):
+        rest = np.arange(60) != i
+        other = ABCPosteriorKDE(20, bandwidth=0.9, metric=None).fit(X[rest], y[rest])
+        other._settings.prior = estimator._settings.prior  # of the whole table
+        scores.append(other.score_samples(X[i : i + 1], y[i : i + 1])[0])
+    assert_allclose(estimator.loo_score(), np.mean(scores), rtol=1e-10)
+    assert estimator.loo_score() < estimator.score(X, y)  # its own neighbour
+
+
+def test_sample_has_the_moments_of_the_density():
+    """20,000 draws: means within 5 standard errors, which fails once in 10^6."""
+    X, y = table(n_parameters=2)
+    estimator = ABCPosteriorKDE(**FIXED, random_state=0).fit(X, y)
+    draws = estimator.sample(X[:1], 20_000)[0]
+    mean, std = estimator.predict(X[:1], return_std=True)
+    assert (abs(draws.mean(axis=0) - mean[0]) < 5 * draws.std(axis=0) / 141).all()
+    # The kernel widens the draws: by Silverman's factor for 60 draws, at most.
+    assert (draws.std(axis=0) > std[0]).all()
+    assert (draws.std(axis=0) < 1.3 * std[0]).all()
+    assert_array_equal(draws, estimator.sample(X[:1], 20_000)[0])
+    other = ABCPosteriorKDE(**FIXED, random_state=1).fit(X, y)
+    assert (draws != other.sample(X[:1], 20_000)[0]).any()
+
+
+def test_kneighbors_are_the_nearest():
+    X, y = table()
+    estimator = ABCPosteriorKDE(**FIXED, metric=None).fit(X, y)
+    distances, indices = estimator.kneighbors(X[:4] + 0.1, 7)
+    full = np.linalg.norm(X[:4, None] + 0.1 - X, axis=2)
+    assert_array_equal(indices, np.argsort(full, axis=1)[:, :7])
+    assert_allclose(distances, np.sort(full, axis=1)[:, :7])
+    assert estimator.kneighbors(X[:4], return_distance=False).shape == (4, 60)
+    with pytest.raises(ValueError, match="from 1 to the 400 rows"):
+        estimator.kneighbors(X[:4], 401)
+
+
+# Parameters.
+
+
+def test_number_of_neighbors():
+    X, y = table(1000, n_summaries=5)
+    assert ABCPosteriorKDE(37).fit(X, y).n_neighbors_ == 37
+    assert ABCPosteriorKDE(0.05).fit(X, y).n_neighbors_ == 50
+    assert ABCPosteriorKDE(10_000).fit(X, y).n_neighbors_ == 1000
+    rate = ABCPosteriorKDE("rate", adjustment=None).fit(X, y)
+    assert rate.n_neighbors_ == round(0.6 * 1000 ** (5 / 10))
+    rate.partial_fit(X, y)
+    assert rate.n_neighbors_ == round(0.6 * 2000 ** (5 / 10))
+
+
+def test_bandwidth():
+    X, y = table(1000)
+    for given, expected in {"silverman": 1.0, 0.6: 0.6}.items():
+        estimator = ABCPosteriorKDE(100, bandwidth=given, adjustment=None).fit(X, y)
+        assert estimator.bandwidth_ == expected
+    # The theorem's h does not depend on k: Silverman's for its own k.
+    rate = ABCPosteriorKDE(100, bandwidth="rate", adjustment=None).fit(X, y)
+    h = rate.bandwidth_ * (4 / (3 * 100)) ** (1 / 5)
+    assert_allclose(h, (4 / 3) ** (1 / 5) * 1000 ** (-1 / 7))
+
+
+def test_held_out_pairs_choose_the_best_of_the_table():
+    X, y = table(600)
+    estimator = ABCPosteriorKDE(random_state=0, adjustment=None).fit(X, y)
+    found = pd.DataFrame(estimator.cv_table_)
+    best = found.loc[found["mean_score"].idxmax()]
+    assert best["n_neighbors"] == estimator.n_neighbors_
+    assert best["bandwidth"] == estimator.bandwidth_
+    assert_allclose(best["mean_score"], estimator.loo_score())
+    assert (found["standard_error"] > 0).all()
+    fixed = ABCPosteriorKDE(50, bandwidth=1.0).fit(X, y)
+    assert fixed.cv_table_ == {}
+    half = ABCPosteriorKDE(50, random_state=0).fit(X, y)
+    assert_array_equal(half.cv_table_["n_neighbors"], [50, 50, 50])
+    fewer = ABCPosteriorKDE(50, random_state=0, n_validation=20).fit(X, y)
+    assert (fewer.cv_table_["mean_score"] != half.cv_table_["mean_score"]).any()
+
+
+def test_adjustment_that_the_draws_do_not_afford():
+    X, y = table(1000)
+    kinds = {30: "linear", 60: "heteroscedastic", 8: None}
+    for k, expected in kinds.items():
+        estimator = ABCPosteriorKDE(k, adjustment="heteroscedastic").fit(X, y)
+        assert estimator.adjustment_ == expected
+
+
+def test_metrics_ignore_the_scale_of_the_summaries():
+    X, y = table()
+    other = X * [1e4, 1e-3]
+    for metric in ("mad", "whiten", "regression"):
+        one = ABCPosteriorKDE(**FIXED, metric=metric).fit(X, y)
+        two = ABCPosteriorKDE(**FIXED, metric=metric).fit(other, y)
+        expected = answers(one, X[:9])
+        assert_allclose(answers(two, X[:9] * [1e4, 1e-3]), expected, rtol=1e-7)
+    one = ABCPosteriorKDE(**FIXED, metric=None).fit(X, y)
+    two = ABCPosteriorKDE(**FIXED, metric=None).fit(other, y)
+    assert not np.allclose(one.predict(X), two.predict(X * [1e4, 1e-3]), rtol=0.01)
+
+
+def test_whiten_ignores_any_linear_map():
+    X, y = table(n_summaries=3)
+    mix = np.random.default_rng(1).normal(size=(3, 3))
+    one = ABCPosteriorKDE(**FIXED, metric="whiten").fit(X, y)
+    two = ABCPosteriorKDE(**FIXED, metric="whiten").fit(X @ mix, y)
+    assert_allclose(answers(two, X[:9] @ mix), answers(one, X[:9]), rtol=1e-7)
+
+
+def test_regression_metric_finds_the_summaries_that_matter():
+    """Twenty summaries of noise: better by nats that no chance explains."""
+    X, y = table(3000, n_summaries=21)
+    X_new, y_new = table(300, n_summaries=21, seed=1)
+    scores = {
+        metric: ABCPosteriorKDE(0.05, bandwidth=1.0, adjustment=None, metric=metric)
+        .fit(X, y)
+        .score_samples(X_new, y_new)
+        for metric in ("mad", "regression")
+    }
+    gain = scores["regression"] - scores["mad"]
+    assert gain.mean() > 5 * gain.std() / np.sqrt(300)
+    assert ABCPosteriorKDE(metric="regression").fit(X, y).scale_.shape == (1,)
+
+
+def test_transform_keeps_the_posterior_within_bounds():
+    rng = np.random.default_rng(0)
+    y = rng.uniform(0, 1, size=(2000, 2))
+    X = y + 0.5 * rng.normal(size=y.shape)
+    free = ABCPosteriorKDE(**FIXED, random_state=0).fit(X, y)
+    bound = ABCPosteriorKDE(
+        **FIXED, parameter_transform="logit", bounds=(0, 1), random_state=0
+    ).fit(X, y)
+    corner = [[1.2, -0.2]]
+    assert not ((free.sample(corner, 500) > 0) & (free.sample(corner, 500) < 1)).all()
+    draws = bound.sample(corner, 500)
+    assert ((draws > 0) & (draws < 1)).all()
+    assert_array_equal(
+        bound.log_density(corner, [[1.1, 0.5], [0.5, 0.0]]), [[-np.inf, -np.inf]]
+    )
+    each = ABCPosteriorKDE(
+        **FIXED,
+        parameter_transform=[None, "log"],
+        bounds=[(-np.inf, np.inf), (0, np.inf)],
+    ).fit(X, y)
+    assert (each.sample(corner, 500)[..., 1] > 0).all()
+    assert (each.sample(corner, 500)[..., 0] > 1).any()
+
+
+@pytest.mark.parametrize("n_summaries", [1, 3])
+def test_search_by_an_index_and_by_a_scan_agree(n_summaries):
+    """Also where distances tie, and where the table is younger than the index."""
+    X, y = table(3000, n_summaries)
+    X[:1500] = np.round(X[:1500], 1)
+    new = np.round(np.random.default_rng(1).normal(size=(40, n_summaries)), 1)
+    results = []
+    for algorithm in ("brute", "kd_tree"):
+        estimator = ABCPosteriorKDE(**FIXED, algorithm=algorithm).fit(X, y)
+        found = [estimator.kneighbors(new)[1], answers(estimator, new)]
+        estimator.partial_fit(X[:100], y[:100])  # a tail behind the index
+        found += [estimator.kneighbors(new)[1], answers(estimator, new)]
+        estimator.partial_fit(X, y)  # the index is made anew
+        results.append([*found, estimator.kneighbors(new)[1], answers(estimator, new)])
+    for brute, indexed in zip(*results, strict=True):
+        assert_array_equal(brute, indexed)
+
+
+def test_threads_change_nothing():
+    X, y = table()
+    one = ABCPosteriorKDE(**FIXED, random_state=0).fit(X, y)
+    two = ABCPosteriorKDE(**FIXED, random_state=0, n_jobs=2).fit(X, y)
+    assert_array_equal(answers(one, X), answers(two, X))
+    assert_array_equal(one.sample(X, 3), two.sample(X, 3))
+
+
+def test_local_selection_takes_the_mixed_table():
+    """The 50 held-out pairs nearest, together with all as if they were 100."""
+    rng = np.random.default_rng(0)
+    y = rng.uniform(-1, 1, size=150)  # the summary tells more of large parameters
+    X = np.column_stack([y + rng.normal(size=150) * np.where(y > 0, 0.02, 1.0)])
+    cv = {"bandwidth": "silverman", "adjustment": None, "metric": None}
+    local = ABCPosteriorKDE("cv", **cv, selection="local", n_validation=150).fit(X, y)
+    overall = ABCPosteriorKDE("cv", **cv, n_validation=150).fit(X, y)
+    candidates = local.cv_table_["n_neighbors"]
+    scores = np.empty((150, len(candidates)))
+    for i in range(150):
+        rest = np.arange(150) != i
+        for column, k in enumerate(candidates):
+            other = ABCPosteriorKDE(int(k), **cv).fit(X[rest], y[rest])
+            other._settings.prior = local._settings.prior  # of the whole table
+            scores[i, column] = other.score_samples(X[i : i + 1], y[i : i + 1])[0]
+    assert_allclose(local.cv_table_["mean_score"], scores.mean(axis=0), rtol=1e-10)
+    chosen = set()
+    for s in np.linspace(-2, 1, 9).reshape(-1, 1, 1):
+        near = scores[overall.kneighbors(s, 50, return_distance=False)[0]]
+        mixed = 50 * near.mean(axis=0) + 100 * scores.mean(axis=0)
+        best = ABCPosteriorKDE(int(candidates[mixed.argmax()]), **cv).fit(X, y)
+        chosen.add(best.n_neighbors)
+        assert_array_equal(answers(local, s), answers(best, s))
+    assert len(chosen) > 1
+
+
+# scikit-learn around it.
+
+
+def test_grid_search_and_pipeline():
+    X, y = table(300, n_summaries=3)
+    pipeline = make_pipeline(StandardScaler(), PCA(2), ABCPosteriorKDE(bandwidth=1.0))
+    grid = {
+        "abcposteriorkde__n_neighbors": [5, 50],
+        "abcposteriorkde__adjustment": [None, "linear"],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y[:, 0])
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    assert search.best_params_["abcposteriorkde__adjustment"] == "linear"
+    assert r2_score(y[:, 0], search.predict(X)) > 0.3
+
+
+def test_data_frames():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=["mean", "spread"])
+    estimator = ABCPosteriorKDE(**FIXED).fit(frame, pd.DataFrame({"rate": y[:, 0]}))
+    plain = ABCPosteriorKDE(**FIXED).fit(X, y)
+    assert_array_equal(estimator.predict(frame[:5]), plain.predict(X[:5]))
+    assert list(estimator.feature_names_in_) == ["mean", "spread"]
+
+
+def test_progress():
+    X, y = table()
+    estimator = ABCPosteriorKDE(random_state=0).set_callbacks(ProgressBar())
+    assert estimator.fit(X, y).n_neighbors_ > 1
+
+
+# Weights, streams, pickles.
+
+
+def test_integer_weights_are_repetitions():
+    X, y = table(200)
+    counts = np.random.default_rng(1).integers(0, 4, size=200)
+    for parameters in (FIXED, {"n_validation": 1000}, {"n_neighbors": 0.2}):
+        for metric in ("mad", "whiten", "regression"):
+            new = ABCPosteriorKDE(**parameters, metric=metric)
+            repeated = answers(
+                new.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0)),
+                X[:9],
+            )
+            weighted = answers(new.fit(X, y, counts), X[:9])
+            assert_allclose(weighted, repeated, rtol=1e-6, atol=1e-9)
+
+
+def test_a_stream_is_a_fit():
+    """Below 1000 simulations; from there on the settings stay, and k grows."""
+    X, y = table(4000)
+    stream = ABCPosteriorKDE(random_state=0, adjustment=None)
+    for start in range(0, 900, 100):
+        stream.partial_fit(X[start : start + 100], y[start : start + 100])
+    fit = ABCPosteriorKDE(random_state=0, adjustment=None).fit(X[:900], y[:900])
+    assert_array_equal(answers(stream, X[:9]), answers(fit, X[:9]))
+    stream.partial_fit(X[900:1000], y[900:1000])
+    fit = ABCPosteriorKDE(random_state=0, adjustment=None).fit(X[:1000], y[:1000])
+    assert_array_equal(answers(stream, X[:9]), answers(fit, X[:9]))
+    first, scale = fit.n_neighbors_, fit.scale_
+    stream.partial_fit(X[1000:], y[1000:])
+    assert_array_equal(stream.scale_, scale)
+    assert stream.n_neighbors_ == round(first * 4 ** (5 / 7))
+    fit.partial_fit(X[1000:], y[1000:])
+    assert_array_equal(answers(fit, X[:9]), answers(stream, X[:9]))
+
+
+def test_a_failed_call_changes_nothing():
+    X, y = table(1500)
+    estimator = ABCPosteriorKDE(
+        **FIXED, parameter_transform="logit", bounds=(-9, 9), random_state=0
+    ).fit(X, y)
+    before = answers(estimator, X[:5])
+    for call in (estimator.fit, estimator.partial_fit):
+        with pytest.raises(ValueError, match="strictly within bounds"):
+            call(X[:, :2], np.full((1500, 1), 9.0))
+        with pytest.raises(ValueError, match="NaN"):
+            call(np.where(X[7] == X, np.nan, X), y)
+    with pytest.raises(ValueError, match="2 columns"):
+        estimator.partial_fit(X, np.column_stack([y, y]))
+    assert_array_equal(answers(estimator, X[:5]), before)
+    assert estimator.n_simulations_ == 1500
+
+
+def test_pickle_keeps_the_choice_and_not_the_index():
+    X, y = table(30_000)
+    estimator = ABCPosteriorKDE(**FIXED, algorithm="kd_tree").fit(X, y)
+    size = len(pickle.dumps(estimator))
+    before = answers(estimator, X[:5])
+    assert len(pickle.dumps(estimator)) == size < 1.01 * (X.nbytes + y.nbytes)
+    assert_array_equal(answers(pickle.loads(pickle.dumps(estimator)), X[:5]), before)
+
+
+# Bad input and hard tables.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"parameter_transform": "logit"}, "needs bounds"),
+        ({"parameter_transform": ["log"]}, "one for each of 2 parameters"),
+        ({"parameter_transform": [None, "sqrt"]}, "must be None, 'log' or 'logit'"),
+        ({"bounds": (0, 1)}, "bounds need a parameter_transform"),
+        ({"parameter_transform": "logit", "bounds": (0, np.inf)}, "finite for 'logit'"),
+        ({"parameter_transform": "logit", "bounds": (1, 0)}, "must increase"),
+        ({"parameter_transform": "log", "bounds": (-9, 9)}, "must be \\(low, inf\\)"),
+        ({"parameter_transform": "log", "bounds": [[0, 1, 2]]}, "have the shape"),
+        ({"parameter_transform": "log"}, "strictly within bounds: y\\[0, "),
+    ],
+)
+def test_parameters_that_contradict_each_other(parameters, message):
+    X, y = table(n_parameters=2, seed=0)
+    y[0] = -0.5
+    with pytest.raises(ValueError, match=message):
+        ABCPosteriorKDE(**parameters).fit(X, y)
+
+
+def hard_tables():
+    X, y = table(n_summaries=3)
+    constant, double, coarse = X.copy(), X.copy(), X.copy()
+    constant[:, 2] = 0.1
+    double[:, 2] = double[:, 0]
+    coarse[:, 2] = np.where(np.arange(400) < 40, 1.0, 0.0)  # its MAD is zero
+    yield "constant summary", constant, y
+    yield "duplicated summary", double, y
+    yield "zero MAD", coarse, y
+    yield "all simulations the same", np.ones((50, 3)), y[:50]
+    yield "pairs repeated", np.repeat(X[:40], 10, axis=0), np.repeat(y[:40], 10, axis=0)
+    yield "integers", np.round(X), y
+    yield "more summaries than simulations", *table(12, n_summaries=30)
+    yield "two simulations", X[:2], y[:2]
+    yield "constant parameter", X, np.ones((400, 1))
+    yield "huge", 1e200 * X, 1e100 * y
+    yield "tiny", 1e-200 * X, 1e-100 * y
+
+
+@pytest.mark.parametrize("metric", ["mad", "whiten", "regression", None])
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [pytest.param(X, y, id=name) for name, X, y in hard_tables()],
+)
+def test_hard_tables(X, y, metric):
+    for parameters in ({}, {"n_neighbors": 3}, {"adjustment": "heteroscedastic"}):
+        estimator = ABCPosteriorKDE(
+            **parameters, metric=metric, n_validation=20, random_state=0
+        ).fit(X, y)
+        assert np.isfinite(answers(estimator, X[:5])).all()
+        assert np.isfinite(estimator.score(X[:5], y[:5]))
+
+
+def test_one_simulation_is_enough_to_begin():
+    X, y = table()
+    stream = ABCPosteriorKDE(random_state=0).partial_fit(X[:1], y[:1])
+    assert_allclose(stream.predict(X[1:3]), y[[0, 0]])
+    assert np.isfinite(stream.score(X[1:3], y[1:3]))
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        ABCPosteriorKDE().fit(X[:1], y[:1])
+
+
+@pytest.mark.parametrize("adjustment", [None, "linear", "heteroscedastic"])
+@pytest.mark.parametrize("far", [20.0, 1e10, 1e300])
+def test_far_observations_warn_and_get_an_answer(adjustment, far):
+    X, y = table()
+    estimator = ABCPosteriorKDE(100, bandwidth=1.0, adjustment=adjustment).fit(X, y)
+    new = [[0.0, 0.0], [0.0, far]]
+    with pytest.warns(UserWarning, match="1 of 2 observations are far .* summary 1"):
+        found = answers(estimator, np.array(new))
+    assert np.isfinite(found).all()
+
+
+def test_a_surprise_costs_a_bounded_amount():
+    """Log-densities of far parameters are those of a normal law with the prior's width.
+
+    They differ by no more than the log of k + 1 between any two settings.
+    """
+    X, y = table(500)
+    scores = []
+    for k in (5, 50, 500):
+        for bandwidth in (0.1, 1.0):
+            for adjustment in (None, "linear"):
+                estimator = ABCPosteriorKDE(
+                    k, bandwidth=bandwidth, adjustment=adjustment
+                ).fit(X, y)
+                scores.append(estimator.score_samples(X[:1], [[30.0]])[0])
+    assert np.ptp(scores) <= np.log(501)
+    wide = norm.logpdf(30.0, y.mean(), y.std())
+    assert_allclose(scores, wide, atol=np.log(502))
+    assert np.isfinite(estimator.score_samples(X[:1], [[1e300]])).all()
+
+
+def test_quantiles_out_of_range():
+    X, y = table()
+    with pytest.raises(ValueError, match="quantiles must be in"):
+        ABCPosteriorKDE(**FIXED).fit(X, y).predict_quantiles(X, [0.5, 1.5])
+
+
+def test_no_warning_where_there_is_no_reason():
+    X, y = table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ABCPosteriorKDE(**FIXED).fit(X, y).predict(1.3 * X)
