@@ -1,6 +1,5 @@
 """NumPy twins of the kernels of PACO: its quasi-posterior, its chain, its k-means."""
 
-import itertools
 import math
 
 import numpy as np
@@ -12,9 +11,9 @@ from sklearn.cluster import KMeans
 from twins import twin_of
 
 from skpacbayes._kernels import kmeans, paco
+from skpacbayes.cluster._quasi_posterior import CenterPrior, Proposal, log_ball
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
-NO_FORECASTS = np.zeros((0, 3))
 
 
 def losses_at(points, centers, manhattan):
@@ -23,10 +22,6 @@ def losses_at(points, centers, manhattan):
 
 def columns_of(points):
     return np.ascontiguousarray(points.T)
-
-
-def order_of(points):
-    return np.ascontiguousarray(np.argsort(points, axis=0).T)
 
 
 def blobs(n_points=30, n_features=3, seed=0):
@@ -41,41 +36,17 @@ def blobs(n_points=30, n_features=3, seed=0):
 @both_losses
 @twin_of(paco.cumulative_loss)
 def test_cumulative_loss(kernel, manhattan):
-    points, weights, centers = blobs()
+    """Sum of linear l + quadratic l^2."""
+    points, linear, centers = blobs()
+    quadratic = np.random.default_rng(1).exponential(size=30)
     centers[2] = 100.0  # owns nothing
     spare = np.vstack([centers, points[:1]])  # centres past n_clusters do not count
     losses = losses_at(points, centers, manhattan)
-    total, n_owners = kernel(
-        columns_of(points), weights, np.zeros(30), NO_FORECASTS, spare, 3, manhattan
-    )
-    assert_allclose(total, weights @ losses.min(axis=1), rtol=1e-12)
+    data = columns_of(points), np.zeros(30), linear, quadratic
+    total, n_owners = kernel(*data, spare, 3, manhattan)
+    least = losses.min(axis=1)
+    assert_allclose(total, linear @ least + quadratic @ least**2, rtol=1e-12)
     assert n_owners == len(np.unique(losses.argmin(axis=1))) == 2
-
-
-@both_losses
-@twin_of(paco.cumulative_loss)
-def test_variance_term(kernel, manhattan):
-    """Half of lambda (loss - h)^2 a row; rows at one place make one point."""
-    rng = np.random.default_rng(1)
-    points, _, centers = blobs()
-    copies = rng.integers(1, 4, 30)
-    met, temperature = rng.exponential(size=(2, copies.sum()))
-    rows = np.repeat(np.arange(30), copies)
-    forecasts = np.zeros((30, 3))
-    for power in range(3):
-        np.add.at(forecasts[:, power], rows, temperature * met**power)
-    loss = losses_at(points, centers, manhattan).min(axis=1)[rows]
-    total, _ = kernel(
-        columns_of(points),
-        copies.astype(float),
-        np.zeros(30),
-        forecasts,
-        centers,
-        3,
-        manhattan,
-    )
-    expected = np.sum(loss + 0.5 * temperature * (loss - met) ** 2)
-    assert_allclose(total, expected, rtol=1e-12)
 
 
 def mean_minimum(point, spread, centers, manhattan):
@@ -95,10 +66,8 @@ def test_squared_loss_of_merged_rows(kernel, spread):
     points = np.array([[0.2, 0.1], [1.0, -1.0], [3.0, 0.0]])
     centers = np.array([[-1.0, 0.0], [1.5, 0.5]])
     weights = np.array([1.0, 3.0, 2.5])
-    spreads = np.full(3, spread)
-    total, _ = kernel(
-        columns_of(points), weights, spreads, NO_FORECASTS, centers, 2, False
-    )
+    data = columns_of(points), np.full(3, spread), weights, np.zeros(3)
+    total, _ = kernel(*data, centers, 2, False)
     means = [mean_minimum(point, spread, centers, False) for point in points]
     assert_allclose(total, weights @ means, rtol=1e-4)
 
@@ -114,17 +83,9 @@ def test_manhattan_loss_of_merged_rows(kernel):
     centers = np.array([[-1.0, -3.0], [1.5, 3.0]])
     weights = np.array([1.0, 3.0, 2.5])
     for spread in (0.02, 0.05, 8.0):
-        spreads = np.full(3, spread)
+        data = columns_of(points), np.full(3, spread), weights, np.zeros(3)
         for n_clusters in (1, 2):
-            total, _ = kernel(
-                columns_of(points),
-                weights,
-                spreads,
-                NO_FORECASTS,
-                centers,
-                n_clusters,
-                True,
-            )
+            total, _ = kernel(*data, centers, n_clusters, True)
             known = centers[:n_clusters]
             means = [mean_minimum(point, spread, known, True) for point in points]
             if n_clusters == 1 or spread < 1.0:
@@ -146,17 +107,17 @@ def test_log_prior(kernel, scale):
     rng = np.random.default_rng(0)
     centers = rng.uniform(-1, 1, (4, 3))
     sizes = np.log([0.4, 0.3, 0.2, 0.1])
-    radius, constant = 2.0, -1.3
-    expected = sizes[2] + 3 * constant
+    expected = sizes[2]
     if scale < math.inf:
         law = stats.multivariate_t(np.zeros(3), 2 * scale**2 * np.eye(3), df=3)
         expected += np.sum(law.logpdf(centers[:3]) - law.logpdf(np.zeros(3)))
-    assert_allclose(
-        kernel(centers, 3, sizes, constant, radius, scale), expected, rtol=1e-12
-    )
+    assert_allclose(kernel(centers, 3, sizes, 2.0, scale), expected, rtol=1e-12)
     centers[3] = 2.0  # outside, and not among the first three
-    assert kernel(centers, 3, sizes, constant, radius, scale) > -math.inf
-    assert kernel(centers, 4, sizes, constant, radius, scale) == -math.inf
+    assert kernel(centers, 3, sizes, 2.0, scale) > -math.inf
+    assert kernel(centers, 4, sizes, 2.0, scale) == -math.inf
+
+
+LAW = CenterPrior(np.log([0.5, 0.3, 0.2]), 10.0)
 
 
 def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=True):
@@ -165,58 +126,60 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
     slots = np.zeros((3, 3, 2))
     for k in range(3):
         slots[k, : k + 1] = points[: k + 1]
-    law = {
-        "log_sizes": np.log([0.5, 0.3, 0.2]),
-        "constant": -math.log(math.pi * 10.0**2),
-        "radius": 10.0,
-        "scale": math.inf,
-    }
-    data = (columns_of(points), weights, np.zeros(30), NO_FORECASTS)
-    centers = np.zeros((3, 2))
-    trace = np.zeros((n_iter, 2), dtype=np.int64)
-    trace[0, 0] = 1
-    tally = np.zeros((2, 2), dtype=np.int64)
-    log_target = kernel(
+    scales = np.full((3, 3), 6.0)  # wide: the proposals reach the whole ball
+    proposal = Proposal(slots, scales, 5.0, symmetric, moves)
+    data = columns_of(points), np.zeros(30), weights, np.zeros(30)
+    log_sizes = LAW.log_sizes + np.arange(1, 4) * LAW.log_constant(2)
+    states = np.zeros((2, 3, 2))
+    trace = np.zeros((n_iter, 3), dtype=np.int64)
+    trace[0] = 1, 1, 0
+    losses = losses_at(points, states[0, :1], False)[:, 0]
+    choices, *draws = proposal.draws(n_iter, 10.0, np.random.default_rng(seed))
+    log_target, now = kernel(
         *data,
         False,
         temperature,
-        *law.values(),
+        log_sizes,
+        10.0,
+        math.inf,
+        log_ball(10.0, 2),
         slots,
-        np.full((3, 3), 6.0),  # wide: the independent proposals reach the whole ball
+        scales,
+        proposal.walk_scales,
         5.0,
         symmetric,
-        np.array(moves),
-        centers,
+        proposal.log_constants(2),
+        choices,
+        *draws,
+        states,
+        np.zeros((2, 3, 3)),
+        np.empty(3, dtype=np.int64),
         trace,
-        tally,
-        np.random.default_rng(seed),
+        log_sizes[0] - temperature * (weights @ losses),
     )
-    return data, law, centers, trace, tally, log_target
+    return points, weights, states[now], choices, trace, log_target
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
 @twin_of(paco.run_chain)
 def test_run_chain(kernel, symmetric):
     temperature = 0.02
-    data, law, centers, trace, tally, log_target = chain(
+    points, weights, centers, choices, trace, log_target = chain(
         kernel, 300, temperature, symmetric=symmetric
     )
-    k = trace[-1, 0]
+    k, n_owners, _ = trace[-1]
     assert np.all((trace[:, 1] >= 1) & (trace[:, 1] <= trace[:, 0]))
     assert np.all(trace[:, 0] <= 3)
-    expected = law["log_sizes"][k - 1] + k * law["constant"]  # uniform in the ball
-    losses = losses_at(data[0].T, centers[:k], False)
-    expected -= temperature * (data[1] @ losses.min(axis=1))
+    expected = LAW.log_sizes[k - 1] + k * LAW.log_constant(2)  # uniform in the ball
+    losses = losses_at(points, centers[:k], False)
+    expected -= temperature * (weights @ losses.min(axis=1))
     assert_allclose(log_target, expected, rtol=1e-10)
-    assert trace[-1, 1] == len(np.unique(losses.argmin(axis=1)))
-    assert np.all(np.linalg.norm(centers[:k], axis=1) <= law["radius"])
-    assert tally[:, 1].sum() == 300
-    assert np.all(tally[:, 0] <= tally[:, 1])
+    assert n_owners == len(np.unique(losses.argmin(axis=1)))
+    assert np.all(np.linalg.norm(centers[:k], axis=1) <= 10.0)
     sizes = np.concatenate([[1], trace[:, 0]])
-    assert tally[1, 0] == np.count_nonzero(np.diff(sizes))
+    assert_array_equal(np.diff(sizes), np.where(trace[:, 2] == 1, choices[:, 1], 0))
     again = chain(paco.run_chain, 300, temperature, symmetric=symmetric)
-    assert_array_equal(again[3], trace)
-    assert_array_equal(again[4], tally)
+    assert_array_equal(again[4], trace)
     assert_allclose(again[2], centers, rtol=1e-9)
 
 
@@ -225,40 +188,11 @@ def test_run_chain(kernel, symmetric):
 def test_run_chain_without_data_draws_from_the_prior(kernel, moves):
     """Shares of the numbers of centres, within 5 standard errors by batch means."""
     n_iter = 20_000 if kernel is paco.run_chain else 4000
-    _, law, _, trace, _, _ = chain(kernel, n_iter, 0.0, moves)
+    *_, trace, _ = chain(kernel, n_iter, 0.0, moves)
     for k in (1, 2, 3):
         batches = np.mean(trace[:, 0].reshape(20, -1) == k, axis=1)
         error = batches.std(ddof=1) / math.sqrt(20)
-        assert abs(batches.mean() - math.exp(law["log_sizes"][k - 1])) < 5 * error
-
-
-@both_losses
-@twin_of(kmeans.distance)
-def test_distance(kernel, manhattan):
-    rng = np.random.default_rng(0)
-    for n_features in (1, 8, 19):
-        points = rng.normal(size=(3, n_features))
-        centers = rng.normal(size=(2, n_features))
-        expected = losses_at(points, centers, manhattan)
-        for i, j in itertools.product(range(3), range(2)):
-            found = kernel(points, i, centers, j, manhattan, math.inf)
-            assert_allclose(found, expected[i, j], rtol=1e-12)
-            enough = 0.3 * expected[i, j]
-            bound = kernel(points, i, centers, j, manhattan, enough)
-            assert enough < bound <= expected[i, j] * (1 + 1e-12)
-
-
-@both_losses
-@twin_of(kmeans.assign)
-def test_assign(kernel, manhattan):
-    points, weights, centers = blobs()
-    losses = losses_at(points, centers[:2], manhattan)
-    labels = np.arange(30) % 3  # some name a centre that is not among the two
-    distances = np.empty(30)
-    loss = kernel(points, weights, centers, 2, manhattan, labels, distances)
-    assert_array_equal(labels, losses.argmin(axis=1))
-    assert_allclose(distances, losses.min(axis=1), rtol=1e-12)
-    assert_allclose(loss, weights @ distances, rtol=1e-12)
+        assert abs(batches.mean() - math.exp(LAW.log_sizes[k - 1])) < 5 * error
 
 
 def moved(points, weights, labels, manhattan, centers):
@@ -275,31 +209,16 @@ def moved(points, weights, labels, manhattan, centers):
     return centers
 
 
-@both_losses
-@twin_of(kmeans.update_centers)
-def test_update_centers(kernel, manhattan):
-    points, weights, centers = blobs()
-    weights[:5] = 0.0
-    labels = np.random.default_rng(0).integers(0, 2, 30)  # nothing in the last cell
-    expected = moved(points, weights, labels, manhattan, centers)
-    last = centers[2].copy()
-    kernel(points, weights, order_of(points), labels, 3, manhattan, centers)
-    assert_allclose(centers, expected, rtol=1e-12, atol=1e-12)
-    assert_array_equal(centers[2], last)
-    if manhattan:
-        odd = np.ones(25)
-        where = np.zeros(25, dtype=np.int64)
-        kernel(points[:25], odd, order_of(points[:25]), where, 1, True, centers)
-        assert_array_equal(centers[0], np.median(points[:25], axis=0))
-
-
 def lloyds(kernel, points, weights, centers, manhattan, max_iter=100):
     labels = np.zeros(len(points), dtype=np.int64)
-    distances = np.empty(len(points))
-    order, k = order_of(points), len(centers)
-    loss = kernel(
-        points, weights, order, k, manhattan, max_iter, centers, labels, distances
-    )
+    losses = np.empty((2, len(points)))
+    columns, work = columns_of(points), np.empty((2, len(centers)))
+    order = np.argsort(columns, axis=1)
+    data = columns, weights, order, len(centers), manhattan, max_iter
+    loss = kernel(*data, centers, labels, losses, *work)
+    least = losses_at(points, centers, manhattan)
+    assert_array_equal(labels, least.argmin(axis=1))
+    assert_allclose(losses[0], least.min(axis=1), rtol=1e-12)
     return loss, labels
 
 
@@ -333,106 +252,33 @@ def test_lloyd(kernel, max_iter, manhattan):
 
 
 @both_losses
-@twin_of(kmeans.kmeans_plus_plus)
-def test_kmeans_plus_plus(kernel, manhattan):
-    """Pairs of seeds: chi-square test of their law, at a level of 1e-6."""
-    points = np.array([[0.0, 0], [1, 0], [0, 2], [3, 3], [5, 1]])
-    weights = np.array([1.0, 2, 1, 3, 0])
-    losses = weights * losses_at(points, points, manhattan)
-    law = weights[:, None] / weights.sum() * losses / losses.sum(axis=1, keepdims=True)
+@twin_of(kmeans.lloyd)
+def test_lloyd_leaves_centres_without_weight_where_they_are(kernel, manhattan):
+    points = np.array([[0.0, 1], [2, 3], [4, 2], [90, 90]])
+    centers = np.array([[1.0, 1], [91, 91], [-50, -50]])
+    loss, _ = lloyds(kernel, points, np.array([1.0, 1, 1, 0]), centers, manhattan)
+    middle = [2, 2]  # mean and median
+    assert_array_equal(centers, [middle, [91, 91], [-50, -50]])
+    assert_allclose(loss, losses_at(points[:3], [middle], manhattan).sum())
+
+
+@twin_of(kmeans.leaving_scales)
+def test_leaving_scales(kernel):
+    """A noisy copy is nearest to its centre below the scale, and not above."""
     rng = np.random.default_rng(0)
-    counts = np.zeros((5, 5))
-    centers = np.zeros((2, 2))
-    labels, distances = np.zeros(5, dtype=np.int64), np.empty(5)
-    for _ in range(2000):
-        kernel(points, weights, 2, manhattan, centers, labels, distances, rng)
-        first, second = losses_at(centers, points, manhattan).argmin(axis=1)
-        counts[first, second] += 1
-    assert np.all(counts[law == 0] == 0)
-    assert stats.chisquare(counts[law > 0], 2000 * law[law > 0]).pvalue > 1e-6
-
-
-def path_of(kernel, points, weights, manhattan, max_clusters, starts=None):
-    n_features = points.shape[1]
-    if starts is None:
-        starts = np.zeros((0, max_clusters, n_features))
-    sizes = np.full(len(starts), max_clusters, dtype=np.int64)
-    path = np.zeros((max_clusters, max_clusters, n_features))
-    losses = np.zeros(max_clusters)
-    found = kernel(
-        points,
-        weights,
-        order_of(points),
-        manhattan,
-        starts,
-        sizes,
-        path,
-        losses,
-        np.random.default_rng(0),
-    )
-    return found, path, losses
-
-
-def optimum(points, weights, manhattan, k):
-    """Least loss over all partitions in at most k cells."""
-    best = math.inf
-    for labels in itertools.product(range(k), repeat=len(points) - 1):
-        labels = np.array((0, *labels))
-        centers = moved(points, weights, labels, manhattan, np.zeros((k, 2)))
-        own = losses_at(points, centers, manhattan)[np.arange(len(points)), labels]
-        best = min(best, weights @ own)
-    return best
-
-
-@both_losses
-@twin_of(kmeans.kmeans_path)
-def test_kmeans_path(kernel, manhattan):
-    points, weights, _ = blobs(40, 2)
-    found, path, losses = path_of(kernel, points, weights, manhattan, 6)
-    assert found == 6
-    assert np.all(np.diff(losses) < 0)
-    for k in range(1, 7):
-        least = losses_at(points, path[k - 1, :k], manhattan).min(axis=1)
-        assert_allclose(losses[k - 1], weights @ least, rtol=1e-10)
-    start = path[:1].copy()
-    start[0] = points[:6]
-    _, _, helped = path_of(kernel, points, weights, manhattan, 6, start)
-    reached, _ = lloyds(kmeans.lloyd, points, weights, start[0], manhattan, 4)
-    assert helped[-1] <= reached * (1 + 1e-12)
-
-
-@both_losses
-@twin_of(kmeans.kmeans_path)
-def test_kmeans_path_of_few_points_is_optimal(kernel, manhattan):
-    points, weights, _ = blobs(7, 2)
-    found, _, losses = path_of(kernel, points, weights, manhattan, 3)
-    assert found == 3
-    expected = [optimum(points, weights, manhattan, k) for k in (1, 2, 3)]
-    assert_allclose(losses, expected, rtol=1e-10)
-
-
-@both_losses
-@twin_of(kmeans.kmeans_path)
-def test_kmeans_path_ends_when_each_point_is_a_centre(kernel, manhattan):
-    points = np.array([[0.0, 0], [0, 0], [1, 0], [5, 5], [9, 9]])
-    weights = np.array([1.0, 2, 3, 1, 0])  # three places that have weight
-    found, path, losses = path_of(kernel, points, weights, manhattan, 5)
-    assert found == 3
-    assert losses[2] == 0.0
-    assert_array_equal(np.unique(path[2, :3], axis=0), [[0, 0], [1, 0], [5, 5]])
-
-
-@both_losses
-@twin_of(kmeans.describe_cells)
-def test_describe_cells(kernel, manhattan):
-    points, weights, _ = blobs(n_features=2)
-    _, path, losses = path_of(kmeans.kmeans_path, points, weights, manhattan, 4)
-    masses, cell_losses = np.zeros((2, 4, 4))
-    kernel(points, weights, path, manhattan, masses, cell_losses)
-    for k in range(1, 5):
-        at = losses_at(points, path[k - 1, :k], manhattan)
-        labels = at.argmin(axis=1)
-        own = weights * at.min(axis=1)
-        assert_allclose(masses[k - 1], np.bincount(labels, weights, 4), rtol=1e-12)
-        assert_allclose(cell_losses[k - 1], np.bincount(labels, own, 4), rtol=1e-10)
-    assert_allclose(cell_losses.sum(axis=1), losses, rtol=1e-10)
+    centers = 3.0 * rng.normal(size=(5, 3))
+    centers[4] = centers[3]  # one place: neither is nearer
+    noise = rng.laplace(size=(40, 3))
+    scales = np.empty((40, 5))
+    kernel(noise, centers, losses_at(centers, centers, True), 4.0, scales)
+    leave = scales < 4.0
+    assert 0.2 < leave.mean() < 0.8
+    for factor in (1 - 1e-6, 1 + 1e-6):
+        copies = centers + factor * scales[:, :, None] * noise[:, None]
+        own = np.abs(copies - centers).sum(axis=2)
+        at = [losses_at(copy, centers, True).min(axis=1) for copy in copies]
+        stays = own <= np.array(at) + 1e-12
+        if factor < 1:
+            assert np.all(stays)
+        else:
+            assert not np.any(stays[leave])

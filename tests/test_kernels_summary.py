@@ -144,7 +144,7 @@ def test_nearest(kernel, manhattan):
     rng = np.random.default_rng(0)
     rows, centers = rng.normal(size=(20, 3)), rng.normal(size=(4, 3))
     losses = losses_at(rows, centers, manhattan)
-    found = [kernel(row, centers, manhattan) for row in rows]
+    found = [kernel(rows, i, centers, manhattan) for i in range(20)]
     assert_array_equal([best for best, _ in found], losses.argmin(axis=1))
     assert_allclose([loss for _, loss in found], losses.min(axis=1), rtol=1e-12)
 
@@ -322,6 +322,7 @@ def fitted(kernel, manhattan, max_iter, prior_size=2.0, tempering=1.0, spread=1.
     logs = np.empty(60)
     objective = kernel(
         points,
+        np.ascontiguousarray(points.T),
         weights,
         spread * spreads,
         order,

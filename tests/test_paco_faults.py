@@ -94,8 +94,8 @@ def test_odd_rows_have_a_sound_answer(rows, setting, way):
 
 def test_an_outlier_does_not_hide_the_groups():
     rows, _ = make_paco_model(3, 100, random_state=0)
-    clean = paco(n_iter=200).fit(rows)
-    model = paco(n_iter=200).fit(np.vstack([rows, [[1e6, -1e6]]]))
+    clean = paco().fit(rows)
+    model = paco().fit(np.vstack([rows, [[1e6, -1e6]]]))
     assert clean.n_clusters_ == 4
     assert model.n_clusters_ == 5
     assert np.sum(model.labels_ == model.labels_[-1]) == 1
@@ -104,9 +104,9 @@ def test_an_outlier_does_not_hide_the_groups():
 @pytest.mark.parametrize("setting", ["clusters", "manhattan"])
 def test_a_constant_column_changes_no_label(setting):
     rows, _ = make_paco_model(3, 100, random_state=0)
-    plain = paco(n_iter=200, **SETTINGS[setting]).fit(rows)
+    plain = paco(**SETTINGS[setting]).fit(rows)
     flat = np.column_stack([rows, np.full(100, 7.3)])
-    model = paco(n_iter=200, **SETTINGS[setting]).fit(flat)
+    model = paco(**SETTINGS[setting]).fit(flat)
     assert plain.n_clusters_ == model.n_clusters_ == 4
     assert np.array_equal(model.labels_, plain.labels_)
     np.testing.assert_allclose(model.cluster_centers_[:, 2], 7.3)

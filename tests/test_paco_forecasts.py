@@ -215,15 +215,15 @@ def test_no_certificate_without_forecasts():
 def test_absorbed_partitions_are_the_union(loss, summary_size):
     """While every row is held: the same points in the same order, bit for bit."""
     rows, _ = make_paco_model(3, 200, random_state=0)
-    model = paco(loss=loss, summary_size=summary_size, n_iter=200)
+    model = paco(loss=loss, summary_size=summary_size)
     parts = [model.sufficient_statistics(part) for part in np.split(rows, [30, 130])]
     whole = model.sufficient_statistics(rows)
     np.testing.assert_array_equal(np.vstack(parts), whole)
     assert not hasattr(model, "n_features_in_")
     model.absorb(np.vstack(parts))
-    alone = paco(loss=loss, summary_size=summary_size, n_iter=200).absorb(whole)
+    alone = paco(loss=loss, summary_size=summary_size).absorb(whole)
     assert_same_state(model, alone)
-    batch = paco(loss=loss, n_iter=200).fit(rows)
+    batch = paco(loss=loss).fit(rows)
     assert model.n_clusters_ == batch.n_clusters_ == 4
     gaps = cdist(model.cluster_centers_, batch.cluster_centers_).min(axis=1)
     assert gaps.max() < 0.3  # rows on the border; a centre's standard error is 0.14

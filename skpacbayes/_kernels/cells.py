@@ -13,106 +13,29 @@ from . import kernel
 
 
 @kernel
-def _expect(points, weights, spreads, centers, scales, shares, manhattan, resp, logs):
-    """Responsibilities of the cells, in place; `logs`: each point's log density."""
-    n_clusters = centers.shape[0]
-    n_features = points.shape[1]
-    half = 1.0 if manhattan else 0.5
-    total = 0.0
-    for i in range(points.shape[0]):
-        highest = -math.inf
-        for j in range(n_clusters):
-            loss = spreads[i]
-            for f in range(n_features):
-                gap = points[i, f] - centers[j, f]
-                loss += abs(gap) if manhattan else gap * gap
-            resp[i, j] = (
-                math.log(shares[j])
-                - half * n_features * math.log(scales[j])
-                - half * loss / scales[j]
-            )
-            highest = max(highest, resp[i, j])
-        mass = 0.0
-        for j in range(n_clusters):
-            resp[i, j] = math.exp(resp[i, j] - highest)
-            mass += resp[i, j]
-        for j in range(n_clusters):
-            resp[i, j] /= mass
-        logs[i] = highest + math.log(mass)
-        total += weights[i] * logs[i]
-    return total
-
-
-@kernel
-def _maximize(
-    points,
-    weights,
-    spreads,
-    order,
-    manhattan,
-    prior_size,
-    resp,
-    centers,
-    scales,
-    shares,
-):
-    """Move centres, scales and shares of the cells to their penalised optimum."""
+def _move_centers(points, order, manhattan, parts, masses, centers):
+    """Means, or medians, of the cells' `parts` (n_clusters, n_points) of the points."""
     n_points, n_features = points.shape
-    n_clusters = centers.shape[0]
-    mass = np.zeros(n_clusters)
-    for i in range(n_points):
-        for j in range(n_clusters):
-            mass[j] += weights[i] * resp[i, j]
-    total = 0.0
-    for j in range(n_clusters):
-        mass[j] = max(mass[j], 1e-12)
-        total += mass[j]
-    if manhattan:
-        passed = np.empty(n_clusters)
+    for j in range(centers.shape[0]):
         for f in range(n_features):
-            for j in range(n_clusters):
-                passed[j] = 0.0
-            for rank in range(n_points):
+            passed = 0.0
+            for rank in range(n_points if manhattan else 0):
                 i = order[f, rank]
-                for j in range(n_clusters):
-                    part = weights[i] * resp[i, j]
-                    half = 0.5 * mass[j]
-                    if passed[j] < half and passed[j] + part >= half:
-                        centers[j, f] = points[i, f]
-                    passed[j] += part
-    else:
-        for j in range(n_clusters):
-            for f in range(n_features):
+                passed += parts[j, i]
+                if passed >= 0.5 * masses[j]:
+                    centers[j, f] = points[i, f]
+                    break
+            if not manhattan:
                 centers[j, f] = 0.0
-        for i in range(n_points):
-            for j in range(n_clusters):
-                part = weights[i] * resp[i, j] / mass[j]
-                for f in range(n_features):
-                    centers[j, f] += part * points[i, f]
-    losses = np.zeros(n_clusters)
-    for i in range(n_points):
-        for j in range(n_clusters):
-            part = weights[i] * resp[i, j]
-            if part > 1e-12:
-                loss = spreads[i]
-                for f in range(n_features):
-                    gap = points[i, f] - centers[j, f]
-                    loss += abs(gap) if manhattan else gap * gap
-                losses[j] += part * loss
-    common = 0.0
-    for j in range(n_clusters):
-        common += 1.0 / scales[j] / n_clusters
-    common = 1.0 / common
-    for j in range(n_clusters):
-        shares[j] = mass[j] / total
-        scales[j] = (losses[j] / n_features + prior_size * common) / (
-            mass[j] + prior_size
-        )
+        for i in range(0 if manhattan else n_points):
+            for f in range(n_features):
+                centers[j, f] += parts[j, i] / masses[j] * points[i, f]
 
 
 @kernel
 def fit_cells(
     points,
+    columns,
     weights,
     spreads,
     order,
@@ -128,47 +51,69 @@ def fit_cells(
 ):
     """Penalised EM from `centers`, `scales` and `shares`, in place; the objective.
 
-    The objective is the log-likelihood times `tempering`, less half a log of each
-    cell's mass per parameter, less the pull (of `prior_size` rows) of the scales
-    towards their harmonic mean.
+    `columns` are the points transposed; `order` (n_features, n_points) sorts them along
+    each feature, for the medians. `logs` (n_points,) receives the log densities. The
+    objective is the log-likelihood times `tempering`, less half a log of each cell's
+    mass per parameter, less the pull (of `prior_size` rows) of the scales towards their
+    harmonic mean.
     """
-    n_clusters, n_features = centers.shape
-    resp = np.empty((points.shape[0], n_clusters))
+    n_features, n_points = columns.shape
+    n_clusters = centers.shape[0]
     half = 1.0 if manhattan else 0.5
+    losses = np.empty((n_clusters, n_points))
+    parts = np.empty((n_clusters, n_points))
+    heights = np.empty(n_clusters)
+    masses = np.empty(n_clusters)
     n_rows = 0.0
-    for i in range(weights.shape[0]):
-        n_rows += weights[i]
-    log_likelihood = _expect(
-        points, weights, spreads, centers, scales, shares, manhattan, resp, logs
-    )
-    for _ in range(max_iter):
-        previous = log_likelihood
-        _maximize(
-            points,
-            weights,
-            spreads,
-            order,
-            manhattan,
-            prior_size,
-            resp,
-            centers,
-            scales,
-            shares,
-        )
+    harmonic = 1.0  # mean of the inverse scales, from the first iteration on
+    log_likelihood = -math.inf
+    for iteration in range(max_iter + 1):
+        if iteration > 0:
+            _move_centers(points, order, manhattan, parts, masses, centers)
+        pull = prior_size / harmonic
+        harmonic = 0.0
         for j in range(n_clusters):
-            scales[j] = max(scales[j], smallest)
-        log_likelihood = _expect(
-            points, weights, spreads, centers, scales, shares, manhattan, resp, logs
-        )
+            for i in range(n_points):
+                losses[j, i] = spreads[i]
+            for f in range(n_features):
+                place = centers[j, f]
+                for i in range(n_points):
+                    gap = columns[f, i] - place
+                    losses[j, i] += abs(gap) if manhattan else gap * gap
+            if iteration > 0:
+                total = 0.0
+                for i in range(n_points):
+                    total += parts[j, i] * losses[j, i]
+                scale = (total / n_features + pull) / (masses[j] + prior_size)
+                scales[j] = max(scale, smallest)
+                shares[j] = masses[j] / n_rows
+            harmonic += 1.0 / (n_clusters * scales[j])
+            heights[j] = math.log(shares[j]) - half * n_features * math.log(scales[j])
+            masses[j] = 1e-12
+        previous = log_likelihood
+        log_likelihood = 0.0
+        n_rows = 0.0
+        for i in range(n_points):
+            highest = -math.inf
+            for j in range(n_clusters):
+                parts[j, i] = heights[j] - half / scales[j] * losses[j, i]
+                highest = max(highest, parts[j, i])
+            density = 0.0
+            for j in range(n_clusters):
+                parts[j, i] = math.exp(parts[j, i] - highest)
+                density += parts[j, i]
+            for j in range(n_clusters):
+                parts[j, i] *= weights[i] / density
+                masses[j] += parts[j, i]
+            logs[i] = highest + math.log(density)
+            log_likelihood += weights[i] * logs[i]
+            n_rows += weights[i]
         if log_likelihood - previous < 1e-3:
             break
     constant = math.log(2.0) if manhattan else 0.5 * math.log(2.0 * math.pi)
     objective = tempering * (log_likelihood - n_rows * n_features * constant)
-    common = 0.0
     for j in range(n_clusters):
-        common += 1.0 / scales[j] / n_clusters
-    for j in range(n_clusters):
-        ratio = 1.0 / (common * scales[j])
+        ratio = 1.0 / (harmonic * scales[j])
         objective -= 0.5 * (n_features + 2) * math.log(20.0 + shares[j] * n_rows)
         objective -= half * prior_size * n_features * (ratio - 1.0 - math.log(ratio))
     return objective

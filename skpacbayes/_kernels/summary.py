@@ -48,31 +48,6 @@ def _merge(table, i, j, n_features):
 
 
 @kernel
-def _find_pair(table, n_points, i, n_features, manhattan, pair_costs, pairs):
-    """Find point i's cheapest merger, and let the others know of point i."""
-    pair_costs[i] = math.inf
-    for j in range(n_points):
-        if j != i:
-            enough = max(pair_costs[i], pair_costs[j])
-            cost = _merge_cost(table, i, j, n_features, manhattan, enough)
-            if cost < pair_costs[i]:
-                pair_costs[i] = cost
-                pairs[i] = j
-            if cost < pair_costs[j]:
-                pair_costs[j] = cost
-                pairs[j] = i
-
-
-@kernel
-def _cheapest(costs, n_points):
-    best = 0
-    for i in range(1, n_points):
-        if costs[i] < costs[best]:
-            best = i
-    return best
-
-
-@kernel
 def insert(table, n_points, n_features, manhattan, pair_costs, pairs):
     """Give the point in row `n_points` its place; returns the number of points.
 
@@ -81,37 +56,45 @@ def insert(table, n_points, n_features, manhattan, pair_costs, pairs):
     cheapest merger of all is made: of the newcomer with a point, or of two points,
     whose free row the newcomer then takes.
     """
-    capacity = table.shape[0] - 1
-    home = -1
+    kept, gone = -1, n_points
     lowest = math.inf
     for i in range(n_points):
         cost = _merge_cost(table, i, n_points, n_features, manhattan, lowest)
         if cost < lowest:
-            lowest, home = cost, i
+            lowest, kept = cost, i
             if cost == 0.0:
                 break
-    if lowest == 0.0:
-        _merge(table, home, n_points, n_features)
-        return n_points
-    if n_points < capacity:
+    if lowest > 0.0 and n_points < table.shape[0] - 1:
         pair_costs[n_points] = -1.0  # not known yet
         return n_points + 1
-    while True:
-        i = _cheapest(pair_costs, n_points)
-        if pair_costs[i] >= lowest:
-            _merge(table, home, n_points, n_features)
-            return n_points
-        known = pair_costs[i]
-        _find_pair(table, n_points, i, n_features, manhattan, pair_costs, pairs)
-        if pair_costs[i] <= known * (1.0 + 1e-9) and known >= 0.0:
+    while lowest > 0.0:
+        i, known = n_points, lowest
+        for j in range(n_points):
+            if pair_costs[j] < known:
+                i, known = j, pair_costs[j]
+        if i == n_points:
             break
-    j = pairs[i]
-    _merge(table, i, j, n_features)
-    for column in range(table.shape[1]):
-        table[j, column] = table[n_points, column]
-    pair_costs[i] = -1.0
-    pair_costs[j] = math.inf
-    _find_pair(table, n_points, j, n_features, manhattan, pair_costs, pairs)
+        # What is known of a pair may be out of date: look again at the cheapest.
+        pair_costs[i] = math.inf
+        for j in range(n_points):
+            if j != i:
+                enough = max(pair_costs[i], pair_costs[j])
+                cost = _merge_cost(table, i, j, n_features, manhattan, enough)
+                if cost < pair_costs[i]:
+                    pair_costs[i] = cost
+                    pairs[i] = j
+                if cost < pair_costs[j]:
+                    pair_costs[j] = cost
+                    pairs[j] = i
+        if known >= 0.0 and pair_costs[i] <= known * (1.0 + 1e-9):
+            kept, gone = i, pairs[i]
+            break
+    _merge(table, kept, gone, n_features)
+    if gone < n_points:
+        for column in range(table.shape[1]):
+            table[gone, column] = table[n_points, column]
+        pair_costs[kept] = -1.0
+        pair_costs[gone] = -1.0
     return n_points
 
 
@@ -126,14 +109,14 @@ def insert_all(incoming, table, n_points, n_features, manhattan, pair_costs, pai
 
 
 @kernel
-def nearest(row, centers, manhattan):
-    """Nearest centre to a row, and the row's loss there."""
+def nearest(points, i, centers, manhattan):
+    """Nearest centre to point i, and its loss there."""
     best = 0
     lowest = math.inf
     for j in range(centers.shape[0]):
         total = 0.0
-        for f in range(row.shape[0]):
-            gap = row[f] - centers[j, f]
+        for f in range(centers.shape[1]):
+            gap = points[i, f] - centers[j, f]
             total += abs(gap) if manhattan else gap * gap
             if total >= lowest:
                 break
@@ -193,11 +176,12 @@ def advance(
                 gap = value - previous[f]
                 step += abs(gap) if manhattan else gap * gap
                 jump += gap * gap
-            row = table[points, :n_features]
             loss = 0.0
             if forecast.shape[0] > 0:
-                loss = nearest(row, forecast, manhattan)[1]
-            cluster = nearest(row, centers, manhattan)[0] if centers.shape[0] > 0 else 0
+                loss = nearest(table, points, forecast, manhattan)[1]
+            cluster = 0
+            if centers.shape[0] > 0:
+                cluster = nearest(table, points, centers, manhattan)[0]
             held = variance_term * weight * temperature
             table[points, n_features] = weight
             table[points, n_features + 1] = 0.0
@@ -211,7 +195,7 @@ def advance(
                 clock[7] += weight * jump
                 clock[8] += weight
             for f in range(n_features):
-                previous[f] = row[f]
+                previous[f] = table[points, f]
             previous[n_features] = cluster
             clock[0] += weight
             clock[2] += weight * loss

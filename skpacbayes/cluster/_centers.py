@@ -141,6 +141,7 @@ class QuasiLikelihoodMixin(NearestCenterMixin):
         """Log of Z for the fitted centres and scale, in data units."""
         centers = self.cluster_centers_ - self.cluster_centers_.mean(axis=0)
         exponent = exponent_of(np.append(centers, self.scale_))
-        cells = NoiseCells(np.ldexp(centers, -exponent), self._manhattan)
-        log_z = cells.log_normaliser(np.ldexp(self.scale_, -exponent))
+        scale = np.ldexp(self.scale_, -exponent)
+        cells = NoiseCells(np.ldexp(centers, -exponent), self._manhattan, scale)
+        log_z = cells.log_normaliser(scale)
         return log_z + self.n_features_in_ * exponent * math.log(2)

@@ -129,9 +129,10 @@ class _Problem:
         self.metric = metric_of(manhattan)
         n_features = points.shape[1]
         self.spreads = spread_losses(rows, manhattan)
+        self.columns = np.ascontiguousarray(points.T)
         self.order = np.empty((0, 0), dtype=np.int64)
         if manhattan:
-            self.order = np.ascontiguousarray(np.argsort(points, axis=0).T)
+            self.order = np.argsort(self.columns, axis=1)
         n_rows = weights.sum()
         self.tempering = _LARGEST_EVIDENCE / (_LARGEST_EVIDENCE + n_rows)
         center = weights @ points / n_rows
@@ -176,6 +177,7 @@ class _Problem:
         )
         cells.objective = fit_cells(
             self.points,
+            self.columns,
             self.weights,
             self.spreads,
             self.order,

@@ -1,18 +1,22 @@
 """k-means (or k-medians) solutions for every number of clusters, and their noise."""
 
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
 
-from .._kernels.kmeans import describe_cells, kmeans_path
+from .._kernels.kmeans import leaving_scales, lloyd
 from .._kernels.paco import cumulative_loss
+from ._local_scales import metric_of
+from ._quasi_posterior import kernel_points
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
 LARGEST_EVIDENCE = 1000
+# Noise scales that are tried, over the one that fits if nothing is cut off.
+_FACTORS = np.exp(np.arange(0.0, 1.5, 1e-3))
 
 
 @dataclass(frozen=True)
@@ -32,27 +36,46 @@ class Path:
 
     @classmethod
     def find(cls, points, weights, max_clusters, manhattan, rng, starts=()):
-        """Grow a path over weighted points; `starts`: further solutions to try."""
+        """Grow a path over weighted points; `starts`: further solutions to try.
+
+        Each number of clusters tries the previous solution with one more centre: at
+        the farthest point, and at a point of each of the two costliest cells drawn by
+        its loss; the first of `max_clusters` seeds (D^2 seeding); and the `starts` of
+        that size. The best after four iterations goes on until Lloyd's algorithm stops.
+        The path ends early when every point is a centre.
+        """
         n_features = points.shape[1]
-        extra = np.zeros((len(starts), max_clusters, n_features))
-        sizes = np.array([len(start) for start in starts], dtype=np.int64)
-        for row, start in zip(extra, starts, strict=True):
-            row[: len(start)] = start[:max_clusters]
-        order = np.empty((0, 0), dtype=np.int64)
-        if manhattan:
-            order = np.ascontiguousarray(np.argsort(points, axis=0).T)
-        centers = np.zeros((max_clusters, max_clusters, n_features))
-        losses = np.zeros(max_clusters)
-        found = kmeans_path(
-            points, weights, order, manhattan, extra, sizes, centers, losses, rng
+        path = cls(
+            np.zeros((max_clusters, max_clusters, n_features)),
+            max_clusters,
+            np.zeros(max_clusters),
+            np.zeros((max_clusters, max_clusters)),
+            np.zeros((max_clusters, max_clusters)),
         )
-        centers[found:, :found] = centers[found - 1, :found]
-        centers[found:, found:] = centers[0, 0]
-        losses[found:] = losses[found - 1]
-        cell_weights = np.zeros((max_clusters, max_clusters))
-        cell_losses = np.zeros((max_clusters, max_clusters))
-        describe_cells(points, weights, centers, manhattan, cell_weights, cell_losses)
-        return cls(centers, found, losses, cell_weights, cell_losses)
+        lloyd = _Lloyd(points, weights, max_clusters, manhattan)
+        seeds = lloyd.seeds(rng)
+        best = np.zeros((1, n_features))
+        for k in range(1, max_clusters + 1):
+            if k > 1:
+                if not lloyd.costs.max() > 0:
+                    return path._ending_at(k - 1)
+                trials = [*lloyd.enlarged(best, rng), seeds[:k].copy()]
+                trials += [start.copy() for start in starts if len(start) == k]
+                best = min(trials, key=lambda trial: lloyd.run(trial, 4))
+            path.losses[k - 1] = lloyd.run(best, 50 if k > 1 else 1)
+            path.centers[k - 1, :k] = best
+            path.cell_weights[k - 1, :k] = lloyd.by_cell(weights, k)
+            path.cell_losses[k - 1, :k] = lloyd.by_cell(lloyd.costs, k)
+        return path
+
+    def _ending_at(self, n_found):
+        """Path whose further solutions repeat the one with `n_found` clusters."""
+        last = n_found - 1
+        self.centers[n_found:, :n_found] = self.centers[last, :n_found]
+        self.centers[n_found:, n_found:] = self.centers[0, 0]
+        for values in (self.losses, self.cell_weights, self.cell_losses):
+            values[n_found:] = values[last]
+        return replace(self, n_found=n_found)
 
     def solution(self, n_clusters):
         """Centres of the solution with `n_clusters` clusters, each owning a point."""
@@ -68,47 +91,121 @@ class Path:
         return np.where(self.cell_weights > 0, mean, 0.0)
 
 
+class _Lloyd:
+    """Lloyd's algorithm on weighted points, and the cells that its last run left."""
+
+    def __init__(self, points, weights, max_clusters, manhattan):
+        self.points, self.weights, self.manhattan = points, weights, manhattan
+        self.columns = np.ascontiguousarray(points.T)
+        self.order = np.empty((0, 0), dtype=np.int64)
+        if manhattan:
+            self.order = np.argsort(self.columns, axis=1)
+        self.labels = np.zeros(len(points), dtype=np.int64)
+        self.losses = np.zeros((2, len(points)))
+        self.masses = np.empty(max_clusters)
+        self.sums = np.empty(max_clusters)
+
+    @property
+    def costs(self):
+        """Weighted loss of each point."""
+        return self.weights * self.losses[0]
+
+    def run(self, centers, max_iter):
+        """Improve `centers` in place; their loss."""
+        return lloyd(
+            self.columns,
+            self.weights,
+            self.order,
+            len(centers),
+            self.manhattan,
+            max_iter,
+            centers,
+            self.labels,
+            self.losses,
+            self.masses,
+            self.sums,
+        )
+
+    def by_cell(self, values, n_clusters):
+        """Sum `values` of the points over each cell."""
+        return np.bincount(self.labels, values, minlength=n_clusters)
+
+    def seeds(self, rng):
+        """Draw points in proportion to weight and loss at those before.
+
+        The first k of them are a D^2 seeding of k centres.
+        """
+        seeds = np.empty((len(self.masses), self.points.shape[1]))
+        losses = np.ones(len(self.points))
+        for j in range(len(seeds)):
+            seeds[j] = self.points[_draw(self.weights * losses, rng)]
+            at_seed = cdist(seeds[j : j + 1], self.points, metric_of(self.manhattan))[0]
+            losses = np.minimum(losses, at_seed) if j else at_seed
+        return seeds
+
+    def enlarged(self, centers, rng):
+        """Yield starts with one centre more than `centers`, those of the last run."""
+        costs = self.costs
+        farthest = np.argmax(np.where(self.weights > 0, self.losses[0], 0))
+        yield np.vstack([centers, self.points[farthest]])
+        cell_costs = self.by_cell(costs, len(centers))
+        for cell in np.argsort(-cell_costs, kind="stable")[:2]:
+            drawn = _draw(np.where(self.labels == cell, costs, 0), rng)
+            yield np.vstack([centers, self.points[drawn]])
+
+
+def _draw(weights, rng):
+    """Draw an index in proportion to `weights`; the last one if all are zero."""
+    passed = np.cumsum(weights)
+    place = np.searchsorted(passed, rng.random() * passed[-1], side="right")
+    return min(place, len(weights) - 1)
+
+
+@functools.lru_cache(maxsize=8)
+def _noise(n_features, manhattan):
+    """Return fixed draws of unit noise (n_draws, n_features)."""
+    draws = np.random.default_rng(0)
+    size = (_N_DRAWS, n_features)
+    return draws.laplace(size=size) if manhattan else draws.normal(size=size)
+
+
 class NoiseCells:
     """log Z(c, s): log of the integral over rows of exp(-loss / unit).
 
     The cells of the centres c truncate the laws of the noise about each other; what is
     cut off is counted on a fixed set of draws. A draw that stays in the cell of its
-    centre at one scale stays there at every smaller one.
+    centre at one scale stays there at every smaller one: `leaving` holds the scales at
+    which the draws leave, sorted. Those above `largest` may be any.
     """
 
-    def __init__(self, centers, manhattan):
-        self.centers, self.manhattan = centers, manhattan
-        size = (_N_DRAWS, centers.shape[1])
-        draws = np.random.default_rng(0)
-        self.noise = draws.laplace(size=size) if manhattan else draws.normal(size=size)
-        if not manhattan:
+    def __init__(self, centers, manhattan, largest):
+        self.manhattan = manhattan
+        self.n_features = centers.shape[1]
+        noise = _noise(self.n_features, manhattan)
+        if manhattan:
+            centers = np.ascontiguousarray(centers)
+            gaps = cdist(centers, centers, "cityblock")
+            leaving = np.empty((_N_DRAWS, len(centers)))
+            leaving_scales(noise, centers, gaps, largest, leaving)
+        else:
             # s z stays at c_j while 2 s z'(c_i - c_j) <= |c_i - c_j|^2 for all i.
-            along = self.noise @ centers.T
-            steps = along[:, None, :] - along[:, :, None]
+            along = noise @ centers.T
+            steps = 2 * (along[:, None, :] - along[:, :, None])
             gaps = cdist(centers, centers, "sqeuclidean")
-            np.fill_diagonal(gaps, np.inf)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                slopes = 2 * steps / gaps
-            self.steepest = np.nan_to_num(slopes, nan=0.0).max(axis=2)
+            leaves = (steps > 0) & (gaps > 0)
+            leaving = np.where(leaves, gaps / np.where(leaves, steps, 1), math.inf)
+            leaving = leaving.min(axis=2)
+        self.leaving = np.sort(leaving, axis=None)
 
-    def stay(self, scale):
+    def stay(self, scales):
         """Sum over the centres of the share of draws that stay in their cell."""
-        if not self.manhattan:
-            return (self.steepest * scale <= 1).sum() / _N_DRAWS
-        n_clusters = len(self.centers)
-        copies = (self.centers[:, None] + scale * self.noise).reshape(
-            -1, self.noise.shape[1]
-        )
-        nearest = cdist(copies, self.centers, "cityblock").argmin(axis=1)
-        return (nearest == np.repeat(np.arange(n_clusters), _N_DRAWS)).sum() / _N_DRAWS
+        return (self.leaving.size - np.searchsorted(self.leaving, scales)) / _N_DRAWS
 
-    def log_normaliser(self, scale):
-        """Return log Z at a noise scale."""
-        log_one = math.log(2 * scale)
-        if not self.manhattan:
-            log_one = 0.5 * math.log(2 * math.pi) + math.log(scale)
-        share = max(self.stay(scale), 0.5 / _N_DRAWS)
-        return self.centers.shape[1] * log_one + math.log(share)
+    def log_normaliser(self, scales):
+        """Return log Z at noise scales."""
+        unit = math.log(2) if self.manhattan else 0.5 * math.log(2 * math.pi)
+        shares = np.maximum(self.stay(scales), 0.5 / _N_DRAWS)
+        return self.n_features * (unit + np.log(scales)) + np.log(shares)
 
 
 def unit(scale, manhattan):
@@ -122,20 +219,13 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     `loss`: cumulative loss of the `n_rows` rows at the centres. The quasi-likelihood
     exp(-loss / unit) / Z(c, s) is maximised over s >= floor.
     """
-    n_features = centers.shape[1]
-    start = loss / (n_rows * n_features)
+    start = loss / (n_rows * centers.shape[1])
     start = max(start if manhattan else math.sqrt(start), floor)
-
-    cells = NoiseCells(centers, manhattan)
-
-    def cost(log_ratio):
-        scale = start * math.exp(log_ratio)
-        return loss / unit(scale, manhattan) + n_rows * cells.log_normaliser(scale)
-
-    if cells.stay(1.2 * start) == len(centers):  # nothing is cut off nearby
-        return start, -cost(0.0)
-    best = minimize_scalar(cost, bounds=(0.0, 1.5), options={"xatol": 5e-3})
-    return start * math.exp(best.x), -best.fun
+    scales = start * _FACTORS
+    cells = NoiseCells(centers, manhattan, scales[-1])
+    fits = -loss / unit(scales, manhattan) - n_rows * cells.log_normaliser(scales)
+    best = np.argmax(fits)
+    return float(scales[best]), float(fits[best])
 
 
 def noise_scale(path, rows, manhattan, scale=None):
@@ -160,7 +250,8 @@ def noise_scale(path, rows, manhattan, scale=None):
         else:
             likeliest = scale
             fit = -loss / unit(scale, manhattan)
-            fit -= n_rows * NoiseCells(centers, manhattan).log_normaliser(scale)
+            cells = NoiseCells(centers, manhattan, scale)
+            fit -= n_rows * cells.log_normaliser(scale)
         penalty = (k * n_features + 1) / 2 * math.log(evidence)
         value = fit * evidence / n_rows - penalty
         best = max(best, (value, likeliest, k))
@@ -169,15 +260,9 @@ def noise_scale(path, rows, manhattan, scale=None):
 
 def rows_loss(rows, centers, manhattan):
     """Cumulative loss of `rows` at `centers`."""
-    return cumulative_loss(
-        np.ascontiguousarray(rows.points.T),
-        rows.weights,
-        rows.spreads,
-        np.zeros((0, 3)),
-        np.ascontiguousarray(centers),
-        len(centers),
-        manhattan,
-    )[0]
+    points = kernel_points(rows.points, rows.weights, rows.spreads)
+    centers = np.ascontiguousarray(centers)
+    return cumulative_loss(*points, centers, len(centers), manhattan)[0]
 
 
 def floor_scale(loss, n_rows, n_features, manhattan):

@@ -8,10 +8,33 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import f as fisher
 
-from .._kernels.paco import cumulative_loss, run_chain
+from .._kernels.paco import cumulative_loss, log_prior, run_chain
 
 # Below this share of the Student law in the ball, the law is uniform to all digits.
 _LEAST_SHARE = 1e-300
+
+# Random numbers that a chain draws ahead of its iterations, about.
+_BLOCK = 2**17
+
+
+def log_ball(radius, n_features):
+    """Log of the volume of a ball."""
+    return (
+        n_features / 2 * math.log(math.pi)
+        - math.lgamma(n_features / 2 + 1)
+        + n_features * math.log(radius)
+    )
+
+
+def kernel_points(points, weights, spreads, forecasts=None):
+    """Points as the kernels take them, and what weighs their loss l and l^2.
+
+    Without the constant of the variance term.
+    """
+    columns = np.ascontiguousarray(points.T)
+    if forecasts is None or not len(forecasts):
+        return columns, spreads, weights, np.zeros(len(points))
+    return columns, spreads, weights - forecasts[:, 1], 0.5 * forecasts[:, 0]
 
 
 @dataclass(frozen=True)
@@ -40,11 +63,7 @@ class CenterPrior:
 
     def log_constant(self, n_features):
         """Log density of one centre: at any place (uniform), at 0 (Student)."""
-        uniform = (
-            math.lgamma(n_features / 2 + 1)
-            - n_features / 2 * math.log(math.pi)
-            - n_features * math.log(self.radius)
-        )
+        uniform = -log_ball(self.radius, n_features)
         if math.isinf(self.scale):
             return uniform
         inside = self._share_in_ball(n_features)
@@ -130,6 +149,51 @@ class Proposal:
         scales = np.full(path.shape[:2], math.sqrt(2) * scale)
         return cls(path, scales, 3.0, False, (1.0, 0.0))
 
+    def log_constants(self, n_features):
+        """Log of what the kernel leaves out of the proposal's density, by size."""
+        sizes = np.arange(1, len(self.slots) + 1)
+        one = (
+            math.lgamma((self.dof + n_features) / 2)
+            - math.lgamma(self.dof / 2)
+            - n_features / 2 * math.log(math.pi)
+        )
+        return sizes * one - (gammaln(sizes + 1) if self.symmetric else 0)
+
+    @property
+    def walk_scales(self):
+        """Unit of the walk's steps, by number of clusters: the least of the scales."""
+        return np.array([row[: k + 1].min() for k, row in enumerate(self.scales)])
+
+    def draws(self, n_iter, radius, rng):
+        """Draw the random numbers of `n_iter` iterations, as `run_chain` takes them.
+
+        Where a centre is born is uniform in the ball of `radius`. The walk's steps
+        are normal, of a size that varies by a factor of 16.
+        """
+        max_clusters, n_features = self.slots.shape[1:]
+        kinds = np.searchsorted(np.cumsum(self.moves), rng.random(n_iter), side="right")
+        added = np.where(
+            kinds == 0, rng.integers(-1, 2, n_iter), 2 * rng.integers(0, 2, n_iter) - 1
+        )
+        added[kinds == 1] = 0
+        log_uniforms = -rng.standard_exponential(n_iter)
+        n_anew = np.count_nonzero(kinds == 0)
+        students = rng.standard_normal((n_anew, max_clusters, n_features))
+        chi_squares = rng.chisquare(self.dof, (n_anew, max_clusters, 1))
+        students *= np.sqrt(self.dof / chi_squares)
+        jumps = rng.standard_normal((n_iter - n_anew, n_features))
+        lengths = 4.0 ** rng.uniform(-0.5, 1.5, len(jumps)) / math.sqrt(n_features)
+        born = added[kinds > 0] > 0
+        shells = rng.random(np.count_nonzero(born)) ** (1 / n_features)
+        lengths[born] = radius * shells / np.linalg.norm(jumps[born], axis=1)
+        return (
+            np.column_stack([np.minimum(kinds, 1), added]),
+            np.column_stack([rng.random(n_iter), log_uniforms]),
+            students,
+            rng.random((n_anew, max_clusters)),
+            jumps * lengths[:, None],
+        )
+
 
 @dataclass
 class Chain:
@@ -196,21 +260,19 @@ class QuasiPosterior:
     manhattan: bool
 
     @cached_property
-    def columns(self):
-        """The points by columns, (n_features, n_points), as the kernels take them."""
-        return np.ascontiguousarray(self.points.T)
+    def _points(self):
+        """The points as the kernels take them."""
+        return kernel_points(self.points, self.weights, self.spreads, self.forecasts)
 
     def loss(self, centers):
         """S(c), the cumulative loss of `centers` (n_clusters, n_features)."""
-        return cumulative_loss(
-            self.columns,
-            self.weights,
-            self.spreads,
-            self.forecasts,
+        total, _ = cumulative_loss(
+            *self._points,
             np.ascontiguousarray(centers),
             len(centers),
             self.manhattan,
-        )[0]
+        )
+        return total + 0.5 * self.forecasts[:, 2].sum()
 
     def log_evidences(self, losses, cell_weights, deviations):
         """Laplace approximation of log P(K = k) at solutions of k, less a constant.
@@ -237,29 +299,51 @@ class QuasiPosterior:
 
     def run(self, chain, proposal, n_iter):
         """Run `n_iter` iterations of Algorithm 3 from the chain's state, in place."""
-        trace = np.empty((n_iter, 2), dtype=np.int64)
-        trace[0, 0] = chain.n_clusters
-        run_chain(
-            self.columns,
-            self.weights,
-            self.spreads,
-            self.forecasts,
-            self.manhattan,
-            float(self.temperature),
-            self.prior.log_sizes,
-            self.prior.log_constant(self.points.shape[1]),
-            float(self.prior.radius),
-            float(self.prior.scale),
-            proposal.slots,
-            proposal.scales,
-            proposal.dof,
-            proposal.symmetric,
-            np.array(proposal.moves),
-            chain.centers,
-            trace,
-            chain.tally,
-            chain.rng,
-        )
-        chain.n_clusters = int(trace[-1, 0])
-        chain.trace = np.concatenate([chain.trace, trace])
+        max_clusters, n_features = chain.centers.shape
+        states = np.stack([chain.centers, chain.centers])
+        log_sizes = np.arange(1, max_clusters + 1) * self.prior.log_constant(n_features)
+        log_sizes += self.prior.log_sizes
+        prior = log_sizes, float(self.prior.radius), float(self.prior.scale)
+        k = chain.n_clusters
+        loss, n_owners = cumulative_loss(*self._points, states[0], k, self.manhattan)
+        log_target = log_prior(states[0], k, *prior) - self.temperature * loss
+        traces = [chain.trace]
+        block = max(1, _BLOCK // (max_clusters * n_features))
+        for begin in range(0, n_iter, block):
+            trace = np.empty((min(block, n_iter - begin), 3), dtype=np.int64)
+            trace[0] = k, n_owners, 0
+            moves, *draws = proposal.draws(len(trace), self.prior.radius, chain.rng)
+            log_target, now = run_chain(
+                *self._points,
+                self.manhattan,
+                float(self.temperature),
+                *prior,
+                log_ball(self.prior.radius, n_features),
+                proposal.slots,
+                proposal.scales,
+                proposal.walk_scales,
+                proposal.dof,
+                proposal.symmetric,
+                proposal.log_constants(n_features),
+                moves,
+                *draws,
+                states,
+                np.zeros((2, max_clusters, max_clusters)),
+                np.empty(max_clusters, dtype=np.int64),
+                trace,
+                log_target,
+            )
+            states = states[[now, 1 - now]]
+            k, n_owners, _ = trace[-1]
+            between = (moves[:, 1] != 0).astype(int)
+            chain.tally += np.column_stack(
+                [
+                    np.bincount(between, trace[:, 2], 2),
+                    np.bincount(between, minlength=2),
+                ]
+            ).astype(int)
+            traces.append(trace[:, :2])
+        chain.centers[:] = states[0]
+        chain.n_clusters = int(k)
+        chain.trace = np.concatenate(traces)
         return chain
