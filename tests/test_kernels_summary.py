@@ -35,33 +35,24 @@ class Table:
 
     def __init__(self, capacity, n_features, manhattan=False):
         self.n_features, self.manhattan = n_features, manhattan
-        self.rows = np.zeros((capacity + 1, n_features + 7))
-        self.pair_costs = np.full(capacity, -1.0)
-        self.pairs = np.zeros(capacity, dtype=np.int64)
+        self.columns = np.zeros((n_features + 7, capacity + 1))
+        self.pair_costs = np.full(capacity + 1, -1.0)
+        self.pairs = np.zeros(capacity + 1, dtype=np.int64)
         self.n_points = 0
 
     @property
     def points(self):
-        return self.rows[: self.n_points]
+        return self.columns[:, : self.n_points].T
 
-    def insert_all(self, kernel, incoming):
+    def insert(self, kernel, incoming, n_incoming=None):
         self.n_points = kernel(
             incoming,
-            self.rows,
+            len(incoming) if n_incoming is None else n_incoming,
+            self.columns,
             self.n_points,
             self.n_features,
             self.manhattan,
-            self.pair_costs,
-            self.pairs,
-        )
-
-    def insert(self, kernel, point):
-        self.rows[self.n_points] = point
-        self.n_points = kernel(
-            self.rows,
-            self.n_points,
-            self.n_features,
-            self.manhattan,
+            np.empty_like(self.pair_costs),
             self.pair_costs,
             self.pairs,
         )
@@ -96,8 +87,7 @@ def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
     rng = np.random.default_rng(seed)
     rows = points_of(rng.normal(size=(7, 9)), rng.uniform(0.5, 3.0, 7), seed)
     table = Table(6, 9, manhattan)
-    for row in rows:
-        table.insert(kernel, row)
+    table.insert(kernel, rows)
     pairs = [(i, j) for i in range(7) for j in range(i)]
     costs = [merger_loss(rows[list(pair)], 9, manhattan) for pair in pairs]
     pair = list(pairs[np.argmin(costs)])
@@ -114,8 +104,7 @@ def test_insert_merges_equal_points(kernel, manhattan):
     X = rng.normal(size=(4, 2))
     rows = points_of(X[np.arange(20) % 4], rng.uniform(0.5, 3.0, 20))
     table = Table(6, 2, manhattan)
-    for row in rows:
-        table.insert(kernel, row)
+    table.insert(kernel, rows)
     assert table.n_points == 4
     assert_array_equal(table.points[:, :2], X)
     assert_array_equal(table.points[:, 3], 0.0)
@@ -124,72 +113,58 @@ def test_insert_merges_equal_points(kernel, manhattan):
 
 
 @both_losses
-@twin_of(summary.insert_all)
-def test_insert_all(kernel, manhattan):
-    """Nothing is lost by the mergers; one by one or all at once is the same."""
+@twin_of(summary.insert)
+def test_insert_loses_nothing(kernel, manhattan):
+    """One by one or all at once is the same."""
     rng = np.random.default_rng(0)
     rows = points_of(rng.normal(size=(80, 3)), rng.uniform(0.5, 3.0, 80))
     table, again = Table(10, 3, manhattan), Table(10, 3, manhattan)
-    table.insert_all(kernel, rows)
+    table.insert(kernel, rows)
     assert table.n_points == 10
     assert_allclose(moments(table.points, 3), moments(rows, 3), rtol=1e-12, atol=1e-12)
-    for row in rows:
-        again.insert(summary.insert, row)
+    for i in range(80):
+        again.insert(summary.insert, rows[i:], 1)
     assert_array_equal(table.points, again.points)
 
 
-@both_losses
-@twin_of(summary.nearest)
-def test_nearest(kernel, manhattan):
-    rng = np.random.default_rng(0)
-    rows, centers = rng.normal(size=(20, 3)), rng.normal(size=(4, 3))
-    losses = losses_at(rows, centers, manhattan)
-    found = [kernel(rows, i, centers, manhattan) for i in range(20)]
-    assert_array_equal([best for best, _ in found], losses.argmin(axis=1))
-    assert_allclose([loss for _, loss in found], losses.min(axis=1), rtol=1e-12)
+class Stream:
+    """The incoming points, the clock and the last row of a stream in the plane."""
 
-
-class Stream(Table):
-    """A table with the clock and the last row of a stream in the plane."""
-
-    def __init__(self, capacity, manhattan=False, refresh=math.inf):
-        super().__init__(capacity, 2, manhattan)
-        self.clock = np.zeros(9)
+    def __init__(self, manhattan=False, refresh=math.inf):
+        self.manhattan = manhattan
+        self.points = np.empty((0, 9))
+        self.clock = np.zeros(8)
         self.clock[1] = refresh
         self.previous = np.array([0.0, 0.0, -1.0])
 
-    def advance(
+    def meet(
         self,
         kernel,
         X,
         weights=NONE,
         begin=0,
         inverse_unit=1.0,
-        limit=1e6,
-        variance_term=1.0,
-        temperature=0.3,
         forecast=NO_CENTERS,
         centers=NO_CENTERS,
+        room=100,
     ):
-        self.rows[self.n_points] = 0.0
-        stop = kernel(
+        incoming = np.empty((room, 9))
+        stop, n_incoming = kernel(
             X,
             weights,
             begin,
             inverse_unit,
-            limit,
+            1e6,
             self.manhattan,
-            variance_term,
-            temperature,
-            forecast,
-            centers,
-            self.rows,
-            self.pair_costs,
-            self.pairs,
+            0.5 * 0.3,
+            0.3,
+            np.concatenate([forecast, centers]),
+            len(forecast),
+            incoming,
             self.previous,
             self.clock,
         )
-        self.n_points = int(self.clock[3])
+        self.points = np.vstack([self.points, incoming[:n_incoming]])
         return stop
 
 
@@ -200,17 +175,15 @@ def assert_same(one, other):
 
 
 @both_losses
-@twin_of(summary.advance)
-def test_advance(kernel, manhattan):
-    """With room for all rows, each is a point that carries what it met."""
+@twin_of(summary.meet)
+def test_meet(kernel, manhattan):
+    """Each row is a point that carries what it met."""
     rng = np.random.default_rng(0)
     X = 4.0 * rng.normal(size=(25, 2))
     forecast, centers = rng.normal(size=(3, 2)), rng.normal(size=(2, 2))
-    stream = Stream(30, manhattan)
-    stop = stream.advance(
-        kernel, X, inverse_unit=0.25, forecast=forecast, centers=centers
-    )
-    assert stop == stream.n_points == 25
+    stream = Stream(manhattan)
+    stop = stream.meet(kernel, X, inverse_unit=0.25, forecast=forecast, centers=centers)
+    assert stop == 25
     Z = X / 4.0
     losses = losses_at(Z, forecast, manhattan).min(axis=1)
     labels = losses_at(Z, centers, manhattan).argmin(axis=1)
@@ -224,82 +197,69 @@ def test_advance(kernel, manhattan):
             Z,
             ones,
             0 * ones,
-            0.3 * ones,
-            0.3 * losses,
-            0.3 * losses**2,
+            0.15 * ones,
+            0.15 * losses,
+            0.15 * losses**2,
             lengths * together,
             together,
         ]
     )
     assert_allclose(stream.points, expected, rtol=1e-12, atol=1e-14)
     largest = np.max(np.sum(Z**2, axis=1))
-    expected = [25, math.inf, losses.sum(), 25, largest, 7.5, 0, np.sum(steps**2), 24]
+    expected = [25, math.inf, losses.sum(), largest, 7.5, 0, np.sum(steps**2), 24]
     assert_allclose(stream.clock, expected, rtol=1e-12)
     assert_array_equal(stream.previous, [*Z[-1], labels[-1]])
 
 
-@both_losses
-@twin_of(summary.advance)
-def test_advance_merges_without_loss(kernel, manhattan):
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(60, 2)), rng.uniform(0.0, 2.5, 60)
-    full, small = Stream(70, manhattan), Stream(8, manhattan)
-    for stream in (full, small):
-        assert stream.advance(kernel, X, weights, forecast=X[:2]) == 60
-    assert small.n_points == 8
-    whole = points_of(X, weights)
-    assert_allclose(moments(small.points, 2)[:4], moments(whole, 2)[:4], rtol=1e-12)
-    assert_allclose(moments(small.points, 2), moments(full.points, 2), rtol=1e-12)
-    assert_allclose(np.delete(small.clock, 3), np.delete(full.clock, 3), rtol=1e-12)
-
-
-@twin_of(summary.advance)
-def test_advance_reads_weights_as_copies(kernel):
+@twin_of(summary.meet)
+def test_meet_reads_weights_as_copies(kernel):
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(20, 2)), rng.integers(0, 4, 20)
-    weighted, copied, parts = Stream(8), Stream(8), Stream(8)
-    weighted.advance(kernel, X, weights.astype(float), centers=X[:2])
-    copied.advance(kernel, np.repeat(X, weights, axis=0), centers=X[:2])
+    weighted, copied, parts = Stream(), Stream(), Stream()
+    assert weighted.meet(kernel, X, weights.astype(float), centers=X[:2]) == 20
+    copied.meet(kernel, np.repeat(X, weights, axis=0), centers=X[:2])
     assert_same(weighted, copied)
     for rows in (slice(0, 7), slice(7, 8), slice(8, 20)):
-        parts.advance(kernel, X[rows], weights[rows].astype(float), centers=X[:2])
+        parts.meet(kernel, X[rows], weights[rows].astype(float), centers=X[:2])
     assert_same(weighted, parts)
-    fractional, split = Stream(8), Stream(8)
-    fractional.advance(kernel, X, np.full(20, 2.5))
-    split.advance(kernel, np.repeat(X, 3, axis=0), np.tile([1.0, 1.0, 0.5], 20))
+    fractional, split = Stream(), Stream()
+    fractional.meet(kernel, X, np.full(20, 2.5))
+    split.meet(kernel, np.repeat(X, 3, axis=0), np.tile([1.0, 1.0, 0.5], 20))
     assert_same(fractional, split)
 
 
-@twin_of(summary.advance)
-def test_advance_stops_at_the_refresh(kernel):
+@twin_of(summary.meet)
+def test_meet_stops_at_the_refresh_and_where_there_is_no_room(kernel):
     X = np.random.default_rng(0).normal(size=(10, 2))
-    stream = Stream(20, refresh=4.0)
-    assert stream.advance(kernel, X) == 4
-    assert stream.clock[0] == stream.n_points == 4
+    stream = Stream(refresh=4.0)
+    assert stream.meet(kernel, X) == 4
+    assert stream.clock[0] == len(stream.points) == 4
     stream.clock[1] = 9.0
-    assert stream.advance(kernel, X, begin=4) == 9
+    assert stream.meet(kernel, X, begin=4) == 9
     assert_array_equal(stream.points[:, :2], X[:9])
-    cut, whole = Stream(20, refresh=4.0), Stream(20)
+    cut, whole = Stream(refresh=4.0), Stream()
     weights = np.full(10, 2.5)
-    assert cut.advance(kernel, X, weights) == 1  # 2.5 + 1 + 1 rows: half a row is due
-    assert (cut.clock[0], cut.clock[6]) == (4.5, 0.5)
+    assert cut.meet(kernel, X, weights) == 1  # 2.5 + 1 + 1 rows: half a row is due
+    assert (cut.clock[0], cut.clock[5]) == (4.5, 0.5)
     cut.clock[1] = math.inf
-    assert cut.advance(kernel, X, weights, begin=1) == 10
-    whole.advance(kernel, X, weights)
+    begin = 1
+    while begin < 10:
+        begin = cut.meet(kernel, X, weights, begin, room=4)
+    whole.meet(kernel, X, weights)
     assert_array_equal(cut.points, whole.points)
     assert cut.clock[0] == 25.0
 
 
 @pytest.mark.parametrize("bad", [2e6, -2e6, math.inf, math.nan])
-@twin_of(summary.advance)
-def test_advance_stops_before_a_row_beyond_the_limit(kernel, bad):
+@twin_of(summary.meet)
+def test_meet_stops_before_a_row_beyond_the_limit(kernel, bad):
     X = np.random.default_rng(0).normal(size=(10, 2))
     X[6, 1] = bad
-    stream, before = Stream(20), Stream(20)
-    assert stream.advance(kernel, X) == 6
-    assert stream.clock[6] == 1.0  # it is still to be read
-    stream.clock[6] = 0.0
-    before.advance(kernel, X[:6])
+    stream, before = Stream(), Stream()
+    assert stream.meet(kernel, X) == 6
+    assert stream.clock[5] == 1.0  # it is still to be read
+    stream.clock[5] = 0.0
+    before.meet(kernel, X[:6])
     assert_same(stream, before)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from . import kernel
 
 # E[max(0, Z - z)], Z standard normal, is density(z) - z tail(z), with the derivatives
-# -tail(z) and density(z): a table of its quintic Hermite interpolation on [0, 6]. Row i
-# holds the coefficients of the powers 5, ..., 0 of _STEPS z - i; errors are below 1e-15.
+# -tail(z) and density(z): a table of its quintic Hermite interpolation on [0, 6]. A row
+# holds the coefficients of the powers 5, ..., 0 of the place between two nodes.
 _STEPS = 64  # nodes in a unit
 _END = 6  # the tail beyond is below 1e-10
 _Z = np.arange(_STEPS * _END + 1) / _STEPS

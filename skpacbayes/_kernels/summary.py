@@ -1,12 +1,10 @@
 """A bounded summary of a stream: rows merged into points, cheapest pair first.
 
-`table` (capacity, n_features + 7) holds a point a row. Its columns: the mean of the
-merged rows; their weight; the sum of their squared distances from it; the sums of
-lambda, lambda h and lambda h^2 (h: the loss of the forecast that met the row, lambda:
-the inverse temperature then); the sum of the losses between consecutive rows of the
-stream that fell in one cluster, and the weight of those rows. `pair_costs`, `pairs`
-(capacity,): each point's cheapest merger, as last computed. All in units of a power of
-two kept by the caller.
+A point has n_features + 7 entries: the mean of the merged rows; their weight; the sum
+of their squared distances from it; the sums of lambda, lambda h and lambda h^2 (h: the
+loss of the forecast that met the row, lambda: the inverse temperature then); the sum of
+the losses between consecutive rows of the stream that fell in one cluster, and the
+weight of those rows. All in units of a power of two kept by the caller.
 """
 
 import math
@@ -15,199 +13,183 @@ from . import kernel
 
 
 @kernel
-def _merge_cost(table, i, j, n_features, manhattan, enough):
-    """Loss that merging points i and j adds; above `enough` it is a lower bound."""
-    weight = table[i, n_features] * table[j, n_features]
-    factor = weight / (table[i, n_features] + table[j, n_features])
-    if manhattan:
-        factor *= 2.0
-    total = 0.0
-    for start in range(0, n_features, 8):
-        part = 0.0
-        for f in range(start, min(start + 8, n_features)):
-            gap = table[i, f] - table[j, f]
-            part += abs(gap) if manhattan else gap * gap
-        total += part
-        if factor * total > enough:
-            break
-    return factor * total
-
-
-@kernel
-def _merge(table, i, j, n_features):
-    """Merge point j into point i, in place."""
-    first = table[i, n_features]
-    second = table[j, n_features]
-    share = second / (first + second)
-    for f in range(n_features):
-        gap = table[j, f] - table[i, f]
-        table[i, n_features + 1] += first * share * gap * gap
-        table[i, f] += share * gap
-    for column in range(n_features, n_features + 7):
-        table[i, column] += table[j, column]
-
-
-@kernel
-def insert(table, n_points, n_features, manhattan, pair_costs, pairs):
-    """Give the point in row `n_points` its place; returns the number of points.
-
-    Row `n_points` of the table is the newcomer (the table has one row to spare). An
-    equal point takes it in; else it becomes a point while there is room; else the
-    cheapest merger of all is made: of the newcomer with a point, or of two points,
-    whose free row the newcomer then takes.
-    """
-    kept, gone = -1, n_points
-    lowest = math.inf
-    for i in range(n_points):
-        cost = _merge_cost(table, i, n_points, n_features, manhattan, lowest)
-        if cost < lowest:
-            lowest, kept = cost, i
-            if cost == 0.0:
-                break
-    if lowest > 0.0 and n_points < table.shape[0] - 1:
-        pair_costs[n_points] = -1.0  # not known yet
-        return n_points + 1
-    while lowest > 0.0:
-        i, known = n_points, lowest
-        for j in range(n_points):
-            if pair_costs[j] < known:
-                i, known = j, pair_costs[j]
-        if i == n_points:
-            break
-        # What is known of a pair may be out of date: look again at the cheapest.
-        pair_costs[i] = math.inf
-        for j in range(n_points):
-            if j != i:
-                enough = max(pair_costs[i], pair_costs[j])
-                cost = _merge_cost(table, i, j, n_features, manhattan, enough)
-                if cost < pair_costs[i]:
-                    pair_costs[i] = cost
-                    pairs[i] = j
-                if cost < pair_costs[j]:
-                    pair_costs[j] = cost
-                    pairs[j] = i
-        if known >= 0.0 and pair_costs[i] <= known * (1.0 + 1e-9):
-            kept, gone = i, pairs[i]
-            break
-    _merge(table, kept, gone, n_features)
-    if gone < n_points:
-        for column in range(table.shape[1]):
-            table[gone, column] = table[n_points, column]
-        pair_costs[kept] = -1.0
-        pair_costs[gone] = -1.0
-    return n_points
-
-
-@kernel
-def insert_all(incoming, table, n_points, n_features, manhattan, pair_costs, pairs):
-    """Insert points (rows of the same columns as the table) one after the other."""
-    for i in range(incoming.shape[0]):
-        for column in range(incoming.shape[1]):
-            table[n_points, column] = incoming[i, column]
-        n_points = insert(table, n_points, n_features, manhattan, pair_costs, pairs)
-    return n_points
-
-
-@kernel
-def nearest(points, i, centers, manhattan):
-    """Nearest centre to point i, and its loss there."""
-    best = 0
-    lowest = math.inf
-    for j in range(centers.shape[0]):
-        total = 0.0
-        for f in range(centers.shape[1]):
-            gap = points[i, f] - centers[j, f]
-            total += abs(gap) if manhattan else gap * gap
-            if total >= lowest:
-                break
-        if total < lowest:
-            best, lowest = j, total
-    return best, lowest
-
-
-@kernel
-def advance(
+def meet(
     X,
     sample_weight,
     begin,
     inverse_unit,
     limit,
     manhattan,
-    variance_term,
+    held,
     temperature,
-    forecast,
-    centers,
-    table,
-    pair_costs,
-    pairs,
+    places,
+    n_forecast,
+    incoming,
     previous,
     clock,
 ):
-    """Read rows of X from row `begin` until the next refresh is due; return the row.
+    """Read rows of X from row `begin` until the next refresh is due.
 
-    Every row meets the forecast's centres, pays its loss, and is inserted in the
-    table; a weight of w counts as w copies of the row, the last one fractional.
-    `previous` (n_features + 1,): the last row and its cluster (-1: none). `clock`:
-    0 rows seen, 1 next refresh, 2 cumulative loss, 3 number of points, 4 largest
-    squared norm, 5 sum of temperatures, 6 what is left of a row cut by a refresh, 7
-    sum of squared steps from row to row, 8 the weight of those rows. Stops before a row
-    that exceeds `limit`, which asks for another unit.
+    Every row meets the forecast, the first `n_forecast` of the `places`, pays its loss
+    there, and becomes a row of `incoming` (n_rows, n_features + 7), a point; a weight
+    of w counts as w copies of the row, the last one fractional. The other places are
+    the centres of the clusters. `held`: the variance term's factor times `temperature`.
+    `previous` (n_features + 1,): the last row and its cluster (-1: none). `clock`: 0
+    rows seen, 1 next refresh, 2 cumulative loss, 3 largest squared norm, 4 sum of
+    temperatures, 5 what is left of a row that was cut, 6 sum of squared steps from row
+    to row, 7 the weight of those rows. Stops where `incoming` is full, and before a row
+    that exceeds `limit`, which asks for another unit. Returns the row to go on from,
+    and the number of incoming points.
     """
     n_features = X.shape[1]
-    points = int(clock[3])
-    for i in range(begin, X.shape[0]):
+    n_incoming = 0
+    i = begin
+    while i < X.shape[0] and n_incoming < incoming.shape[0]:
         remaining = sample_weight[i] if sample_weight.shape[0] > 0 else 1.0
-        if clock[6] > 0.0:
-            remaining = clock[6]
-            clock[6] = 0.0
-        while remaining > 0.0:
-            weight = min(1.0, remaining)
-            square = 0.0
-            step = 0.0
-            jump = 0.0
+        if clock[5] > 0.0:
+            remaining = clock[5]
+            clock[5] = 0.0
+        weight = min(1.0, remaining)
+        if weight <= 0.0:
+            i += 1
+            continue
+        square = 0.0
+        step = 0.0
+        jump = 0.0
+        for f in range(n_features):
+            value = X[i, f] * inverse_unit
+            if not abs(value) <= limit:
+                clock[5] = remaining
+                return i, n_incoming
+            incoming[n_incoming, f] = value
+            square += value * value
+            gap = value - previous[f]
+            step += abs(gap) if manhattan else gap * gap
+            jump += gap * gap
+        loss = math.inf
+        nearest = math.inf
+        cluster = 0
+        for j in range(places.shape[0]):
+            lowest = loss if j < n_forecast else nearest
+            total = 0.0
             for f in range(n_features):
-                value = X[i, f] * inverse_unit
-                if not abs(value) <= limit:
-                    clock[3] = points
-                    clock[6] = remaining
-                    return i
-                table[points, f] = value
-                square += value * value
-                gap = value - previous[f]
-                step += abs(gap) if manhattan else gap * gap
-                jump += gap * gap
+                gap = incoming[n_incoming, f] - places[j, f]
+                total += abs(gap) if manhattan else gap * gap
+                if total >= lowest:
+                    break
+            if j < n_forecast:
+                loss = min(loss, total)
+            elif total < nearest:
+                nearest = total
+                cluster = j - n_forecast
+        if n_forecast == 0:
             loss = 0.0
-            if forecast.shape[0] > 0:
-                loss = nearest(table, points, forecast, manhattan)[1]
-            cluster = 0
-            if centers.shape[0] > 0:
-                cluster = nearest(table, points, centers, manhattan)[0]
-            held = variance_term * weight * temperature
-            table[points, n_features] = weight
-            table[points, n_features + 1] = 0.0
-            table[points, n_features + 2] = held
-            table[points, n_features + 3] = held * loss
-            table[points, n_features + 4] = held * loss * loss
-            together = previous[n_features] == cluster
-            table[points, n_features + 5] = weight * step if together else 0.0
-            table[points, n_features + 6] = weight if together else 0.0
-            if previous[n_features] >= 0.0:
-                clock[7] += weight * jump
-                clock[8] += weight
+        together = weight if previous[n_features] == cluster else 0.0
+        incoming[n_incoming, n_features] = weight
+        incoming[n_incoming, n_features + 1] = 0.0
+        incoming[n_incoming, n_features + 2] = weight * held
+        incoming[n_incoming, n_features + 3] = weight * held * loss
+        incoming[n_incoming, n_features + 4] = weight * held * loss * loss
+        incoming[n_incoming, n_features + 5] = together * step
+        incoming[n_incoming, n_features + 6] = together
+        if previous[n_features] >= 0.0:
+            clock[6] += weight * jump
+            clock[7] += weight
+        for f in range(n_features):
+            previous[f] = incoming[n_incoming, f]
+        previous[n_features] = cluster
+        clock[0] += weight
+        clock[2] += weight * loss
+        clock[3] = max(clock[3], square)
+        clock[4] += weight * temperature
+        n_incoming += 1
+        clock[5] = remaining - weight
+        if clock[5] <= 0.0:
+            i += 1
+        if clock[0] >= clock[1]:
+            break
+    return i, n_incoming
+
+
+@kernel
+def insert(
+    incoming,
+    n_incoming,
+    table,
+    n_points,
+    n_features,
+    manhattan,
+    costs,
+    pair_costs,
+    pairs,
+):
+    """Give the rows of `incoming` their places, one by one; how many points there are.
+
+    `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
+    over them vectorise; the last column is to spare. An equal point takes the newcomer
+    in; else it becomes a point while there is room; else the cheapest merger of all is
+    made: of the newcomer with a point, or of two points, and the newcomer takes the
+    column that is free then. `pair_costs`, `pairs` (capacity + 1,): each point's
+    cheapest merger, as last computed (-1: never). A merger costs the loss that it adds
+    (half of it, for the Manhattan loss). `costs` (capacity + 1,) is work space.
+    """
+    for row in range(n_incoming):
+        for entry in range(table.shape[0]):
+            table[entry, n_points] = incoming[row, entry]
+        point, kept, gone = n_points, -1, n_points
+        home, lowest = -1, math.inf
+        while True:
+            for j in range(n_points):
+                costs[j] = 0.0
             for f in range(n_features):
-                previous[f] = table[points, f]
-            previous[n_features] = cluster
-            clock[0] += weight
-            clock[2] += weight * loss
-            clock[4] = max(clock[4], square)
-            clock[5] += weight * temperature
-            points = insert(table, points, n_features, manhattan, pair_costs, pairs)
-            remaining -= weight
-            if clock[0] >= clock[1]:
-                clock[3] = points
-                if remaining > 0.0:
-                    clock[6] = remaining
-                    return i
-                return i + 1
-    clock[3] = points
-    return X.shape[0]
+                place = table[f, point]
+                for j in range(n_points):
+                    gap = table[f, j] - place
+                    costs[j] += abs(gap) if manhattan else gap * gap
+            cheapest, other = math.inf, -1
+            for j in range(n_points):
+                both = table[n_features, j] + table[n_features, point]
+                cost = costs[j] * table[n_features, j] * table[n_features, point] / both
+                if j == point:
+                    cost = math.inf
+                if point < n_points and cost < pair_costs[j]:
+                    pair_costs[j] = cost
+                    pairs[j] = point
+                if cost < cheapest:
+                    cheapest, other = cost, j
+            if point == n_points:
+                home, lowest = other, cheapest
+                if lowest > 0.0 and n_points + 1 < table.shape[1]:
+                    break
+            else:  # what was known of it may be out of date
+                known = pair_costs[point]
+                pair_costs[point] = cheapest
+                pairs[point] = other
+                if known >= 0.0 and cheapest <= known * (1.0 + 1e-9):
+                    kept, gone = point, other
+                    break
+            point = 0
+            for j in range(1, n_points):
+                if pair_costs[j] < pair_costs[point]:
+                    point = j
+            if lowest == 0.0 or pair_costs[point] >= lowest:
+                kept = home
+                break
+        if kept < 0:
+            pair_costs[n_points] = -1.0
+            n_points += 1
+            continue
+        share = table[n_features, gone]
+        share /= table[n_features, kept] + share
+        for f in range(n_features):
+            gap = table[f, gone] - table[f, kept]
+            table[n_features + 1, kept] += table[n_features, kept] * share * gap * gap
+            table[f, kept] += share * gap
+        for entry in range(n_features, n_features + 7):
+            table[entry, kept] += table[entry, gone]
+        if gone < n_points:
+            for entry in range(table.shape[0]):
+                table[entry, gone] = table[entry, n_points]
+            pair_costs[kept] = -1.0
+            pair_costs[gone] = -1.0
+    return n_points

@@ -54,6 +54,7 @@ class Stream:
         self.forecast = prior.draw(n_clusters, n_features, self.rng)
         first = setting.temperature_for(1.0, n_features, float(setting.radius))
         self.temperature = first  # lambda_0 = lambda_1
+        self._expect()
 
     def begin_with(self, rows):
         """Start from rows that met no forecast."""
@@ -72,15 +73,7 @@ class Stream:
 
     def read(self, X, weights, begin):
         """Read rows from row `begin` until a refresh is due; where it stopped."""
-        return self.summary.read(
-            X,
-            weights,
-            begin,
-            self.setting.variance_term,
-            self.temperature,
-            self.forecast,
-            self.centers,
-        )
+        return self.summary.read(X, weights, begin)
 
     def refreshes(self, X, weights):
         """Read rows, and yield wherever a refresh is due."""
@@ -107,7 +100,14 @@ class Stream:
         order = np.argsort(labels)
         self.labels = labels[order]
         self.centers = np.ascontiguousarray(outcome.centers[order])
+        self._expect()
         self.summary.schedule(self._after(n_rows))
+
+    def _expect(self):
+        """Tell the summary what the next rows meet."""
+        self.summary.expect(
+            self.forecast, self.centers, self.temperature, self.setting.variance_term
+        )
 
     def _labels_of(self, centers):
         """Labels that share the most rows with the clusters that had them."""

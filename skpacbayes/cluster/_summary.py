@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._kernels.summary import advance, insert_all
+from .._kernels.summary import insert, meet
 
 # Coordinates beyond this, in the summary's unit, ask for a larger unit.
 _LIMIT = 2.0**60
-# Entries of the clock that `advance` keeps.
-_SEEN, _DUE, _LOSS, _POINTS, _SQUARE, _TEMPERATURES = range(6)
-_STEPS, _N_STEPS = 7, 8
+# Entries of the clock that `meet` keeps.
+_SEEN, _DUE, _LOSS, _SQUARE, _TEMPERATURES, _LEFT, _STEPS, _N_STEPS = range(8)
 _SMALLEST = 63
+# Rows that are read before they are given their places.
+_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,12 @@ class StreamSummary:
         self.manhattan = manhattan
         self.power = 1 if manhattan else 2
         self.exponent = 0
-        self.clock = np.zeros(9)
+        self.clock = np.zeros(8)
         self.previous = np.append(np.zeros(n_features), -1.0)
-        self.table = np.zeros((1, n_features + 7))
+        self.n_points = 0
+        self.table = np.zeros((n_features + 7, 1))
         self._allocate(summary_size or _SMALLEST)
-
-    @property
-    def n_points(self):
-        """Number of points held."""
-        return int(self.clock[_POINTS])
+        self.expect(np.empty((0, n_features)), np.empty((0, n_features)), 0.0, 0.0)
 
     @property
     def n_rows(self):
@@ -151,57 +149,62 @@ class StreamSummary:
         """Set the position of the next refresh in the stream."""
         self.clock[_DUE] = position
 
-    def read(self, X, weights, begin, variance_term, temperature, forecast, centers):
-        """Read rows from row `begin` until the next refresh is due; where it stopped.
+    def expect(self, forecast, centers, temperature, variance_term):
+        """Set what the next rows meet, in data units."""
+        self.forecast = forecast
+        self.centers = centers
+        self.temperature = temperature
+        self.variance_term = variance_term
+        self._take_in()
 
-        `temperature`, `forecast`, `centers`: what the rows meet, in data units.
-        """
+    def read(self, X, weights, begin):
+        """Read rows from row `begin` until a refresh is due; where it stopped."""
         if self.summary_size is None:
             self._allocate_for(self.n_points + len(X))
-        while begin < len(X):
+        n_block = min(len(X), _BLOCK)
+        incoming = np.empty((n_block, self.n_features + 7))
+        while begin < len(X) and not self.due:
             if self.clock[_SQUARE] == 0.0:
                 self._set_unit_by(X[begin:])
-            begin = advance(
+            begin, n_incoming = meet(
                 X,
                 weights,
                 begin,
                 math.ldexp(1.0, -self.exponent),
                 _LIMIT,
                 self.manhattan,
-                variance_term,
-                self._out(temperature, self.power),
-                self._in(forecast, 1),
-                self._in(centers, 1),
-                self.table,
-                self.pair_costs,
-                self.pairs,
+                *self.held,
+                self.places,
+                len(self.forecast),
+                incoming,
                 self.previous,
                 self.clock,
             )
-            if self.due or begin == len(X):
-                break
-            self._set_unit(exponent_of(X[begin]))
+            self._insert(incoming, n_incoming)
+            cut = self.due or n_incoming == n_block
+            if begin < len(X) and not cut:  # a row that asks for another unit
+                self._set_unit(exponent_of(X[begin]))
         if self.summary_size is None:
             self._allocate_for(self.n_points)
         return begin
 
     def rows(self):
         """Return the points as `Rows`, in the summary's unit."""
-        d, held = self.n_features, self.table[: self.n_points]
+        d, held = self.n_features, self.table[:, : self.n_points].copy()
         return Rows(
-            np.ascontiguousarray(held[:, :d]),
-            held[:, d].copy(),
-            held[:, d + 1] / held[:, d],
-            held[:, d + 2 : d + 5].copy(),
-            held[:, d + 5].copy(),
-            held[:, d + 6].copy(),
+            np.ascontiguousarray(held[:d].T),
+            held[d],
+            held[d + 1] / held[d],
+            np.ascontiguousarray(held[d + 2 : d + 5].T),
+            held[d + 5],
+            held[d + 6],
         )
 
     def statistics(self):
         """Means, weights and sums of squared distances of the points, in data units."""
-        d, held = self.n_features, self.table[: self.n_points, : self.n_features + 2]
+        d, held = self.n_features, self.table[:, : self.n_points]
         return np.column_stack(
-            [self._out(held[:, :d], 1), held[:, d], self._out(held[:, d + 1], 2)]
+            [self._out(held[:d].T, 1), held[d], self._out(held[d + 1], 2)]
         )
 
     def absorb(self, statistics):
@@ -217,18 +220,30 @@ class StreamSummary:
         square = (incoming[:, :d] ** 2).sum(axis=1).max()
         self.clock[_SQUARE] = max(self.clock[_SQUARE], square)
         self.clock[_SEEN] += statistics[:, d].sum()
-        self.clock[_POINTS] = insert_all(
-            incoming,
-            self.table,
-            self.n_points,
-            d,
-            self.manhattan,
-            self.pair_costs,
-            self.pairs,
-        )
+        self._insert(incoming, len(incoming))
         self.previous[-1] = -1.0
         if self.summary_size is None:
             self._allocate_for(self.n_points)
+
+    def _insert(self, incoming, n_incoming):
+        """Give incoming points their places."""
+        self.n_points = insert(
+            incoming,
+            n_incoming,
+            self.table,
+            self.n_points,
+            self.n_features,
+            self.manhattan,
+            np.empty(len(self.pairs)),
+            self.pair_costs,
+            self.pairs,
+        )
+
+    def _take_in(self):
+        """Take what the next rows meet into the summary's unit."""
+        self.places = self._in(np.concatenate([self.forecast, self.centers]), 1)
+        temperature = float(self._out(self.temperature, self.power))
+        self.held = self.variance_term * temperature, temperature
 
     def _in(self, value, power):
         """From data units to those of the summary."""
@@ -253,23 +268,24 @@ class StreamSummary:
         self.exponent = exponent
         self.previous[:-1] = scaled(self.previous[:-1], step)
         powers = [step] * d + [0, 2 * step, -loss, 0, loss, loss, 0]
-        self.table[:] = scaled(self.table, powers)
+        self.table[:] = scaled(self.table, np.reshape(powers, (-1, 1)))
         self.pair_costs[:] = -1.0
         entries = [_LOSS, _SQUARE, _TEMPERATURES, _STEPS]
         powers = [loss, 2 * step, -loss, 2 * step]
         self.clock[entries] = scaled(self.clock[entries], powers)
+        self._take_in()
 
     def _allocate_for(self, n_points):
         """Room for `n_points` points, in steps that depend on their number alone."""
         capacity = _SMALLEST
         while capacity < n_points:
             capacity = 2 * capacity + 1
-        if capacity != len(self.table) - 1:
+        if capacity != len(self.pairs) - 1:
             self._allocate(capacity)
 
     def _allocate(self, capacity):
-        table = np.zeros((capacity + 1, self.n_features + 7))
-        table[: self.n_points] = self.table[: self.n_points]
+        table = np.zeros((self.n_features + 7, capacity + 1))
+        table[:, : self.n_points] = self.table[:, : self.n_points]
         self.table = table
         self.pair_costs = np.full(capacity + 1, -1.0)
         self.pairs = np.zeros(capacity + 1, dtype=np.int64)
