@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from online_reference import Reference, network_moments, standardised
 from twins import twin_of
 
-from skpacbayes._kernels import aggregation, online, online_network
+from skpacbayes._kernels import aggregation, online, online_full, online_network
 from skpacbayes._kernels.standardise import standardise
 
 NAMES = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -87,9 +87,24 @@ def test_learn_natural_of_extreme_rows(loss, scale):
     assert_allclose(predictions, expected, rtol=1e-7, atol=1e-7)
 
 
+def full_state(reference, n_parameters, **numbers):
+    """`state`, padded to whole lanes, and the covariance."""
+    model, scalars, settings = state(reference, n_parameters, **numbers)
+    width = n_parameters + -n_parameters % online_full.LANES
+    padded = np.zeros((online_full.N_VECTORS, width))
+    padded[: len(model), :n_parameters] = model
+    return np.diag(padded[online_full.VARIANCE]), padded, scalars, settings
+
+
+def covariance_of(covariance, model, n_parameters):
+    assert np.array_equal(model[online_full.VARIANCE], np.diag(covariance))
+    assert np.array_equal(covariance, covariance.T)
+    return covariance[:n_parameters, :n_parameters]
+
+
 @pytest.mark.parametrize("forgetting", [0.0, 0.03])
 @pytest.mark.parametrize("temperature", ["auto", 0.7])
-@twin_of(online.learn_full)
+@twin_of(online_full.learn_full)
 def test_learn_full(kernel, temperature, forgetting):
     Z, y, weights = rows("squared_error", d=6)
     reference = Reference(
@@ -101,15 +116,38 @@ def test_learn_full(kernel, temperature, forgetting):
         forgetting=forgetting,
         intercept=True,
     )
-    model, scalars, settings = state(reference, Z.shape[1])
-    factor = np.eye(Z.shape[1])
+    covariance, model, scalars, settings = full_state(reference, 6)
     expected = [reference.learn(z, t, w) for z, t, w in zip(Z, y, weights, strict=True)]
     predictions = np.array(expected)
-    kernel(Z, y, weights, model, factor, scalars, settings, predictions)
-    assert_learnt(reference, expected, model, scalars, predictions)
-    covariance = (factor.T * model[online.VARIANCE]) @ factor
-    assert_allclose(covariance, np.linalg.inv(reference.P), rtol=1e-8, atol=1e-10)
+    padded = np.pad(Z, [(0, 0), (0, 2)])
+    fixed = scalars, settings, 6, predictions
+    kernel(padded, y, weights, covariance, model, *fixed)
+    assert_learnt(reference, expected, model[:, :6], scalars, predictions)
+    whole = covariance_of(covariance, model, 6)
+    assert_allclose(whole, np.linalg.inv(reference.P), rtol=1e-8, atol=1e-10)
     assert_allclose(scalars[online.RESIDUALS], reference.residuals, rtol=1e-9)
+    assert not model[:, 6:].any()
+    assert not covariance[6:].any()
+
+
+def test_covariance_stays_positive():
+    """Columns that are alike, at scales that leave no digit to a difference."""
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e6, 1e12):
+        reference = Reference("ngvi", "squared_error", 8, full=True)
+        covariance, model, scalars, settings = full_state(reference, 8)
+        for _ in range(20):
+            Z = scale * rng.normal(size=(100, 1)) + rng.normal(size=(100, 8))
+            Z[:, 4:] = Z[:, :4]
+            y = rng.normal(size=100)
+            state_ = covariance, model, scalars, settings
+            online_full.learn_full(Z, y, NONE, *state_, 8, NONE)
+            whole = covariance_of(covariance, model, 8)
+            deviations = np.sqrt(np.diag(whole))
+            correlation = whole / np.outer(deviations, deviations)
+            # no eigenvalue below zero by more than `eigvalsh` itself is off
+            assert np.linalg.eigvalsh(correlation)[0] > -8 * 2.0**-52
+        assert np.isfinite(model).all()
 
 
 def test_learn_full_on_its_own_scale():
@@ -126,36 +164,38 @@ def test_learn_full_on_its_own_scale():
     weights = rng.choice([0.0, 1.0, 2.0], 40)
     weights[0] = 1.0
     reference = Reference("ngvi", "squared_error", 4, full=True, intercept=True)
-    model, scalars, settings = state(reference, 4, RELATIVE=1.0)
-    model[online.PRIOR] = 0.0
-    model[[online.VARIANCE, online.LOW, online.HIGH]] = [
+    covariance, model, scalars, settings = full_state(reference, 4, RELATIVE=1.0)
+    penalties = model[online_full.PRIOR]
+    penalties[:] = 0.0
+    model[[online_full.VARIANCE, online_full.LOW, online_full.HIGH]] = [
         [1.0] * 4,
         [1, 0, 0, 0],
         [1, 0, 0, 0],
     ]
-    factor, prediction = np.eye(4), np.zeros(1)
+    prediction = np.zeros(1)
     last = past = None
     for t in range(40):
-        before = model[online.MEAN].copy()
+        before = model[online_full.MEAN].copy()
         row = slice(t, t + 1)
-        online.learn_full(
-            Z[row], y[row], weights[row], model, factor, scalars, settings, prediction
-        )
+        fixed = covariance, model, scalars, settings, 4, prediction
+        online_full.learn_full(Z[row], y[row], weights[row], *fixed)
         seen = Z[: t + 1][weights[: t + 1] > 0]
         heavy = weights[: t + 1][weights[: t + 1] > 0]
         spread = np.average(seen**2, axis=0, weights=heavy)
         spread -= np.average(seen, axis=0, weights=heavy) ** 2
         varies = spread[1:] > 1e-20
-        penalty = np.where(varies, model[online.PRIOR, 1:], 1.0)
+        penalty = np.where(varies, penalties[1:], 1.0)
         assert np.all(spread[1:][varies] <= 1.2000001 * penalty[varies])
         P = (seen.T * heavy) @ seen + np.diag(np.append(0.0, penalty))
         exact = np.linalg.solve(P, (seen.T * heavy) @ y[: t + 1][weights[: t + 1] > 0])
         scale = np.append(1.0, np.sqrt(np.maximum(spread[1:], 1e-12)))
-        assert_allclose(scale * model[online.MEAN], scale * exact, atol=1e-8)
-        if weights[t] and t and np.array_equal(model[online.PRIOR, 1:], last):
+        assert_allclose(
+            scale * model[online_full.MEAN], scale * exact, atol=1e-8, err_msg=str(t)
+        )
+        if weights[t] and t and np.array_equal(penalties[1:], last):
             inside = np.clip(Z[t], past.min(axis=0), past.max(axis=0))
             assert_allclose(prediction[0], before @ inside, rtol=1e-8, atol=1e-10)
-        last, past = model[online.PRIOR, 1:].copy(), seen
+        last, past = penalties[1:].copy(), seen
 
 
 @pytest.mark.parametrize("rate", [0.05, "invsqrt", "auto"])
@@ -203,21 +243,23 @@ def test_standardise(kernel, clip):
     X[:20, 4] = 0.1  # constant, then not
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], 50)
     Z, moments = np.zeros((50, 6)), np.zeros((3, 5))
-    assert kernel(X, X[:, 0], weights, moments, clip, NONE, Z) == -1
+    assert kernel(X, X[:, 0], weights, moments, clip, NONE, 1, Z) == -1
     assert_allclose(Z[:, 1:], standardised(X, weights, clip), rtol=1e-9, atol=1e-11)
     assert_allclose(Z[:, 0], weights > 0)
     assert_allclose(moments[0], np.average(X, axis=0, weights=weights), rtol=1e-12)
     before = moments.copy()
     for bad in (np.nan, np.inf, -np.inf):
         X[30, 2] = bad
-        assert kernel(X, X[:, 0], NONE, moments, clip, NONE, Z) == 30
-    assert kernel(X[:30], X[:30, 0], -weights[:30], moments, clip, NONE, Z[:30]) >= 0
+        assert kernel(X, X[:, 0], NONE, moments, clip, NONE, 1, Z) == 30
+    assert kernel(X[:30], X[:30, 0], -weights[:30], moments, clip, NONE, 1, Z[:30]) >= 0
     assert np.array_equal(moments, before)
     X, plain, none = X[:30], np.zeros((30, 5)), np.zeros((0, 5))
-    assert kernel(X, X[:, 0], NONE, none, 1e9, NONE, plain) == -1
+    assert kernel(X, X[:, 0], NONE, none, 1e9, NONE, 0, plain) == -1
     assert np.array_equal(plain, X)
+    assert kernel(X, X[:, 0], NONE, none, 1e9, X[0], 0, plain) == -1
+    assert np.array_equal(plain, X - X[0])
     ones, moments = np.ones(30), np.zeros((3, 5))
-    assert kernel(X, X[:, 0], NONE, moments, clip, X[0], plain) == -1
+    assert kernel(X, X[:, 0], NONE, moments, clip, X[0], 0, plain) == -1
     within = standardised(X, ones, clip)
     t = np.arange(1, 31)[:, None]
     mean = np.cumsum(X, axis=0) / t

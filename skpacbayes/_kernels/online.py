@@ -1,11 +1,10 @@
 """Online variational inference for one linear model, row after row.
 
-The posterior is Gaussian. Its state is a few rows of one array and some numbers:
+The posterior is Gaussian with a diagonal covariance. Its state is a few rows of one
+array and some numbers:
 
-model : (N_VECTORS, n_parameters), the rows MEAN, ..., HIGH;
-scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT;
-factor : (n_parameters, n_parameters), for a full covariance: row j holds column j of
-    the unit upper triangular U in U diag(VARIANCE) U'.
+model : (N_VECTORS, n_parameters), the rows MEAN, ..., AVERAGE;
+scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT.
 
 Z holds rows in the coordinates of the parameters; where there is an intercept, it is
 parameter 0 and the first column of Z is 1. `sample_weight` may be empty. The
@@ -24,11 +23,8 @@ NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
 SQUARED, ABSOLUTE, HINGE, LOG = range(4)
 CONSTANT, INVSQRT, ADAGRAD = range(3)
 
-N_VECTORS = 8
-MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE, LOW, HIGH = range(
-    N_VECTORS
-)
-CENTRE, SCATTER = GRADIENT_MEAN, GRADIENT_SCALE  # of the columns, for `learn_full`
+N_VECTORS = 6
+MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 N_SCALARS = 7
 (
     WEIGHT,  # sum of the weights of the rows
@@ -50,7 +46,7 @@ N_SETTINGS = 10
     RATE,
     FLAT,  # whether the intercept's prior is flat
     AVERAGING,
-    RELATIVE,  # whether prior and predictions follow the columns, for `learn_full`
+    RELATIVE,  # used by the full covariance alone
 ) = range(N_SETTINGS)
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
@@ -294,128 +290,6 @@ def learn_natural(Z, y, sample_weight, model, scalars, settings, loss, predictio
             mean[j] += shift * spread
             variance[j] /= 1.0 + curve * spread * z[j]
         _project(model, settings)
-
-
-@kernel
-def _condition(model, factor, x, residual, precision, gain):
-    """Condition N(mean, U diag(variance) U') on x'theta; return the variance x'Vx.
-
-    The measurement exceeds x'mean by `residual`. Bierman's algorithm: the covariance
-    stays positive whatever the rounding. `gain` is scratch.
-    """
-    noise = 1.0 / precision
-    alpha = noise
-    for j in range(x.shape[0]):
-        s0 = s1 = s2 = s3 = 0.0  # four sums that the processor adds side by side
-        whole = j - j % 4
-        for k in range(0, whole, 4):
-            s0 += factor[j, k] * x[k]
-            s1 += factor[j, k + 1] * x[k + 1]
-            s2 += factor[j, k + 2] * x[k + 2]
-            s3 += factor[j, k + 3] * x[k + 3]
-        for k in range(whole, j):
-            s0 += factor[j, k] * x[k]
-        f = x[j] + ((s0 + s1) + (s2 + s3))
-        b = model[VARIANCE, j] * f
-        before = alpha
-        alpha += f * b
-        model[VARIANCE, j] *= before / alpha
-        shift = -f / before
-        for k in range(j):
-            u = factor[j, k]
-            factor[j, k] = u + shift * gain[k]
-            gain[k] += b * u
-        gain[j] = b
-    for j in range(x.shape[0]):
-        model[MEAN, j] += residual / alpha * gain[j]
-    return alpha - noise
-
-
-@kernel
-def _follow_scales(model, factor, z, weight, scalars, settings, gain, direction):
-    """Count the row in the spread of the columns, which is the unit of the prior.
-
-    The precision of a coefficient's prior is the mean square of its column over that of
-    the prior's scale. Where the spread has grown by a fifth, the difference is added
-    as a measurement; a column that begins to vary gets its prior then.
-    """
-    total = scalars[WEIGHT] + weight
-    for j in range(int(settings[FLAT]), z.shape[0]):
-        before = z[j] - model[CENTRE, j]
-        model[CENTRE, j] += weight / total * before
-        model[SCATTER, j] += weight * before * (z[j] - model[CENTRE, j])
-        precision = model[SCATTER, j] / total / settings[PRIOR_SCALE] ** 2
-        if precision <= 1.2 * model[PRIOR, j]:
-            continue
-        if model[PRIOR, j] == 0.0:
-            model[VARIANCE, j] = 1.0 / precision
-        else:
-            for k in range(z.shape[0]):
-                direction[k] = 1.0 if k == j else 0.0
-            more = precision - model[PRIOR, j]
-            _condition(model, factor, direction, -model[MEAN, j], more, gain)
-        model[PRIOR, j] = precision
-
-
-@kernel
-def _forget_full(model, factor, z, scalars, settings, gain, direction):
-    """`_forget` for a full covariance: the prior returns one coordinate at a time."""
-    rate = settings[FORGETTING]
-    for j in range(model.shape[1]):
-        model[VARIANCE, j] /= 1.0 - rate
-        direction[j] = 0.0
-    start = int(settings[FLAT])
-    n_features = model.shape[1] - start
-    j = start + int(scalars[STEPS]) % n_features
-    direction[j] = 1.0
-    precision = rate * n_features * model[PRIOR, j]
-    if precision > 0.0:
-        _condition(model, factor, direction, -model[MEAN, j], precision, gain)
-    a = 0.0
-    for j in range(model.shape[1]):
-        a += model[MEAN, j] * z[j]
-    return a
-
-
-@kernel
-def learn_full(Z, y, sample_weight, model, factor, scalars, settings, predictions):
-    """Implicit NGVI on the squared loss with a full covariance: exact Bayes."""
-    n_parameters = Z.shape[1]
-    mean = model[MEAN]
-    gain = np.empty(n_parameters)
-    direction = np.empty(n_parameters)
-    for i in range(Z.shape[0]):
-        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
-        if weight == 0.0:
-            continue
-        z = Z[i]
-        if settings[RELATIVE] == 1.0:
-            _follow_scales(model, factor, z, weight, scalars, settings, gain, direction)
-        seen = 0.0  # the prediction, which does not extrapolate
-        for j in range(n_parameters):
-            inside = z[j]
-            if settings[RELATIVE] == 1.0:
-                inside = min(max(inside, model[LOW, j]), model[HIGH, j])
-                model[LOW, j] = min(z[j], model[LOW, j])
-                model[HIGH, j] = max(z[j], model[HIGH, j])
-            seen += mean[j] * inside
-        a = 0.0
-        for j in range(n_parameters):
-            a += mean[j] * z[j]
-        _suffer(model, y[i], seen, weight, SQUARED, scalars, settings)
-        if predictions.shape[0]:
-            predictions[i] = seen
-        if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
-            _start_flat(model, y[i], weight, settings)
-            for j in range(1, z.shape[0]):
-                factor[j, 0] = -z[j]
-            continue
-        if settings[FORGETTING] > 0.0:
-            a = _forget_full(model, factor, z, scalars, settings, gain, direction)
-        _, temperature = _unit_and_temperature(SQUARED, scalars, settings)
-        precision = 2.0 * temperature * weight
-        v = _condition(model, factor, z, y[i] - a, precision, gain)
-        _observe_residual(SQUARED, y[i], a, v, weight, scalars, settings)
 
 
 @kernel

@@ -23,7 +23,7 @@ def _first_not_finite(X, y, sample_weight):
 
 
 @kernel
-def standardise(X, y, sample_weight, moments, clip, origin, Z):
+def standardise(X, y, sample_weight, moments, clip, origin, start, Z):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
 
     Where `origin` (n_features,) is not empty, the row is only clipped in these units,
@@ -32,15 +32,15 @@ def standardise(X, y, sample_weight, moments, clip, origin, Z):
     moments : (3, n_features), the weighted means, the weighted sums of squares about
     them, and the sum of the weights; or (0, n_features) to leave the units alone.
     A column that has not yet varied gives 0; a last step clips to [-clip, clip].
-    Where Z has one column more than X its first is set to 1. A row of zero weight
-    is passed over. Returns the index of the first row that is not finite, in which
-    case nothing has been written, or -1. `sample_weight` may be empty.
+    The columns of X go to those of Z from `start` on; the one before, if any, is set
+    to 1. A row of zero weight is passed over. Returns the index of the first row that
+    is not finite, in which case nothing has been written, or -1. `sample_weight` may
+    be empty.
     """
     bad = _first_not_finite(X, y, sample_weight)
     if bad >= 0:
         return bad
     d = X.shape[1]
-    start = Z.shape[1] - d
     running = moments.shape[0] > 0
     centre, scatter = (moments[CENTRE], moments[SCATTER]) if running else (Z[0], Z[0])
     for i in range(X.shape[0]):
@@ -48,12 +48,14 @@ def standardise(X, y, sample_weight, moments, clip, origin, Z):
         if weight == 0.0:
             continue
         x = X[i]
-        z = Z[i, start:]
+        z = Z[i, start : start + d]
         if start == 1:
             Z[i, 0] = 1.0
         if not running:
             for j in range(d):
                 z[j] = min(max(x[j], -clip), clip)
+            for j in range(origin.shape[0]):
+                z[j] -= origin[j]
             continue
         moments[TOTAL, 0] += weight
         share = weight / moments[TOTAL, 0]

@@ -236,7 +236,8 @@ class CertifiedModel:
         """Gather what the loss of a parameter depends on, standardised as then."""
         Z = np.empty((len(X), self._models.shape[2]))
         moments = np.zeros_like(self._moments)
-        standardise(X, target, weights, moments, self._clip, NO_WEIGHTS, Z)
+        start = self._features.start
+        standardise(X, target, weights, moments, self._clip, NO_WEIGHTS, start, Z)
         return {
             "loss": self.loss,
             "Z": Z,

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._base import PacBayesEstimator
 from .._kernels import online as kernels
+from .._kernels import online_full as full_kernels
 from .._kernels.aggregation import FIXED, N_TOTALS, NOISE, aggregation_rate
 from .._kernels.aggregation import LOSS as AGGREGATE_LOSS
 from .._kernels.standardise import standardise
@@ -21,7 +22,7 @@ LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 NOWHERE = np.empty(0)  # where predictions go that nobody reads
-BLOCK = 512  # rows that are standardised, then learnt, at a time
+BLOCK = 2**15  # numbers that are standardised, then learnt, at a time
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 OPTIONS = (
@@ -67,7 +68,6 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         self._check_options()
         rates = FORGETTING_RATES if self.forgetting == "auto" else [self.forgetting]
         n_models = n_outputs * len(rates)
-        n_parameters = n_features + self.fit_intercept
         flat = self.fit_intercept and self._regression() and self._natural()
 
         settings = np.zeros(kernels.N_SETTINGS)
@@ -88,29 +88,43 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         self._settings = np.tile(settings, (n_models, 1))
         self._settings[:, kernels.FORGETTING] = np.tile(rates, n_outputs)
 
-        self._models = np.zeros((n_models, kernels.N_VECTORS, n_parameters))
-        start_scale = min(self.prior_scale, self.scale_bound or math.inf)
-        self._models[:, kernels.VARIANCE] = start_scale**2
-        self._models[:, kernels.PRIOR] = self.prior_scale**-2
-        if flat:
-            self._models[:, kernels.PRIOR, 0] = 0.0
-        self._scalars = np.zeros((n_models, kernels.N_SCALARS))
-        self._moments = np.zeros((3 if self.standardize else 0, n_features))
-        self._factors = None
-        self._origin = NOWHERE
-        if self._full(n_features):
-            self._factors = np.tile(np.eye(n_parameters), (n_models, 1, 1))
-            if self.standardize:  # in the units of X, from the first row
-                self._origin = None
-                self._settings[:, kernels.RELATIVE] = 1.0
-                self._models[:, kernels.PRIOR] = 0.0
-                self._models[:, kernels.VARIANCE] = 1.0
-                if self.fit_intercept:
-                    self._models[:, kernels.LOW : kernels.HIGH + 1, 0] = 1.0
+        self._lay_out(n_models, n_features, flat)
         self._totals = np.zeros((n_outputs, N_TOTALS))
         self._clip = math.inf if self.clip is None else float(self.clip)
         self._numbers = METHODS.index(self.method), LOSSES.index(self.loss)
         self._begun_with = read_options(self)
+
+    def _lay_out(self, n_models, n_features, flat):
+        """Lay out the posteriors, at the prior, and the moments of the features."""
+        full = self._full(n_features)
+        n_parameters = n_features + self.fit_intercept
+        self._features = slice(int(self.fit_intercept), n_parameters)
+        width, n_vectors = n_parameters, kernels.N_VECTORS
+        if full:
+            width += -n_parameters % full_kernels.LANES
+            n_vectors = full_kernels.N_VECTORS
+        scale = min(self.prior_scale, self.scale_bound or math.inf)
+        self._models = np.zeros((n_models, n_vectors, width))
+        own = self._models[:, :, :n_parameters]
+        own[:, kernels.VARIANCE] = scale**2
+        own[:, kernels.PRIOR] = self.prior_scale**-2
+        if flat:
+            own[:, kernels.PRIOR, 0] = 0.0
+        self._scalars = np.zeros((n_models, kernels.N_SCALARS))
+        # of a full covariance the prior follows the features, not they their moments
+        follows = full and self.standardize
+        moments = self.standardize and not (full and self.clip is None)
+        self._moments = np.zeros((3 if moments else 0, n_features))
+        self._origin = None if follows else NOWHERE
+        if follows:
+            self._settings[:, kernels.RELATIVE] = 1.0
+            own[:, kernels.PRIOR] = 0.0
+            own[:, kernels.VARIANCE] = 1.0
+            own[:, full_kernels.LOW : full_kernels.HIGH + 1, : self._features.start] = 1
+        self._covariances = np.zeros((n_models, width, width)) if full else None
+        if full:
+            diagonal = np.arange(width)
+            self._covariances[:, diagonal, diagonal] = self._models[:, kernels.VARIANCE]
 
     def _check_options(self):
         """Refuse parameters that would have no effect on the chosen method."""
@@ -168,7 +182,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         """Whether X is a stream's next block, ready for the kernels."""
         if read_options(self) != self._begun_with:
             self._refuse_change()
-        return self._recognises(X) and X.shape[0] <= BLOCK
+        return self._recognises(X) and X.size <= BLOCK
 
     def _refuse_change(self):
         now, then = read_options(self), self._begun_with
@@ -181,12 +195,12 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows; False, and nothing learnt, if one is not finite."""
-        Z = np.empty((X.shape[0], self._models.shape[2]))
+        Z = np.zeros((X.shape[0], self._models.shape[2]))
         origin = self._origin
         if origin is None:
             origin = X[np.argmax(sample_weight > 0) if len(sample_weight) else 0].copy()
-        moments, clip = self._moments, self._clip
-        if standardise(X, y, sample_weight, moments, clip, origin, Z) >= 0:
+        units = self._moments, self._clip, origin, self._features.start
+        if standardise(X, y, sample_weight, *units, Z) >= 0:
             return False
         if self._origin is None and (not len(sample_weight) or sample_weight.any()):
             self._origin = origin
@@ -204,11 +218,11 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         """Model k predicts, then learns, each row."""
         method, loss = self._numbers
         state = self._models[k], self._scalars[k], self._settings[k]
-        if self._factors is not None:
-            model, *rest = state
-            factor = self._factors[k]
-            kernels.learn_full(
-                Z, target, sample_weight, model, factor, *rest, predictions
+        if self._covariances is not None:
+            covariance = self._covariances[k]
+            n_parameters = self._features.stop
+            full_kernels.learn_full(
+                Z, target, sample_weight, covariance, *state, n_parameters, predictions
             )
         elif method == kernels.NGVI:
             kernels.learn_natural(Z, target, sample_weight, *state, loss, predictions)
@@ -247,29 +261,42 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _learn_all(self, X, y, sample_weight):
         """Learn rows that are known to be finite, block after block."""
-        for start in range(0, X.shape[0], BLOCK):
-            rows = slice(start, start + BLOCK)
+        n_rows = max(1, BLOCK // X.shape[1])
+        for start in range(0, X.shape[0], n_rows):
+            rows = slice(start, start + n_rows)
             self._learn(X[rows], y[rows], sample_weight[rows])
 
     def _standardised(self, X, *, extrapolate=False):
         """Rows of X in the coordinates of the posterior, the intercept's 1 first.
 
-        A full covariance on standardised columns does not extrapolate: a feature
-        beyond the range of the rows so far is taken at the end of that range.
+        With a diagonal covariance each row is in units of the stream that would
+        have ended with it, as when it is learnt. A full covariance on standardised
+        columns does not extrapolate: a feature beyond the range of the rows so far is
+        taken at the end of that range.
         """
-        Z = np.ones((X.shape[0], self._models.shape[2]))
-        Z[:, Z.shape[1] - X.shape[1] :] = self._clipped(X)
+        Z = np.ones((X.shape[0], self._features.stop))
+        rows = Z[:, self._features]
+        if self._covariances is None and len(self._moments):
+            centre, scatter, total = self._moments
+            before, share = X - centre, total[0] / (total[0] + 1.0)
+            spread = np.sqrt(scatter + share * before * before)
+            scaled = share * np.sqrt(total[0] + 1.0) * before
+            rows[:] = np.divide(scaled, spread, out=np.zeros_like(X), where=spread > 0)
+            np.clip(rows, -self._clip, self._clip, out=rows)
+            return Z
         centre, inverse_scale = self._units()
-        rows = Z[:, Z.shape[1] - X.shape[1] :]
-        rows -= centre
-        rows *= inverse_scale
-        if len(self._moments) and self._factors is not None and not extrapolate:
-            low, high = self._models[0, [kernels.LOW, kernels.HIGH], -rows.shape[1] :]
-            np.clip(rows, low, high, out=rows)
+        np.multiply(self._clipped(X) - centre, inverse_scale, out=rows)
+        if self._follows() and not extrapolate:
+            vectors = [full_kernels.LOW, full_kernels.HIGH]
+            np.clip(rows, *self._models[0, vectors, self._features], out=rows)
         return Z
 
+    def _follows(self):
+        """Whether the features keep their units, and the prior follows them."""
+        return self._origin is not NOWHERE
+
     def _clipped(self, X):
-        """Rows of X, their standardised values clipped."""
+        """Rows of X, their values clipped in units of the stream so far."""
         if self.clip is None:
             return X
         if not len(self._moments):
@@ -280,20 +307,22 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _units(self):
         """Origin and one over the unit of each feature; 0 if it never varied."""
+        if self._follows():
+            scatter = self._models[0, full_kernels.SCATTER, self._features]
+            return self._origin, (scatter > 0).astype(float)
         if not len(self._moments):
             return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
         centre, scatter, total = self._moments
-        if self._factors is not None:
-            return self._origin, (scatter > 0).astype(float)
         scale = np.sqrt(scatter / total[0])
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return centre, inverse
 
     def _means(self):
         """Posterior means, (n_outputs, n_rates, n_parameters), as they predict."""
-        means = self._models[:, kernels.MEAN]
+        means = self._models[:, kernels.MEAN, : self._features.stop]
         if self.average:
-            means = self._models[:, kernels.AVERAGE] / self._scalars[0, kernels.WEIGHT]
+            total = self._scalars[0, kernels.WEIGHT]
+            means = self._models[:, kernels.AVERAGE, : self._features.stop] / total
         return means.reshape(len(self._totals), -1, means.shape[1])
 
     def _shares(self):
@@ -311,23 +340,21 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _variances_along(self, Z):
         """Posterior variance of <theta, z> for each model, (n_models, n_rows)."""
-        variances = self._models[:, kernels.VARIANCE]
-        if self._factors is None:
-            return variances @ np.square(Z).T
-        return np.stack(
-            [
-                np.square(Z @ factor.T) @ variance
-                for factor, variance in zip(self._factors, variances, strict=True)
-            ]
-        )
+        n_parameters = self._features.stop
+        if self._covariances is None:
+            return self._models[:, kernels.VARIANCE] @ np.square(Z).T
+        along = [
+            ((Z @ covariance[:n_parameters, :n_parameters]) * Z).sum(axis=1)
+            for covariance in self._covariances
+        ]
+        return np.maximum(0.0, along)
 
     def _raw_coefficients(self):
         """Coefficients and intercepts of the mean in the units of X."""
         mean = self._mean()
-        start = mean.shape[1] - self.n_features_in_
         centre, inverse_scale = self._units()
-        coefficients = mean[:, start:] * inverse_scale
-        intercepts = mean[:, 0] if start else np.zeros(len(mean))
+        coefficients = mean[:, self._features] * inverse_scale
+        intercepts = mean[:, 0] if self.fit_intercept else np.zeros(len(mean))
         return coefficients, intercepts - coefficients @ centre
 
     def _decision(self, X):

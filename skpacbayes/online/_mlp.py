@@ -179,7 +179,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
             streaming
             and sample_weight is None
             and self._recognises(X)
-            and X.shape[0] <= BLOCK
+            and X.size <= BLOCK
             and type(y) is np.ndarray
             and y.dtype == np.float64
             and y.shape == (X.shape[0],)
@@ -256,8 +256,9 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         weights = checked_weights(sample_weight, X)
         if reset:
             self._begin(X.shape[1])
-        for start in range(0, X.shape[0], BLOCK):
-            rows = slice(start, start + BLOCK)
+        n_rows = max(1, BLOCK // X.shape[1])
+        for start in range(0, X.shape[0], n_rows):
+            rows = slice(start, start + n_rows)
             self._learn(X[rows], y[rows], weights[rows])
         return self
 
@@ -296,7 +297,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         """Learn a block of rows; False, and nothing learnt, if one is not finite."""
         Z = np.empty((X.shape[0], X.shape[1] + 1))
         moments, clip = self._moments, self._clip
-        if standardise(X, y, sample_weight, moments, clip, NO_WEIGHTS, Z) >= 0:
+        if standardise(X, y, sample_weight, moments, clip, NO_WEIGHTS, 1, Z) >= 0:
             return False
         kernels.learn_network(
             Z,

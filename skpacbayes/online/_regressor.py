@@ -110,9 +110,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     posterior is otherwise exact: after one pass, that of batch Bayesian ridge
     regression on standardised features. Predictions do not extrapolate: a feature
     beyond the range of the rows so far is taken at the end of that range (the standard
-    deviation is that of the row as it is). With a diagonal covariance, a row's
-    features, never its target, enter the running moments before the row is predicted
-    in ``cumulative_loss_``, while `predict` leaves the moments alone.
+    deviation is that of the row as it is). The covariance is kept positive by adding
+    to its diagonal, at each row, a bound on what rounding may have taken from it.
+
+    With a diagonal covariance each row is standardised with itself among the rows: by
+    the moments of the stream that ends with it, in ``cumulative_loss_`` and in
+    `predict`, which leaves the moments alone. A feature of any size is then at most
+    the root of the number of rows; close to the data predictions are linear.
 
     The method has no regret bound: `certificate` exists for "sva" and "svb". Where
     features have heavy tails, forgetting needs `clip`: see the user guide.
@@ -339,7 +343,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     @property
     def coef_std_(self):
         """Posterior standard deviations of the coefficients, in their units."""
-        directions = np.eye(self._models.shape[2])[-self.n_features_in_ :]
+        directions = np.eye(self._features.stop)[self._features]
         variances = self._variances_along(directions)
         if self._estimates_noise():
             noises = self._noise_variances()[:, None]
