@@ -55,14 +55,12 @@ def test_subtract_row_maximum(kernel):
     assert_array_equal(highest, maxima)
 
 
-@twin_of(mixture.scale_rows)
-def test_scale_rows(kernel):
-    log_joint, log_totals = normal(N, K), normal(N, seed=1)
-    scales, w = normal(N, seed=2) ** 2, normal(N, K, seed=3) ** 2
-    sums = normal(2, K, seed=4)
-    expected = w * scales[:, None]
-    entropies = expected * (log_totals[:, None] - log_joint)
-    expected_sums = sums + np.sum([expected, entropies], axis=1)
-    kernel(log_joint, log_totals, scales, w, sums)
-    assert_array_equal(w, expected)
-    assert_allclose(sums, expected_sums, rtol=1e-12)
+@twin_of(mixture.normalise_rows)
+def test_normalise_rows(kernel):
+    shares, weight = normal(N, K) ** 2, normal(N, seed=1) ** 2
+    sums, totals = shares.sum(axis=1), np.empty(N)
+    expected = shares * (weight / sums)[:, None]
+    kernel(shares, weight, totals)
+    assert_allclose(totals, sums, rtol=1e-14)
+    assert_allclose(shares, expected, rtol=1e-14)
+    assert_allclose(shares.sum(axis=1), weight, rtol=1e-14)

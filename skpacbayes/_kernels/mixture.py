@@ -80,19 +80,18 @@ def subtract_row_maximum(log_joint, highest):
 
 
 @kernel
-def scale_rows(log_joint, log_totals, scales, responsibilities, sums):
-    """Scale each row of `responsibilities`, and sum it and its entropy.
+def normalise_rows(shares, weight, totals):
+    """Scale each row of `shares` so that it sums to its weight.
 
-    log_joint, responsibilities : (n_rows, n_components), the second in place;
-    log_totals, scales : (n_rows,); sums : (2, n_components), to which the sums over
-    rows of w and of w (log_totals - log_joint) are added.
+    shares : (n_rows, n_components), in place; weight : (n_rows,); totals : (n_rows,),
+    the sums before, overwritten.
     """
-    n_rows, n_components = log_joint.shape
+    n_rows, n_components = shares.shape
     for i in range(n_rows):
-        scale = scales[i]
-        log_total = log_totals[i]
+        total = 0.0
         for k in range(n_components):
-            w = responsibilities[i, k] * scale
-            responsibilities[i, k] = w
-            sums[0, k] += w
-            sums[1, k] += w * (log_total - log_joint[i, k])
+            total += shares[i, k]
+        totals[i] = total
+        scale = weight[i] / total
+        for k in range(n_components):
+            shares[i, k] *= scale

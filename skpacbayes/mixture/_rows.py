@@ -12,8 +12,8 @@ from scipy.sparse import issparse
 from .._kernels.mixture import (
     add_diagonal_moments,
     diagonal_log_joint,
+    normalise_rows,
     quadratic_features,
-    scale_rows,
     subtract_row_maximum,
 )
 
@@ -24,42 +24,38 @@ SMALLEST_TILE = 64
 class Responsibilities:
     """The posterior probabilities of the components, a tile of rows at a time.
 
-    After the last tile `log_normaliser` holds the sum over the rows of weight_i
-    log sum_k exp(joint_ik), and `counts` and `entropies` those of w_ik and of
-    -w_ik log(w_ik / weight_i).
+    After the last tile, `counts` holds the sums over the rows of the responsibilities
+    w_ik, and `log_sums` those of w_ik log sum_k exp(joint_ik).
     """
 
     def __init__(self, density):
         self.density = density
         self.n_components = len(density.constants)
-        self.log_normaliser = 0.0
-        self.counts, self.entropies = self.sums = np.zeros((2, self.n_components))
+        self.counts, self.log_sums = self.sums = np.zeros((2, self.n_components))
 
     def tiles(self, X, sample_weight=None):
-        """Yield (slice, rows, responsibilities); the arrays are used again and again.
+        """Yield (slice, rows, responsibilities); the array is used again and again.
 
         The responsibilities of a row sum to its weight.
         """
         n_rows = X.shape[0]
-        room = TILE_DOUBLES // (self.density.width + 2 * self.n_components)
+        room = TILE_DOUBLES // (self.density.width + self.n_components)
         size = min(max(SMALLEST_TILE, room), n_rows)
-        joint, shares = np.empty((2, size, self.n_components))
-        highest, totals, log_totals, scales = np.empty((4, size))
-        ones = np.ones(self.n_components)
+        shares, highest = np.empty((size, self.n_components)), np.empty(size)
+        ones, log_totals = ones_and_logs = np.ones((2, size))
         for start in range(0, n_rows, size):
             tile = slice(start, min(start + size, n_rows))
             m = tile.stop - start
-            rows, s, total = X[tile], shares[:m], totals[:m]
-            self.density.log_joint(rows, joint[:m])
-            subtract_row_maximum(joint[:m], highest[:m])
-            np.exp(joint[:m], out=s)
-            np.matmul(s, ones, out=total)
-            np.log(total, out=log_totals[:m])
-            weight = 1.0 if sample_weight is None else sample_weight[tile]
-            np.divide(weight, total, out=scales[:m])
-            self.log_normaliser += ((log_totals[:m] + highest[:m]) * weight).sum()
-            scale_rows(joint[:m], log_totals[:m], scales[:m], s, self.sums)
-            yield tile, rows, s
+            rows, w, logs = X[tile], shares[:m], log_totals[:m]
+            self.density.log_joint(rows, w)
+            subtract_row_maximum(w, highest[:m])
+            np.exp(w, out=w)
+            weight = ones[:m] if sample_weight is None else sample_weight[tile]
+            normalise_rows(w, weight, logs)
+            np.log(logs, out=logs)
+            logs += highest[:m]
+            self.sums += ones_and_logs[:, :m] @ w
+            yield tile, rows, w
 
 
 def expect(density, X, sample_weight=None):
@@ -68,8 +64,8 @@ def expect(density, X, sample_weight=None):
     Returns
     -------
     statistics : ndarray of shape (n_components, n_columns)
-        The columns hold the counts, the moments and the entropies
-        -sum_i w_ik log w_ik.
+        The columns hold the counts, the moments and the entropies, which are
+        sum_i w_ik (log sum_k exp(joint_ik) - joint_ik).
     log_normaliser : float
         The sum over the rows of weight_i log sum_k exp(joint_ik).
     """
@@ -77,8 +73,9 @@ def expect(density, X, sample_weight=None):
     moments = density.no_moments()
     for _, rows, shares in step.tiles(X, sample_weight):
         density.add(rows, shares, moments)
-    columns = density.columns(moments)
-    return np.column_stack([step.counts, columns, step.entropies]), step.log_normaliser
+    entropies = step.log_sums - density.total(step.counts, moments)
+    statistics = np.column_stack([step.counts, density.columns(moments), entropies])
+    return statistics, step.log_sums.sum()
 
 
 def product_pairs(n_features, full):
@@ -129,6 +126,10 @@ class QuadraticDensity:
         """Add the moments of the rows of which `log_joint` was just computed."""
         moments += self._features @ shares
 
+    def total(self, counts, moments):
+        """Sum over the rows w_ik times their log joint densities."""
+        return (self.coefficients.T * moments).sum(axis=0)
+
     def columns(self, moments):
         """Columns of the statistics between the counts and the entropies."""
         return moments[1:].T
@@ -158,6 +159,12 @@ class SeparatedDiagonalDensity:
     def add(self, rows, shares, moments):
         """Add the moments of the rows."""
         add_diagonal_moments(rows, shares, self.origins, moments[0], moments[1])
+
+    def total(self, counts, moments):
+        """Sum over the rows w_ik times their log joint densities."""
+        gaps = self.means - self.origins
+        squares = moments[1] - 2 * gaps * moments[0] + counts * gaps**2
+        return counts * self.constants - 0.5 * (self.precisions * squares).sum(axis=0)
 
     def columns(self, moments):
         """Columns of the statistics between the counts and the entropies."""
@@ -193,6 +200,14 @@ class SeparatedFullDensity:
             moments[k, 0] += weighted.sum(axis=0)
             moments[k, 1:] += weighted.T @ gaps
 
+    def total(self, counts, moments):
+        """Sum over the rows w_ik times their log joint densities."""
+        gaps, sums = self.means - self.origins, moments[:, 0]
+        crossed = gaps[:, :, None] * (sums - 0.5 * counts[:, None] * gaps)[:, None]
+        squares = moments[:, 1:] - crossed - crossed.mT
+        scaled = self.factors.mT @ squares
+        return counts * self.constants - 0.5 * (scaled * self.factors.mT).sum((1, 2))
+
     def columns(self, moments):
         """Columns of the statistics between the counts and the entropies."""
         first, second = product_pairs(self.means.shape[1], full=True)
@@ -218,6 +233,10 @@ class CountDensity:
     def add(self, rows, shares, moments):
         """Add the counts of the rows."""
         moments += (rows.T @ shares).T if issparse(rows) else shares.T @ rows
+
+    def total(self, counts, moments):
+        """Sum over the rows w_ik times their log joint densities."""
+        return counts * self.constants + (self.log_components * moments).sum(axis=1)
 
     def columns(self, moments):
         """Columns of the statistics between the counts and the entropies."""
