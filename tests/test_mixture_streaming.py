@@ -69,6 +69,12 @@ STREAMS = {
         ),
         normal_rows,
     ),
+    "exchanges": Stream(
+        lambda: Gaussian(
+            3, covariance_type="diag", n_init=1, max_iter=20, tol=1e-3, **MANY_BLOCKS
+        ),
+        normal_rows,
+    ),
     "auto": Stream(
         lambda: Gaussian("auto", max_components=3, **MANY_BLOCKS), normal_rows
     ),
@@ -241,11 +247,7 @@ def test_sparse_and_dense_streams_agree():
 
 @pytest.mark.parametrize("block_size", [500, "auto"])
 def test_one_pass_is_close_to_the_best_batch_fit_on_digits(block_size):
-    """At most 0.15 nat a row below 8 batch starts, over four orders of the rows.
-
-    The specification measured 0.08 to 0.11 with blocks of 500, and no gap when all rows
-    fit in a block.
-    """
+    """At most 0.1 nat a row below 8 batch starts, over four orders of the rows."""
     X = PCA(10, random_state=0).fit_transform(load_digits().data)
     prior = {
         "mean_prior": X.mean(axis=0),
@@ -258,10 +260,10 @@ def test_one_pass_is_close_to_the_best_batch_fit_on_digits(block_size):
     for seed in range(4):
         rows = np.random.default_rng(seed).permutation(X)
         stream = TemperedVBGaussianMixture(
-            10, n_init=5, block_size=block_size, random_state=seed, **prior
+            10, block_size=block_size, random_state=seed, **prior
         )
         gaps.append((best - stream.partial_fit(rows).elbo_) / len(X))
-    assert np.mean(gaps) < 0.15
+    assert max(gaps) < 0.1
 
 
 def test_the_number_of_components_is_chosen_on_the_first_block():

@@ -108,19 +108,30 @@ class TemperedMixture:
             )
         return self.inverse_temperature * log_normaliser - self.divergence(state)
 
-    def ascend(self, state, X, sample_weight, *, max_iter, tol):
-        """Alternate E and M steps until the bound rises by less than `tol` a row."""
-        total = X.shape[0] if sample_weight is None else sample_weight.sum()
-        enough = tol * self.inverse_temperature * total
+    def ascend(self, state, X, sample_weight, settled=None, *, max_iter, tol):
+        """Alternate E and M steps until the bound rises by less than `tol` a row.
+
+        The `settled` statistics, of rows that are gone, stay as they are.
+        """
+        enough = self.enough(X, sample_weight, tol)
         history = []
         for n_iter in range(max_iter + 1):
             statistics, log_normaliser = self.expect(state, X, sample_weight)
-            history.append(self.bound(state, log_normaliser))
+            history.append(self.bound(state, log_normaliser, settled))
             converged = n_iter > 0 and history[-1] - history[-2] < enough
             if converged or n_iter == max_iter:
                 return Fit(state, statistics, history, converged)
-            state = self.maximise(statistics, state)
-            state = state._replace(components=self.family.recentred(state.components))
+            if settled is None:
+                state = self.maximise(statistics, state)
+                components = self.family.recentred(state.components)
+                state = state._replace(components=components)
+            else:
+                state = self.maximise(statistics + settled, state)
+
+    def enough(self, X, sample_weight, tol):
+        """Rise of the bound that counts, if `tol` nats a row do."""
+        total = X.shape[0] if sample_weight is None else sample_weight.sum()
+        return tol * self.inverse_temperature * total
 
     def sweep(self, state, X, sample_weight, settled, *, n_sweeps):
         """`n_sweeps` E and M steps with the `settled` statistics frozen."""

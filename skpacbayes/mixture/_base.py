@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._base import PacBayesEstimator, fit_context, partial_fit_context
 from ._ascent import Fit, TemperedMixture
+from ._moves import exchange_components
 from ._predict import PredictsByMixture
 from ._search import merge_down, restarts
 from ._stream import AUTO_WINDOW, Stream
@@ -115,7 +116,8 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
         Rows are gathered into blocks of `block_size`, wherever the calls cut them.
         Until the first block is full, the mixture is what `fit` finds on the rows so
         far. Every later block joins a window of the last `window` raw rows, over which
-        `n_sweeps` sweeps are made with the statistics of older rows frozen. The fitted
+        `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
+        number of blocks has doubled, components are exchanged too. The fitted
         attributes account for all rows, also of an unfinished block; they are computed
         when first asked for.
 
@@ -250,9 +252,7 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
         seen = counted(self.n_samples_seen_, X, weight)
         if weight is None:
             weight = np.ones(X.shape[0])
-        self._stream = self._stream.extended(
-            X, weight, self._learn_quietly, self.n_sweeps
-        )
+        self._stream = self._stream.extended(X, weight, learner=self)
         self.n_samples_seen_ = seen
         for name in (*self._fitted_names, "_now"):
             self.__dict__.pop(name, None)
@@ -295,7 +295,9 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
         if auto:
             fits = merge_down(mixture, fits, X, weight, options)
         path = {K: float(fits[K].bound - self._surprise(K)) for K in sizes}
-        fit = fits[max(path, key=path.get)]
+        K = max(path, key=path.get)
+        fit, _ = self._exchanged(mixture, fits[K], X, weight)
+        path[K] = float(fit.bound - self._surprise(K))
         if not fit.converged:
             warn(
                 f"The bound was still rising after max_iter={self.max_iter} "
@@ -304,6 +306,25 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
                 stacklevel=4,
             )
         return Learned(mixture, fit, path)
+
+    def _exchanged(self, mixture, fit, X, weight, settled=None):
+        """Improve a fit by exchanges of components."""
+        return exchange_components(
+            mixture,
+            fit,
+            X,
+            weight,
+            settled,
+            profile=self._profile,
+            seed=self._seed,
+            options={"max_iter": self.max_iter, "tol": self.tol},
+        )
+
+    def _improve_quietly(self, mixture, state, X, weight, settled):
+        """Ascend and exchange components on the window of a stream."""
+        options = {"max_iter": self.max_iter, "tol": self.tol}
+        fit = mixture.ascend(state, X, weight, settled, **options)
+        return self._exchanged(mixture, fit, X, weight, settled)
 
     def _surprise(self, n_components):
         """Return log(1 / pi_K) under the prior on the number of components."""
@@ -365,7 +386,7 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
                 f"This {type(self).__name__} instance has seen no row yet: call "
                 "partial_fit with rows of positive weight."
             )
-        stream = self._stream.current(self._learn_quietly, self.n_sweeps)
+        stream = self._stream.current(learner=self)
         statistics, bound = stream.summary()
         history = stream.history if stream.history is not None else [bound]
         self._publish(stream.learned, stream.state, statistics, bound, history)

@@ -69,9 +69,10 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
     n_init : int, default=3
-        Starts for each number of components, of which the best is kept.
+        Starts for each number of components, of which the best is kept. Exchanges of
+        components, one pair merged and another one cut in two, then try to better it.
     max_iter : int, default=300
-        Largest number of iterations of a start.
+        Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
         The ascent stops when the bound rises by less than so many nats a row, times
         `inverse_temperature`.
@@ -83,7 +84,8 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
         none beyond the block itself.
     n_sweeps : int, default=3
-        Sweeps over the window after each block of the stream.
+        Sweeps over the window after each block of the stream. At every doubling of the
+        number of blocks, components are exchanged too.
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
     n_jobs : int, default=None
@@ -117,7 +119,8 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         The evidence bound J of all rows, every constant included, in nats. It may be
         compared across numbers of components and priors.
     elbo_history_ : ndarray
-        Bounds of the iterations of the best start, or of the last block's sweeps.
+        Bounds of the iterations of the best start and of the exchanges that bettered
+        it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K).
     statistics_ : ndarray of shape (n_components, n_columns)
@@ -126,7 +129,7 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     converged_ : bool
         Whether the best start (of the first block of a stream) met `tol`.
     n_iter_ : int
-        Iterations of the best start.
+        Iterations of the best start and of the exchanges that bettered it.
     n_samples_seen_ : int or float
         Total weight of the rows seen.
     n_features_in_ : int

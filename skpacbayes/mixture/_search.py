@@ -20,17 +20,23 @@ def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
     Where the rows are many, a random part of them stands for all.
     """
     blank = mixture.blank(n_components, origin)
-    weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    total = weight.sum()
-    most = max(SEEDING_ROWS, 50 * n_components)
-    if X.shape[0] > most:
-        part = np.random.default_rng(seed).choice(X.shape[0], most, replace=False)
-        part.sort()
-        X, weight = X[part], weight[part]
+    total = X.shape[0] if sample_weight is None else sample_weight.sum()
+    X, weight = seeding_part(X, sample_weight, n_components, seed)
     labels = clusters(profile(X, weight), weight, min(n_components, X.shape[0]), seed)
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
     state = mixture.maximise(statistics * (total / weight.sum()), blank)
     return state._replace(components=mixture.family.recentred(state.components))
+
+
+def seeding_part(X, sample_weight, n_components, seed):
+    """Return the rows and their weights, or a random part of them if they are many."""
+    weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    most = max(SEEDING_ROWS, 50 * n_components)
+    if X.shape[0] <= most:
+        return X, weight
+    part = np.random.default_rng(seed).choice(X.shape[0], most, replace=False)
+    part.sort()
+    return X[part], weight[part]
 
 
 def clusters(points, weight, n_clusters, seed):
@@ -116,28 +122,26 @@ def reductions(mixture, fit, X, sample_weight):
     """States with one component fewer."""
     everyone = np.arange(len(fit.state.concentration))
     pairs = overlapping(mixture, fit.state, X, sample_weight)
-    for kept, gone in [*pairs, (None, fit.statistics[:, 0].argmin())]:
+    for kept, gone in [*pairs[:MERGED_PAIRS], (None, fit.statistics[:, 0].argmin())]:
         statistics = fit.statistics.copy()
         if kept is not None:
             statistics[kept] += mixture.family.aligned(
                 fit.statistics, fit.state.components, gone, kept
             )
         rest = everyone != gone
-        previous = fit.state._replace(
-            concentration=fit.state.concentration[rest],
-            components=take(fit.state.components, rest),
-        )
-        state = mixture.maximise(statistics[rest], previous)
+        state = mixture.maximise(statistics[rest], take(fit.state, rest))
         yield state._replace(components=mixture.family.recentred(state.components))
 
 
-def take(components, kept):
-    """Posterior of the components of the mask `kept`."""
-    return type(components)(
-        *(
-            field[kept] if field is not None and len(field) == len(kept) else field
-            for field in components
-        )
+def take(state, components):
+    """State of some of the components, which an index or a mask selects."""
+    size = len(state.concentration)
+    return state._replace(
+        concentration=state.concentration[components],
+        components=state.components._make(
+            field[components] if field is not None and len(field) == size else field
+            for field in state.components
+        ),
     )
 
 
@@ -150,4 +154,4 @@ def overlapping(mixture, state, X, sample_weight):
     sizes = np.sqrt(np.maximum(np.diag(overlap), np.finfo(float).tiny))
     first, second = np.triu_indices(step.n_components, 1)
     order = np.argsort(-(overlap / sizes / sizes[:, None])[first, second])
-    return [(first[i], second[i]) for i in order[:MERGED_PAIRS]]
+    return [(int(first[i]), int(second[i])) for i in order]

@@ -58,7 +58,8 @@ class Stream:
     Rows wait in `pending` until they fill a block. The first block is fitted like any
     data set. Every later block joins the window, `n_sweeps` sweeps follow with the
     settled statistics frozen, and the rows that then exceed the window settle: their
-    statistics are kept and they are forgotten.
+    statistics are kept and they are forgotten. Whenever the number of blocks has
+    doubled, components are exchanged too.
 
     Parameters
     ----------
@@ -72,6 +73,7 @@ class Stream:
         self.block_size = block_size
         self.window_size = window
         self.learned = None
+        self.n_blocks = 0
         self.pending, self.window = Rows(), Rows()
         self.settled = self.state = self.history = None
 
@@ -82,8 +84,11 @@ class Stream:
         stream.learned, stream.state, stream.settled = learned, state, statistics
         return stream
 
-    def extended(self, X, weight, learn, n_sweeps):
-        """Return a stream that has also seen these rows; this one stays as it is."""
+    def extended(self, X, weight, learner):
+        """Return a stream that has also seen these rows; this one stays as it is.
+
+        `learner` is the estimator, which fits the first block and exchanges components.
+        """
         stream = copy(self)
         stream.pending = self.pending + Rows()
         while X.shape[0]:
@@ -93,22 +98,25 @@ class Stream:
             stream.pending.append(X[:room].copy(), weight[:room].copy())
             X, weight = X[room:], weight[room:]
             if len(stream.pending) == self.block_size:
-                stream._commit(learn, n_sweeps)
+                stream._commit(learner)
         return stream
 
-    def _commit(self, learn, n_sweeps):
+    def _commit(self, learner):
         """Use the pending block."""
+        self.n_blocks += 1
         if self.learned is None:
-            self._begin(learn)
+            self._begin(learner)
         else:
             self._settle_old_rows()
             self.window = self.window + self.pending
-            self._sweep(n_sweeps)
+            self._sweep(learner.n_sweeps)
+            if self.n_blocks & (self.n_blocks - 1) == 0:  # a power of two
+                self._exchange(learner)
         self.pending = Rows()
 
-    def _begin(self, learn):
+    def _begin(self, learner):
         """Fit the first block like any data set."""
-        self.learned = learn(*self.pending.joined())
+        self.learned = learner._learn_quietly(*self.pending.joined())
         fit = self.learned.fit
         self.state, self.history = fit.state, fit.history
         self.settled = np.zeros_like(fit.statistics)
@@ -126,12 +134,19 @@ class Stream:
             self.state, *self.window.joined(), self.settled, n_sweeps=n_sweeps
         )
 
-    def current(self, learn, n_sweeps):
+    def _exchange(self, learner):
+        """Ascend to a maximum on the window, and look for a higher one."""
+        fit, self.settled = learner._improve_quietly(
+            self.learned.mixture, self.state, *self.window.joined(), self.settled
+        )
+        self.state, self.history = fit.state, self.history + fit.history
+
+    def current(self, learner):
         """Return the stream as if the pending rows were a block."""
         if not len(self.pending):
             return self
         stream = copy(self)
-        stream._commit(learn, n_sweeps)
+        stream._commit(learner)
         return stream
 
     def summary(self):

@@ -1,0 +1,143 @@
+"""Ways out of a local maximum: two components become one, and a third becomes two."""
+
+import numpy as np
+
+from ._rows import Responsibilities
+from ._search import (
+    MERGE_SWEEPS,
+    clusters,
+    hard_statistics,
+    overlapping,
+    seeding_part,
+    take,
+)
+
+PAIRS = 6  # pairs of components that may be merged
+CUTS = 3  # components that may be cut, for each pair
+CUT_SWEEPS = 10  # of the mixture of two that cuts a component
+TRIES = 4  # exchanges that are followed for a few sweeps
+
+
+def exchange_components(
+    mixture, fit, X, sample_weight, settled=None, *, profile, seed, options
+):
+    """Exchange components as long as a fit has converged and the bound rises.
+
+    A pair that overlaps is merged and a third component is cut in two. The exchanges
+    that promise most are followed for a few sweeps, the best of them to its maximum.
+
+    Returns
+    -------
+    fit : Fit
+        The last fit that was better; its history holds the bounds that rose.
+    settled : ndarray or None
+        The statistics of settled rows, moved along.
+    """
+    brief = {**options, "max_iter": min(MERGE_SWEEPS, options["max_iter"])}
+    for _ in range(len(fit.state.concentration)):
+        if not fit.converged:
+            break
+        tries = [
+            (mixture.ascend(state, X, sample_weight, rest, **brief), rest)
+            for state, rest in exchanges(
+                mixture, fit, X, sample_weight, settled, profile=profile, seed=seed
+            )
+        ]
+        if not tries:
+            break
+        best, rest = max(tries, key=lambda pair: pair[0].bound)
+        best = mixture.ascend(best.state, X, sample_weight, rest, **options)
+        if best.bound - fit.bound <= mixture.enough(X, sample_weight, options["tol"]):
+            break
+        rising = [bound for bound in best.history if bound > fit.bound]
+        fit, settled = best._replace(history=fit.history + rising), rest
+    return fit, settled
+
+
+def exchanges(mixture, fit, X, sample_weight, settled, *, profile, seed):
+    """Yield the state and the settled statistics after the exchanges to try.
+
+    What an exchange promises is the bound of the statistics that it rearranges.
+    """
+    state, everyone = fit.state, np.arange(len(fit.state.concentration))
+    if len(everyone) < 3:
+        return
+    total = fit.statistics if settled is None else fit.statistics + settled
+    first, second = halves(
+        mixture, state, total, X, sample_weight, profile=profile, seed=seed
+    )
+    to_cut = by_gain(mixture, state, total, first, second)
+    promises = []
+    for kept, gone in pairs_to_merge(mixture, state, total, X, sample_weight):
+        together = merged(mixture, state, total, kept, gone)
+        for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
+            parts = together.copy()
+            parts[k], parts[gone] = first[k], second[k]
+            previous = take(state, np.where(everyone == gone, k, everyone))
+            after = mixture.maximise(parts, previous)
+            promises.append((mixture.bound(after, 0.0, parts), kept, gone, after))
+    promises.sort(key=lambda promise: -promise[0])
+    for _, kept, gone, after in promises[:TRIES]:
+        rest = None
+        if settled is not None:
+            rest = merged(mixture, state, settled, kept, gone)
+            rest[kept, -1] = 0.0  # the entropy of the sum is not known; it is >= 0
+            rest[gone] = 0.0
+        yield after, rest
+
+
+def by_gain(mixture, state, total, first, second):
+    """Components, first those whose cut raises the bound most."""
+    gains = np.empty(len(total))
+    for k in range(len(total)):
+        parts = np.vstack([total, second[k]])
+        parts[k] = first[k]
+        cut = mixture.maximise(parts, take(state, [*range(len(total)), k]))
+        gains[k] = mixture.bound(cut, 0.0, parts)
+    return np.argsort(-gains)
+
+
+def pairs_to_merge(mixture, state, total, X, sample_weight):
+    """Pairs to merge: those that overlap most, and the smallest with its nearest."""
+    pairs = overlapping(mixture, state, X, sample_weight)
+    smallest = total[:, 0].argmin()
+    nearest = next(pair for pair in pairs if smallest in pair)
+    best = pairs[:PAIRS]
+    return best if nearest in best else [*best, nearest]
+
+
+def merged(mixture, state, statistics, kept, gone):
+    """Return the statistics with the row `gone` added to the row `kept`."""
+    result = statistics.copy()
+    result[kept] += mixture.family.aligned(statistics, state.components, gone, kept)
+    return result
+
+
+def halves(mixture, state, total, X, sample_weight, *, profile, seed):
+    """Return statistics of the first and of the second half of each component.
+
+    A component is cut by a mixture of two, fitted to the rows that are its own most of
+    all. A part of the rows stands for all: halves are scaled to the counts of `total`.
+    """
+    X, weight = seeding_part(X, sample_weight, len(total), seed)
+    owners = np.empty(X.shape[0], dtype=np.intp)
+    for tile, _, shares in Responsibilities(mixture.density(state)).tiles(X, weight):
+        owners[tile] = shares.argmax(axis=1)
+    first, second = total.copy(), np.zeros_like(total)
+    for k in range(len(total)):
+        members = np.flatnonzero(owners == k)
+        if len(members) < 2:
+            continue
+        rows, w, twins = X[members], weight[members], take(state, [k, k])
+        labels = clusters(profile(rows, w), w, 2, seed)
+        statistics = hard_statistics(mixture.density(twins), rows, w, labels)
+        fit = mixture.ascend(
+            mixture.maximise(statistics, twins),
+            rows,
+            w,
+            np.zeros_like(statistics),
+            max_iter=CUT_SWEEPS,
+            tol=0,
+        )
+        first[k], second[k] = fit.statistics * (total[k, 0] / w.sum())
+    return first, second
