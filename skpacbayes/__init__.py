@@ -12,6 +12,7 @@ _FAMILIES = {
     "certificates": ["Certificate"],
     "cluster": ["PACOClusterer", "SSMCKMeansInit"],
     "datasets": ["make_mixture", "make_paco_model"],
+    "filtering": ["ClusteredParticleFilter"],
     "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
     "mixture": [
         "TemperedVBGaussianMixture",

@@ -31,7 +31,8 @@ class Stream:
     compared to that (None: not at all), all others bit for bit. Where weights are of
     `importance`, one step of weight two is not two steps: law 5 then asks that zero be
     absence and one be no weight. Where the docstring says that the estimator `grows`
-    with the stream, law 4 does not hold.
+    with the stream, law 4 does not hold. `missing`: whether NaN is welcome, as a
+    missing value.
     """
 
     make: Callable
@@ -44,6 +45,7 @@ class Stream:
     inexact: dict = field(default_factory=dict)
     importance: bool = False
     grows: bool = False
+    missing: bool = False
 
 
 def rounded(X):
@@ -156,9 +158,13 @@ def all_or_nothing(stream):
     begun = fed(stream, [part[:-5] for part in data])
     for estimator in (begun, stream.make()):
         options = {"reset": estimator is not begun}
+        if stream.missing:
+            options["ensure_all_finite"] = "allow-nan"
         first = stream.first if options["reset"] else {}
         for name, bad in bad_rows(data[0][-5:]):
             if stream.sparse and name == "sparse":
+                continue
+            if stream.missing and name.startswith(("nan", "None")):
                 continue
             if options["reset"] and "column" in name:
                 continue

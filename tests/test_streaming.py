@@ -94,6 +94,22 @@ def table_of_simulations(**parameters):
     )
 
 
+def filtering(**parameters):
+    cheap = {"n_particles": 64, "random_state": 0}
+    return Stream(
+        lambda: skpacbayes.ClusteredParticleFilter(**(cheap | parameters)),
+        rows_with_gaps,
+        weights=False,
+        missing=True,
+    )
+
+
+def rows_with_gaps(n, seed):
+    (X,) = normal_rows(n, seed)
+    X[5::7, 1] = X[3::11] = np.nan
+    return (X,)
+
+
 # The estimator's name, and which setting of it.
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50),
@@ -134,6 +150,9 @@ STREAMS = {
     "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
     "OnlineVIMLPRegressor": online(OnlineVIMLPRegressor, random_state=0),
     "ABCPosteriorKDE": table_of_simulations(),
+    "ClusteredParticleFilter": filtering(),
+    "ClusteredParticleFilter, plain": filtering(n_clusters=None),
+    "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
     "EWARegressor": replace(online(EWARegressor), saturated=200),
 }
 

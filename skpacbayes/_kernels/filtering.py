@@ -1,0 +1,141 @@
+"""Weighting and resampling of a cloud of particles."""
+
+import math
+
+import numpy as np
+
+from . import kernel
+
+
+@kernel
+def multiply(log_weights, log_likelihoods, products):
+    """Add log-likelihoods to log-weights, into `products`; the largest sum.
+
+    NaN where a log-likelihood is NaN or +inf.
+    """
+    highest = -math.inf
+    legal = True
+    for i in range(log_weights.shape[0]):
+        legal &= log_likelihoods[i] < math.inf
+        products[i] = log_weights[i] + log_likelihoods[i]
+        highest = max(highest, products[i])
+    return highest if legal else math.nan
+
+
+@kernel
+def normalise(weights, log_weights, highest):
+    """Normalise weights, in place; log of their sum, and effective sample size.
+
+    `weights` are the exponentials of `log_weights` less `highest`.
+    """
+    total = 0.0
+    squares = 0.0
+    for i in range(weights.shape[0]):
+        total += weights[i]
+        squares += weights[i] * weights[i]
+    evidence = highest + math.log(total)
+    inverse = 1.0 / total
+    for i in range(weights.shape[0]):
+        weights[i] *= inverse
+        log_weights[i] -= evidence
+    return evidence, total * total / squares
+
+
+@kernel
+def draw_ancestors(weights, order, starts, counts, points, ancestors):
+    """Invert the distribution function of the weights, cell by cell (Algorithm 3).
+
+    Cell j holds the particles ``order[starts[j] : starts[j + 1]]``, in that order,
+    and has ``counts[j]`` offspring: the particles at the quantiles `points`
+    (n_particles,), which lie in [0, 1] and are sorted within each cell. `ancestors`
+    (n_particles,) is filled in place, cell after cell.
+    """
+    child = 0
+    for cell in range(counts.shape[0]):
+        total = 0.0
+        last = starts[cell]
+        for rank in range(starts[cell], starts[cell + 1]):
+            total += weights[order[rank]]
+            if weights[order[rank]] > 0.0:
+                last = rank
+        rank = starts[cell]
+        passed = weights[order[rank]] if counts[cell] else 0.0
+        for _ in range(counts[cell]):
+            threshold = points[child] * total
+            while rank < last and (passed < threshold or weights[order[rank]] == 0.0):
+                rank += 1
+                passed += weights[order[rank]]
+            ancestors[child] = order[rank]
+            child += 1
+
+
+@kernel
+def _distances_to(columns, center, distances):
+    """Squared Euclidean distances of all points to one centre."""
+    for i in range(columns.shape[1]):
+        distances[i] = 0.0
+    for f in range(columns.shape[0]):
+        for i in range(columns.shape[1]):
+            gap = columns[f, i] - center[f]
+            distances[i] += gap * gap
+
+
+@kernel
+def nearest_centers(columns, centers, labels, nearest, distances):
+    """Label each point by its nearest centre, the first of several.
+
+    `columns` (n_features, n_points); `centers` (n_centers, n_features); `labels` and
+    `nearest`, the squared distances to the nearest centres, (n_points,), are filled in
+    place; `distances` (n_points,) is scratch.
+    """
+    for i in range(columns.shape[1]):
+        nearest[i] = math.inf
+    for j in range(centers.shape[0]):
+        _distances_to(columns, centers[j], distances)
+        for i in range(columns.shape[1]):
+            closer = distances[i] < nearest[i]
+            labels[i] = j if closer else labels[i]
+            nearest[i] = distances[i] if closer else nearest[i]
+
+
+@kernel
+def spread_centers(columns, uniforms, centers, nearest, distances):
+    """Draw centres among the points by the squared distance to those drawn before.
+
+    ``uniforms[j]`` in [0, 1) decides the draw of centre j; `centers` is filled in
+    place, `nearest` and `distances` (n_points,) are scratch.
+    """
+    n_points = columns.shape[1]
+    for i in range(n_points):
+        nearest[i] = 1.0
+    for j in range(centers.shape[0]):
+        total = 0.0
+        for i in range(n_points):
+            total += nearest[i]
+        threshold = uniforms[j] * total
+        drawn = 0
+        passed = nearest[0]
+        while passed <= threshold and drawn < n_points - 1:
+            drawn += 1
+            passed += nearest[drawn]
+        for f in range(columns.shape[0]):
+            centers[j, f] = columns[f, drawn]
+        _distances_to(columns, centers[j], distances)
+        for i in range(n_points):
+            if j == 0 or distances[i] < nearest[i]:
+                nearest[i] = distances[i]
+
+
+@kernel
+def move_centers(columns, labels, centers):
+    """Move each centre to the mean of the points with its label, if there are any."""
+    sizes = np.zeros(centers.shape[0])
+    for i in range(labels.shape[0]):
+        sizes[labels[i]] += 1.0
+    for j in range(centers.shape[0]):
+        if sizes[j] > 0.0:
+            for f in range(centers.shape[1]):
+                centers[j, f] = 0.0
+    for f in range(centers.shape[1]):
+        for i in range(labels.shape[0]):
+            centers[labels[i], f] += columns[f, i] / sizes[labels[i]]

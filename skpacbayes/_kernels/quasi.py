@@ -1,0 +1,164 @@
+"""Sequential quasi-Monte Carlo: shifted Sobol points, and places on the Hilbert curve.
+
+A point is a row of integers of 53 bits, one a coordinate: its digits in base two.
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel
+
+UNIT = 2.0**-53
+
+
+@kernel
+def _central_quantile(u):
+    """Quantile of the standard normal at u within 0.425 of 1/2 (AS 241, Wichura)."""
+    q = u - 0.5
+    r = 0.180625 - q * q
+    above = 2.5090809287301226727e3
+    above = above * r + 3.3430575583588128105e4
+    above = above * r + 6.7265770927008700853e4
+    above = above * r + 4.5921953931549871457e4
+    above = above * r + 1.3731693765509461125e4
+    above = above * r + 1.9715909503065514427e3
+    above = above * r + 1.3314166789178437745e2
+    above = above * r + 3.3871328727963666080
+    below = 5.2264952788528545610e3
+    below = below * r + 2.8729085735721942674e4
+    below = below * r + 3.9307895800092710610e4
+    below = below * r + 2.1213794301586595867e4
+    below = below * r + 5.3941960214247511077e3
+    below = below * r + 6.8718700749205790830e2
+    below = below * r + 4.2313330701600911252e1
+    below = below * r + 1.0
+    return q * above / below
+
+
+@kernel
+def _tail_quantile(u):
+    """Quantile of the standard normal at u farther from 1/2 (AS 241)."""
+    r = math.sqrt(-math.log(min(u, 1.0 - u)))
+    if r <= 5.0:
+        r -= 1.6
+        above = 7.74545014278341407640e-4
+        above = above * r + 2.27238449892691845833e-2
+        above = above * r + 2.41780725177450611770e-1
+        above = above * r + 1.27045825245236838258
+        above = above * r + 3.64784832476320460504
+        above = above * r + 5.76949722146069140550
+        above = above * r + 4.63033784615654529590
+        above = above * r + 1.42343711074968357734
+        below = 1.05075007164441684324e-9
+        below = below * r + 5.47593808499534494600e-4
+        below = below * r + 1.51986665636164571966e-2
+        below = below * r + 1.48103976427480074590e-1
+        below = below * r + 6.89767334985100004550e-1
+        below = below * r + 1.67638483018380384940
+        below = below * r + 2.05319162663775882187
+        below = below * r + 1.0
+    else:
+        r -= 5.0
+        above = 2.01033439929228813265e-7
+        above = above * r + 2.71155556874348757815e-5
+        above = above * r + 1.24266094738807843860e-3
+        above = above * r + 2.65321895265761230930e-2
+        above = above * r + 2.96560571828504891230e-1
+        above = above * r + 1.78482653991729133580
+        above = above * r + 5.46378491116411436990
+        above = above * r + 6.65790464350110377720
+        below = 2.04426310338993978564e-15
+        below = below * r + 1.42151175831644588870e-7
+        below = below * r + 1.84631831751005468180e-5
+        below = below * r + 7.86869131145613259100e-4
+        below = below * r + 1.48753612908506148525e-2
+        below = below * r + 1.36929880922735805310e-1
+        below = below * r + 5.99832206555887937690e-1
+        below = below * r + 1.0
+    return -above / below if u < 0.5 else above / below
+
+
+@kernel
+def shifted_normals(points, rows, shift, uniforms, normals):
+    """Take normal quantiles of shifted points, but for their first column.
+
+    `points` (n_points, 1 + n_noise) and `shift` (1 + n_noise,) are integers of 53 bits;
+    row i of `normals` (n_points * n_noise,), filled in place row by row, is that of
+    point ``rows[i]``. `uniforms`, of the same shape, is scratch.
+    """
+    n_noise = points.shape[1] - 1
+    place = 0
+    for i in range(rows.shape[0]):
+        for f in range(1, n_noise + 1):
+            digits = points[rows[i], f] ^ shift[f]
+            # half a unit keeps quantiles finite; beyond 52 bits it would round to 1
+            uniforms[place] = ((digits >> 1) + 0.5) * (2.0 * UNIT)
+            place += 1
+    for place in range(normals.shape[0]):
+        normals[place] = _central_quantile(uniforms[place])
+    tails = np.empty(normals.shape[0], dtype=np.int64)
+    n_tails = 0
+    for place in range(normals.shape[0]):  # no branch to predict
+        tails[n_tails] = place
+        n_tails += abs(uniforms[place] - 0.5) > 0.425
+    for rank in range(n_tails):
+        normals[tails[rank]] = _tail_quantile(uniforms[tails[rank]])
+
+
+@kernel
+def _cells_of(particles, n_bits, cells):
+    """Map each standard score s to 1/2 + s / (2 + 2 |s|), cut to `n_bits` digits."""
+    n_particles, n_features = particles.shape
+    means = np.zeros(n_features)
+    scales = np.zeros(n_features)
+    for i in range(n_particles):
+        for f in range(n_features):
+            means[f] += particles[i, f]
+    for f in range(n_features):
+        means[f] /= n_particles
+    for i in range(n_particles):
+        for f in range(n_features):
+            gap = particles[i, f] - means[f]
+            scales[f] += gap * gap
+    for f in range(n_features):
+        if scales[f] > 0.0:
+            scales[f] = math.sqrt(n_particles / scales[f])
+    side = 2.0**n_bits
+    half = 0.5 * side
+    for i in range(n_particles):
+        for f in range(n_features):
+            score = (particles[i, f] - means[f]) * scales[f]
+            place = half + half * score / (1.0 + abs(score))
+            cells[i, f] = int(min(place, side - 1.0))
+
+
+@kernel
+def hilbert_keys(particles, n_bits, curve, cells, keys):
+    """Places of the particles on the Hilbert curve of order `n_bits`.
+
+    Each coordinate goes to (0, 1) by an increasing function of its standard score, and
+    is cut to `n_bits` digits, `cells` (n_particles, n_features). The curve runs through
+    a cell in one of several states, 0 at first: ``curve[state << n_features | corner]``
+    holds the place of a corner of the cell on the curve and, times 2 ** n_features, the
+    state in which the curve runs through it. `keys` (n_particles,) and `cells` are
+    filled in place.
+    """
+    n_features = particles.shape[1]
+    _cells_of(particles, n_bits, cells)
+    if n_features == 1:
+        for i in range(particles.shape[0]):
+            keys[i] = cells[i, 0]
+        return
+    mask = (1 << n_features) - 1
+    for i in range(particles.shape[0]):
+        key = 0
+        state = 0
+        for level in range(n_bits - 1, -1, -1):
+            corner = 0
+            for f in range(n_features):
+                corner |= ((cells[i, f] >> level) & 1) << f
+            entry = curve[(state << n_features) | corner]
+            key = (key << n_features) | (entry & mask)
+            state = entry >> n_features
+        keys[i] = key

@@ -1,0 +1,174 @@
+"""Two ways to renew a cloud: the clustered bootstrap, and quasi-Monte Carlo."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.stats import qmc
+
+from .._kernels.filtering import draw_ancestors
+from .._kernels.quasi import UNIT, hilbert_keys, shifted_normals
+from ._cloud import Offspring
+from ._clusters import cells_of, kmeans_labels, labels_by
+from ._resampling import draw, one_cell
+
+CURVE_UP_TO = 8  # coordinates: the table of the curve grows as n * 4 ** n
+
+
+class Bootstrap:
+    """Resample when weights are uneven, within clusters; move by independent noise.
+
+    Algorithm 4 of Fan and Heller for ``conservation=1``; `n_clusters=None` is the
+    plain bootstrap filter.
+    """
+
+    def __init__(
+        self, n_particles, n_clusters, conservation, clusterer, resampling, threshold
+    ):
+        self.n_particles = n_particles
+        self.n_clusters = n_clusters
+        self.conservation = conservation
+        self.clusterer = clusterer
+        self.resampling = resampling
+        self.threshold = threshold
+        self._whole = one_cell(n_particles)
+        self._even = np.full(n_particles, -math.log(n_particles))
+
+    def __call__(self, cloud, n_noise, generator):
+        ancestors, log_weights = None, None
+        if cloud is None:
+            log_weights = self._even
+        elif cloud.effective_size < self.threshold * self.n_particles:
+            ancestors, log_weights = self._resample(cloud, generator)
+        else:
+            log_weights = cloud.log_weights
+        noise = generator.standard_normal((self.n_particles, n_noise))
+        return Offspring(ancestors, log_weights, noise)
+
+    def _resample(self, cloud, generator):
+        """Ancestors by cluster; a cluster's weight is shared among its offspring."""
+        if self.n_clusters is None:
+            cells = self._whole
+            ancestors = draw(cloud.weights, cells, self.resampling, generator)
+            return ancestors, self._even
+        labels = self._labels(cloud.particles, generator)
+        cells, masses = cells_of(labels, cloud.weights, self.conservation)
+        ancestors = draw(cloud.weights, cells, self.resampling, generator)
+        with np.errstate(divide="ignore", invalid="ignore"):  # empty: no offspring
+            log_shares = np.log(masses / cells.counts)
+        return ancestors, log_shares[labels[ancestors]]
+
+    def _labels(self, particles, generator):
+        if self.clusterer is not None:
+            return labels_by(self.clusterer, particles, generator)
+        n_clusters = max(1, min(self.n_clusters, self.n_particles // 10))
+        return kmeans_labels(particles, n_clusters, generator)
+
+
+class QuasiMonteCarlo:
+    """Resample along the Hilbert curve and move, both by one shifted Sobol point.
+
+    Algorithm 4 of the review by Alquier et al., after Gerber and Chopin.
+    """
+
+    def __init__(self, n_particles):
+        self.n_particles = n_particles
+        self._ranks = np.arange(n_particles)
+        self._whole = np.array([0, n_particles]), np.array([n_particles])
+        self._even = np.full(n_particles, -math.log(n_particles))
+
+    def __call__(self, cloud, n_noise, generator):
+        first, points = sobol_points(self.n_particles, 1 + n_noise)
+        shift = (generator.bit_generator.random_raw(1 + n_noise) >> 11).astype(np.int64)
+        if self.n_particles & (self.n_particles - 1):
+            rows = np.argsort(first ^ shift[0])
+        else:  # one point in each of n equal strata: a shift permutes the strata
+            top = int(shift[0]) >> (54 - self.n_particles.bit_length())
+            rows = self._ranks ^ top
+        normals, scratch = np.empty((2, self.n_particles * n_noise))
+        shifted_normals(points, rows, shift, scratch, normals)
+        noise = normals.reshape(self.n_particles, n_noise)
+        if cloud is None:
+            return Offspring(None, self._even, noise)
+        uniforms = (first.take(rows) ^ shift[0]) * UNIT
+        ancestors = np.empty(self.n_particles, dtype=np.int64)
+        draw_ancestors(
+            cloud.weights,
+            along_curve(cloud.particles),
+            *self._whole,
+            uniforms,
+            ancestors,
+        )
+        return Offspring(ancestors, self._even, noise)
+
+
+@lru_cache(maxsize=8)
+def sobol_points(n_points, n_columns):
+    """Sobol points as integers of 53 bits, sorted by the first column; that column."""
+    engine = qmc.Sobol(n_columns, scramble=False)
+    points = engine.random_base2((n_points - 1).bit_length())[:n_points]
+    digits = (points * 2.0**53).astype(np.int64)
+    digits = np.ascontiguousarray(digits[np.argsort(digits[:, 0])])
+    return np.ascontiguousarray(digits[:, 0]), digits
+
+
+def along_curve(particles):
+    """Order of the particles along the Hilbert curve through their coordinates."""
+    n_features = min(particles.shape[1], CURVE_UP_TO)
+    if n_features < particles.shape[1]:
+        particles = np.ascontiguousarray(particles[:, :n_features])
+    n_particles = len(particles)
+    n_bits = min(math.ceil(math.log2(n_particles) / n_features) + 3, 62 // n_features)
+    cells = np.empty((n_particles, n_features), dtype=np.int64)
+    keys = np.empty(n_particles, dtype=np.int64)
+    hilbert_keys(particles, n_bits, hilbert_curve(n_features), cells, keys)
+    # NumPy's stable sort of 16 bits is a radix sort
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    for digit in range(16, n_bits * n_features, 16):
+        digits = (keys >> digit).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
+
+
+@lru_cache(maxsize=CURVE_UP_TO)
+def hilbert_curve(n_features):
+    """Table of the Hilbert curve, as the kernel reads it, after Hamilton (2006).
+
+    A state is the corner at which the curve enters a cell and the direction in which it
+    crosses it.
+    """
+    n_corners = 1 << n_features
+    place_of = {place ^ (place >> 1): place for place in range(n_corners)}
+    states, found, table = {(0, 0): 0}, [(0, 0)], []
+    for entry, direction in found:  # grows
+        for corner in range(n_corners):
+            place = place_of[_rotated(corner ^ entry, -direction - 1, n_features)]
+            turned = _rotated(_entry(place), direction + 1, n_features)
+            across = (direction + _direction(place, n_features) + 1) % n_features
+            inner = entry ^ turned, across
+            if inner not in states:
+                states[inner] = len(states)
+                found.append(inner)
+            table.append(states[inner] << n_features | place)
+    return np.array(table)
+
+
+def _rotated(bits, by, width):
+    """Rotate a word of `width` bits to the left."""
+    by %= width
+    return (bits << by | bits >> (width - by)) & ((1 << width) - 1)
+
+
+def _entry(place):
+    """Corner at which the curve enters the subcell at a place."""
+    even = 2 * ((place - 1) // 2) if place else 0
+    return even ^ (even >> 1)
+
+
+def _direction(place, n_features):
+    """Direction in which the curve crosses the subcell at a place."""
+    if place == 0:
+        return 0
+    odd = place if place % 2 else place - 1
+    trailing_ones = (odd ^ (odd + 1)).bit_length() - 1
+    return trailing_ones % n_features

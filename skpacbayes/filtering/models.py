@@ -1,0 +1,392 @@
+"""State-space models for :class:`ClusteredParticleFilter`, and how to write one.
+
+A model is a scikit-learn estimator without `fit`: parameters in ``__init__``, and three
+pure functions of all particles at once. The filter hands them the noise.
+
+- ``n_noise``: number of standard normals that move one particle.
+- ``initial(z)``: states at row 0, (n_particles, n_states), from the noise `z`,
+  (n_particles, n_noise).
+- ``transition(x, z, t)``: states at row `t` from the states `x` at row ``t - 1``.
+- ``log_likelihood(x, y, t)``: log density of row `t`, `y` of shape (n_features,), in
+  each state, (n_particles,).
+
+A row with a NaN is missing, and never shown to the model, unless the model sets
+``handles_missing = True``: then only a row of nothing but NaN is. A model with a method
+``observe(X)``, which returns a model that has seen the rows `X`, is shown the rows that
+the filter learns: all of them before `fit` runs, each one after its step in
+`partial_fit`. With ``log_transition(x, x_next, t)``, the log density of moving from
+each row of `x` to the row of `x_next` at `t`, smoothing is by backward simulation.
+"""
+
+import copy
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator
+
+LOG_2_PI = math.log(2 * math.pi)
+
+
+class LocalLevel(BaseEstimator):
+    """A random walk in each feature, observed with noise.
+
+    ``x_t = x_{t-1} + N(0, transition_variance)``, ``y_t = x_t + N(0,
+    observation_variance)``, features independent. What is None is estimated from the
+    rows by moments of their differences `d`: the observation variance is minus the mean
+    of ``d_t d_{t-1}``, at least 0.05 times the mean of ``d_t ** 2``; the transition
+    variance is the rest of the latter, at least 0.01 times of it.
+
+    Parameters
+    ----------
+    initial_mean : float, array-like of shape (n_features,) or None, default=None
+        Mean of the state at row 0. If None, the first value of the feature; in a stream
+        that starts with a gap, 0 until the first value, which moves the state there.
+    initial_variance : float, array-like or None, default=None
+        Its variance. If None, the mean of ``d_t ** 2``.
+    transition_variance, observation_variance : float, array-like or None, default=None
+        Variances, in squared units of X.
+    """
+
+    handles_missing = True
+
+    def __init__(
+        self,
+        initial_mean=None,
+        initial_variance=None,
+        transition_variance=None,
+        observation_variance=None,
+    ):
+        self.initial_mean = initial_mean
+        self.initial_variance = initial_variance
+        self.transition_variance = transition_variance
+        self.observation_variance = observation_variance
+
+    @property
+    def n_noise(self):
+        """Number of features of the rows observed."""
+        return len(self.first_)
+
+    def observe(self, X):
+        """Return the model that has seen the rows of X, too."""
+        model, known = copy.copy(self), ~np.isnan(X)
+        if not hasattr(self, "first_"):
+            model.n_rows_ = 0
+            model.first_, model.seen_ = np.zeros(X.shape[1]), np.zeros(X.shape[1], bool)
+            model.last_, model.last_step_ = np.full((2, X.shape[1]), np.nan)
+            model.sums_ = np.zeros((4, X.shape[1]))
+        new = known.any(axis=0) & ~model.seen_
+        first = X[known.argmax(axis=0), np.arange(X.shape[1])]
+        model.jump_ = np.where(new, first, 0.0)  # the level was 0 until now
+        model.first_, model.seen_ = model.first_ + model.jump_, model.seen_ | new
+        model.n_rows_ += len(X)
+        model._add_steps(X)
+        model._estimate()
+        return model
+
+    def _add_steps(self, X):
+        """Sum squares and products of steps, in order: no cut changes the sums."""
+        rows = np.vstack([self.last_, X])
+        steps = np.vstack([self.last_step_, np.diff(rows, axis=0)])
+        terms = np.array([steps[1:] ** 2, steps[1:] * steps[:-1]])
+        parts = np.concatenate([np.nan_to_num(terms), ~np.isnan(terms)])
+        parts = np.concatenate([self.sums_[:, None], parts], axis=1)
+        self.sums_ = np.cumsum(parts, axis=1)[:, -1]
+        self.last_, self.last_step_ = rows[-1], steps[-1]
+
+    def _estimate(self):
+        squares, products, n_squares, n_products = self.sums_
+        square = squares / np.maximum(n_squares, 1)
+        noise = np.maximum(-products / np.maximum(n_products, 1), 0.05 * square)
+        drift = np.maximum(square - 2 * noise, 0.01 * square)
+        noise = np.where(square > 0, noise, 1.0)  # nothing has moved yet
+        self.mean_ = self._given("initial_mean", self.first_)
+        self.scale_ = np.sqrt(self._given("initial_variance", square))
+        self.step_ = np.sqrt(self._given("transition_variance", drift))
+        self.noise_ = self._given("observation_variance", noise)
+        self.normaliser_ = -0.5 * (LOG_2_PI + np.log(self.noise_))
+
+    def _given(self, name, estimate):
+        value = getattr(self, name)
+        if value is None:
+            return estimate
+        return np.broadcast_to(np.asarray(value, dtype=float), estimate.shape)
+
+    def initial(self, z):
+        """States at row 0."""
+        return self.mean_ + self.scale_ * z
+
+    def transition(self, x, z, t):
+        """States at row t from those at the row before."""
+        moved = x + self.step_ * z
+        return moved + self.jump_ if t == self.n_rows_ else moved
+
+    def log_likelihood(self, x, y, t):
+        """Log density of the features of row t that are not missing or seen first."""
+        here = self.seen_ & ~np.isnan(y)
+        if not here.all():
+            x, y = x[:, here], y[here]
+        precision, normaliser = 0.5 / self.noise_[here], self.normaliser_[here].sum()
+        return normaliser - np.square(x - y) @ precision
+
+    def log_transition(self, x, x_next, t):
+        """Log density of the step, up to a constant; minus infinity off a point."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            jump = self.jump_ if t == self.n_rows_ else 0.0
+            scores = (x_next - x - jump) / self.step_
+        return -0.5 * np.square(np.where(x_next == x + jump, 0.0, scores)).sum(axis=-1)
+
+
+class LinearGaussian(BaseEstimator):
+    """Linear dynamics with Gaussian noise, which the Kalman filter solves exactly.
+
+    ``x_t = F x_{t-1} + N(0, Q)``, ``y_t = G x_t + N(0, R)``, ``x_0 = N(m, P)``.
+
+    Parameters
+    ----------
+    transition_matrix : array-like of shape (n_states, n_states)
+        F.
+    observation_matrix : array-like of shape (n_features, n_states)
+        G.
+    transition_covariance : array-like of shape (n_states, n_states)
+        Q, positive definite.
+    observation_covariance : array-like of shape (n_features, n_features)
+        R, positive definite.
+    initial_mean : array-like of shape (n_states,) or None, default=None
+        m; None is zero.
+    initial_covariance : array-like of shape (n_states, n_states) or None, default=None
+        P, positive definite; None is Q.
+    """
+
+    def __init__(
+        self,
+        transition_matrix,
+        observation_matrix,
+        transition_covariance,
+        observation_covariance,
+        initial_mean=None,
+        initial_covariance=None,
+    ):
+        self.transition_matrix = transition_matrix
+        self.observation_matrix = observation_matrix
+        self.transition_covariance = transition_covariance
+        self.observation_covariance = observation_covariance
+        self.initial_mean = initial_mean
+        self.initial_covariance = initial_covariance
+
+    @property
+    def n_noise(self):
+        """Number of states."""
+        return len(self.transition_matrix)
+
+    def initial(self, z):
+        """States at row 0."""
+        mean, covariance = self._start()
+        return mean + z @ _factor(covariance)[0]
+
+    def transition(self, x, z, t):
+        """States at row t from those at the row before."""
+        moved = x @ np.transpose(self.transition_matrix)
+        moved += z @ _factor(self.transition_covariance)[0]
+        return moved
+
+    def log_likelihood(self, x, y, t):
+        """Log density of row t."""
+        gaps = y - x @ np.transpose(self.observation_matrix)
+        return _log_density(gaps, self.observation_covariance)
+
+    def log_transition(self, x, x_next, t):
+        """Log density of moving from the rows of x to those of x_next."""
+        gaps = x_next - x @ np.transpose(self.transition_matrix)
+        return _log_density(gaps, self.transition_covariance)
+
+    def kalman(self, X):
+        """Filter the rows exactly.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows from row 0 on; one with a NaN is missing.
+
+        Returns
+        -------
+        means : ndarray of shape (n_timesteps, n_states)
+            Filtered means.
+        covariances : ndarray of shape (n_timesteps, n_states, n_states)
+            Filtered covariances.
+        log_likelihoods : ndarray of shape (n_timesteps,)
+            Log density of each row given those before; 0 where it is missing.
+        """
+        F, G = np.asarray(self.transition_matrix), np.asarray(self.observation_matrix)
+        mean, covariance = self._start()
+        means, covariances, log_likelihoods = [], [], []
+        for t, y in enumerate(np.asarray(X, dtype=float)):
+            if t:
+                mean = F @ mean
+                covariance = F @ covariance @ F.T + self.transition_covariance
+            log_likelihood = 0.0
+            if not np.isnan(y).any():
+                gap = y - G @ mean
+                spread = G @ covariance @ G.T + self.observation_covariance
+                log_likelihood = float(_log_density(gap[None], spread)[0])
+                gain = np.linalg.solve(spread, G @ covariance).T
+                mean = mean + gain @ gap
+                covariance = covariance - gain @ spread @ gain.T
+            means.append(mean)
+            covariances.append(covariance)
+            log_likelihoods.append(log_likelihood)
+        return np.array(means), np.array(covariances), np.array(log_likelihoods)
+
+    def _start(self):
+        mean, covariance = self.initial_mean, self.initial_covariance
+        return (
+            np.zeros(self.n_noise) if mean is None else np.asarray(mean, dtype=float),
+            self.transition_covariance if covariance is None else covariance,
+        )
+
+
+class StochasticVolatility(BaseEstimator):
+    """A return whose log-variance is an autoregression of order one.
+
+    ``x_t = phi x_{t-1} + sigma N(0, 1)``, started in its stationary law, and ``y_t =
+    beta exp(x_t / 2) N(0, 1)``: section 4.1 of Fan and Heller.
+
+    Parameters
+    ----------
+    phi : float in (-1, 1), default=0.8
+        Persistence of the log-variance.
+    sigma : float, default=0.9
+        Standard deviation of its innovations.
+    beta : float, default=0.7
+        Standard deviation of y where the log-variance is 0.
+    """
+
+    n_noise = 1
+
+    def __init__(self, phi=0.8, sigma=0.9, beta=0.7):
+        self.phi = phi
+        self.sigma = sigma
+        self.beta = beta
+
+    def initial(self, z):
+        """States at row 0."""
+        return z * (self.sigma / math.sqrt(1 - self.phi**2))
+
+    def transition(self, x, z, t):
+        """States at row t from those at the row before."""
+        return self.phi * x + self.sigma * z
+
+    def log_likelihood(self, x, y, t):
+        """Log density of row t."""
+        (value,) = y
+        x = x[:, 0]
+        square = (value / self.beta) ** 2
+        constant = -0.5 * LOG_2_PI - math.log(self.beta)
+        return constant - 0.5 * (x + square * np.exp(-x))
+
+    def log_transition(self, x, x_next, t):
+        """Log density of moving from x to x_next, up to a constant."""
+        return -0.5 * np.square((x_next - self.phi * x) / self.sigma)[..., 0]
+
+
+class TerrainNavigation(BaseEstimator):
+    """A flight over a map, which measures its height above the ground.
+
+    ``x_t = x_{t-1} + velocity + N(0, position_std ** 2)`` in the cells of the map, and
+    ``y_t = altitude - height(x_t) + N(0, height_std ** 2)``: section 4.2 of Fan and
+    Heller. The start is anywhere on the map; off the map the likelihood is 0.
+
+    Parameters
+    ----------
+    heights : array-like of shape (n_rows, n_columns)
+        Height of the ground, interpolated linearly between the cells.
+    velocity : array-like of shape (2,) or (n_timesteps, 2)
+        Displacement of a step, in cells: rows, then columns. Row `t` of several is
+        that from row ``t - 1`` to row `t`.
+    altitude : float, default=0.0
+        Height of the flight, in the units of `heights`; 0 if X holds minus the height
+        of the ground.
+    position_std : float, default=1.0
+        Standard deviation of the displacement, in cells.
+    height_std : float, default=25.0
+        Standard deviation of the measurements, in the units of `heights`.
+    """
+
+    n_noise = 2
+
+    def __init__(
+        self, heights, velocity, altitude=0.0, position_std=1.0, height_std=25.0
+    ):
+        self.heights = heights
+        self.velocity = velocity
+        self.altitude = altitude
+        self.position_std = position_std
+        self.height_std = height_std
+
+    def initial(self, z):
+        """Positions at row 0, uniform on the map."""
+        return ndtr(z) * (np.shape(self.heights) - np.ones(2))
+
+    def transition(self, x, z, t):
+        """Positions at row t from those at the row before."""
+        velocity = np.asarray(self.velocity, dtype=float)
+        if velocity.ndim == 2:
+            if t >= len(velocity):
+                raise ValueError(
+                    f"velocity has {len(velocity)} rows, yet row {t} was reached."
+                )
+            velocity = velocity[t]
+        return x + velocity + self.position_std * z
+
+    def log_likelihood(self, x, y, t):
+        """Log density of row t; minus infinity off the map."""
+        (value,) = y
+        scores = (self.altitude - self.height_at(x) - value) / self.height_std
+        constant = -0.5 * LOG_2_PI - math.log(self.height_std)
+        log_density = constant - 0.5 * scores**2
+        inside = (x >= 0) & (x <= np.shape(self.heights) - np.ones(2))
+        return np.where(inside.all(axis=1), log_density, -np.inf)
+
+    def height_at(self, x):
+        """Height of the ground at positions x, (n, 2), in cells."""
+        heights = np.asarray(self.heights, dtype=float)
+        n_rows, n_columns = heights.shape
+        rows = np.clip(x[:, 0], 0, n_rows - 1)
+        columns = np.clip(x[:, 1], 0, n_columns - 1)
+        i = np.minimum(rows.astype(np.int64), n_rows - 2)
+        j = np.minimum(columns.astype(np.int64), n_columns - 2)
+        rows, columns = rows - i, columns - j
+        corner, flat = i * n_columns + j, heights.ravel()
+        above = flat.take(corner) * (1 - columns) + flat.take(corner + 1) * columns
+        corner += n_columns
+        below = flat.take(corner) * (1 - columns) + flat.take(corner + 1) * columns
+        return above * (1 - rows) + below * rows
+
+    def log_transition(self, x, x_next, t):
+        """Log density of moving from x to x_next, up to a constant."""
+        moved = self.transition(x, 0.0, t)
+        return -0.5 * np.square((x_next - moved) / self.position_std).sum(axis=-1)
+
+
+def _factor(covariance):
+    """Upper triangular factor of a covariance, its inverse, and half its log det."""
+    covariance = np.asarray(covariance, dtype=float)
+    return _factor_of(covariance.tobytes(), len(covariance))
+
+
+@lru_cache(maxsize=32)
+def _factor_of(data, n):
+    """Factor a covariance once: what a model's functions need at every row."""
+    upper = np.linalg.cholesky(np.frombuffer(data).reshape(n, n)).T
+    inverse = solve_triangular(upper, np.eye(n))
+    return upper, inverse, float(np.log(np.diag(upper)).sum())
+
+
+def _log_density(gaps, covariance):
+    """Log density of centred Gaussian vectors, the rows of `gaps`."""
+    _, inverse, half_log_det = _factor(covariance)
+    squares = np.square(gaps @ inverse)
+    constant = -half_log_det - 0.5 * len(inverse) * LOG_2_PI
+    return constant - 0.5 * squares.sum(axis=1)

@@ -1,0 +1,203 @@
+"""NumPy twins of the kernels of particle filters."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp, ndtri
+from twins import twin_of
+
+from skpacbayes._kernels import filtering, quasi
+from skpacbayes.filtering._proposals import hilbert_curve
+
+UNIT = 2.0**-53
+
+
+def log_weights(n, seed=0):
+    found = np.random.default_rng(seed).normal(size=n)
+    return found - logsumexp(found)
+
+
+@twin_of(filtering.multiply)
+def test_multiply(kernel):
+    before, terms = log_weights(50), np.random.default_rng(1).normal(size=50)
+    terms[3] = -math.inf
+    products = np.empty(50)
+    assert kernel(before, terms, products) == (before + terms).max()
+    assert_array_equal(products, before + terms)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@twin_of(filtering.multiply)
+def test_multiply_refuses(kernel, value):
+    terms = np.zeros(5)
+    terms[2] = value
+    assert math.isnan(kernel(log_weights(5), terms, np.empty(5)))
+
+
+@twin_of(filtering.multiply)
+def test_multiply_where_nothing_is_left(kernel):
+    terms = np.full(5, -math.inf)
+    assert kernel(log_weights(5), terms, np.empty(5)) == -math.inf
+
+
+@twin_of(filtering.normalise)
+def test_normalise(kernel):
+    products = 5.0 * np.random.default_rng(0).normal(size=60) - 800.0
+    products[4] = -math.inf
+    highest, before = products.max(), products.copy()
+    weights = np.exp(products - highest)
+    evidence, size = kernel(weights, products, highest)
+    assert_allclose(evidence, logsumexp(before), rtol=1e-14)
+    assert_allclose(weights, np.exp(before - logsumexp(before)), rtol=1e-11)
+    assert_allclose(products, before - logsumexp(before), rtol=1e-11)
+    assert_allclose(size, 1 / np.sum(weights**2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@twin_of(filtering.draw_ancestors)
+def test_draw_ancestors(kernel, seed):
+    """Within each cell, the inverse of the distribution function of the weights."""
+    rng = np.random.default_rng(seed)
+    weights = rng.random(40) * (rng.random(40) < 0.7)
+    cuts = np.array([0, 7, 7, 25, 40])  # the second cell is empty
+    counts = np.array([12, 0, 3, 25])
+    order = rng.permutation(40)
+    points = np.concatenate([np.sort(rng.random(count)) for count in counts])
+    ancestors = np.empty(40, dtype=np.int64)
+    kernel(weights, order, cuts, counts, points, ancestors)
+    expected, child = [], 0
+    for start, stop, count in zip(cuts[:-1], cuts[1:], counts, strict=True):
+        cell = order[start:stop]
+        sums = np.cumsum(weights[cell])
+        for point in points[child : child + count]:
+            expected.append(cell[np.searchsorted(sums, point * sums[-1])])
+        child += count
+    assert_array_equal(ancestors, expected)
+
+
+@pytest.mark.parametrize("point", [0.0, 1.0])
+@twin_of(filtering.draw_ancestors)
+def test_no_weight_no_offspring(kernel, point):
+    """Also at the ends of the distribution function."""
+    weights = np.array([0.0, 0.2, 0.0, 0.8, 0.0])
+    ancestors = np.empty(3, dtype=np.int64)
+    points = np.full(3, point)
+    ends = np.array([0, 5])
+    kernel(weights, np.arange(5), ends, np.array([3]), points, ancestors)
+    assert_array_equal(ancestors, 1 if point == 0.0 else 3)
+
+
+def points_and_centers(n_features, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_features, 60)), rng.normal(size=(7, n_features))
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 5])
+@twin_of(filtering.nearest_centers)
+def test_nearest_centers(kernel, n_features):
+    columns, centers = points_and_centers(n_features)
+    labels, nearest = np.full(60, -1), np.empty(60)
+    kernel(columns, centers, labels, nearest, np.empty(60))
+    squares = cdist(columns.T, centers, "sqeuclidean")
+    assert_array_equal(labels, squares.argmin(axis=1))
+    assert_allclose(nearest, squares.min(axis=1), rtol=1e-12)
+
+
+@twin_of(filtering.spread_centers)
+def test_spread_centers(kernel):
+    """Each centre is the quantile of the squared distances to those before it."""
+    columns, _ = points_and_centers(2)
+    uniforms = np.random.default_rng(1).random(6)
+    centers = np.empty((6, 2))
+    kernel(columns, uniforms, centers, np.empty(60), np.empty(60))
+    squares = np.ones(60)
+    for j, uniform in enumerate(uniforms):
+        sums = np.cumsum(squares)
+        drawn = np.searchsorted(sums, uniform * sums[-1], side="right")
+        assert_array_equal(centers[j], columns[:, drawn])
+        squares = cdist(columns.T, centers[: j + 1], "sqeuclidean").min(axis=1)
+
+
+@twin_of(filtering.spread_centers)
+def test_spread_centers_over_equal_points(kernel):
+    columns, centers = np.ones((2, 9)), np.zeros((4, 2))
+    kernel(columns, np.full(4, 0.999), centers, np.empty(9), np.empty(9))
+    assert_array_equal(centers, 1.0)
+
+
+@twin_of(filtering.move_centers)
+def test_move_centers(kernel):
+    columns, centers = points_and_centers(3)
+    labels = np.arange(60) % 6  # the seventh has no point
+    moved = centers.copy()
+    kernel(columns, labels, moved)
+    for j in range(6):
+        assert_allclose(moved[j], columns[:, labels == j].mean(axis=1), rtol=1e-12)
+    assert_array_equal(moved[6], centers[6])
+
+
+@twin_of(quasi.shifted_normals)
+def test_shifted_normals(kernel):
+    """Quantiles of the digitally shifted points, to the tails."""
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 2**53, (300, 3))
+    points[:6, 1] = [0, 1, 2**53 - 1, 2**20, 2**45, 2**52]
+    shift = np.array([rng.integers(2**53), 0, rng.integers(2**53)])
+    rows = rng.permutation(300)
+    scratch, normals = np.empty((2, 600))
+    kernel(points, rows, shift, scratch, normals)
+    uniforms = (((points ^ shift) >> 1) + 0.5) * 2 * UNIT
+    assert_array_equal(scratch.reshape(300, 2), uniforms[rows, 1:])
+    assert_allclose(normals.reshape(300, 2), ndtri(uniforms[rows, 1:]), rtol=1e-13)
+
+
+def places_on_curve(cells, n_bits):
+    """Walk down the table of the curve, cell by cell."""
+    n_features = cells.shape[1]
+    curve = hilbert_curve(n_features).reshape(-1, 2**n_features)
+    keys, states = np.zeros((2, len(cells)), dtype=np.int64)
+    for level in reversed(range(n_bits)):
+        corners = (cells >> level & 1) @ 2 ** np.arange(n_features)
+        states, places = np.divmod(curve[states, corners], 2**n_features)
+        keys = 2**n_features * keys + places
+    return keys
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_bits"), [(1, 6), (2, 5), (3, 3), (4, 2), (5, 2), (8, 1)]
+)
+def test_the_curve_visits_every_cell_and_steps_to_neighbours(n_features, n_bits):
+    cells = np.array(list(itertools.product(range(2**n_bits), repeat=n_features)))
+    keys = places_on_curve(cells, n_bits)
+    assert_array_equal(np.sort(keys), np.arange(len(cells)))
+    steps = np.abs(np.diff(cells[np.argsort(keys)], axis=0))
+    assert_array_equal(steps.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(("n_features", "n_bits"), [(1, 13), (2, 8), (3, 5), (6, 4)])
+@twin_of(quasi.hilbert_keys)
+def test_hilbert_keys(kernel, n_features, n_bits):
+    rng = np.random.default_rng(0)
+    particles = 3.0 + rng.standard_t(2, size=(500, n_features)) * 10.0 ** np.arange(
+        n_features
+    )
+    keys = np.full(500, -1)
+    cells = np.empty((500, n_features), dtype=np.int64)
+    kernel(particles, n_bits, hilbert_curve(n_features), cells, keys)
+    scores = (particles - particles.mean(axis=0)) / particles.std(axis=0)
+    places = 0.5 + 0.5 * scores / (1 + np.abs(scores))
+    assert_array_equal(cells, np.floor(2**n_bits * places))
+    assert_array_equal(keys, places_on_curve(cells, n_bits))
+
+
+@twin_of(quasi.hilbert_keys)
+def test_hilbert_keys_of_a_constant_coordinate(kernel):
+    particles = np.column_stack([np.arange(5.0), np.full(5, 2.0)])
+    keys, cells = np.empty(5, dtype=np.int64), np.empty((5, 2), dtype=np.int64)
+    kernel(particles, 3, hilbert_curve(2), cells, keys)
+    assert_array_equal(cells[:, 1], 4)
+    assert_array_equal(keys, places_on_curve(cells, 3))
