@@ -90,6 +90,8 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
         self._lay_out(n_models, n_features, flat)
         self._totals = np.zeros((n_outputs, N_TOTALS))
+        self._rate_losses = np.zeros(n_models)
+        self._range = np.array([math.inf, -math.inf])  # of the targets
         self._clip = math.inf if self.clip is None else float(self.clip)
         self._numbers = METHODS.index(self.method), LOSSES.index(self.loss)
         self._begun_with = read_options(self)
@@ -232,21 +234,39 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
             )
 
     def _learn_each_rate(self, Z, target, sample_weight, output):
-        """Learn with each forgetting rate, and weigh the rates by Algorithm 1."""
+        """Learn with each forgetting rate, and weigh the rates by Algorithm 1.
+
+        For numbers, a rate predicts within the range of the targets before the row:
+        Algorithm 1 is for losses that are bounded.
+        """
         models = self._models_of(output)
-        before = self._scalars[models, kernels.LOSS].copy()
-        predictions = np.zeros((len(before), len(Z)))
+        predictions = np.zeros((models.stop - models.start, len(Z)))
         for k, row in zip(range(models.start, models.stop), predictions, strict=True):
             self._learn_one(Z, target, sample_weight, k, row)
+        if self._regression():
+            self._keep_in_range(predictions, target, sample_weight)
         aggregate_block(
             self.loss,
             np.ascontiguousarray(predictions.T),
             target,
             sample_weight,
-            before,
+            self._rate_losses[models],
             self._totals[output],
             self._aggregation(),
         )
+
+    def _keep_in_range(self, predictions, target, sample_weight):
+        """Clip predictions to the range of the targets before each row, in place."""
+        seen = np.append(self._range[0], target)
+        if len(sample_weight):
+            seen[1:][sample_weight == 0] = np.nan
+        low = np.fmin.accumulate(seen)
+        seen[0] = self._range[1]
+        high = np.fmax.accumulate(seen)
+        if low[0] > high[0]:  # before the first row there is no range
+            low[0], high[0] = high[0], low[0]
+        np.clip(predictions, low[:-1], high[:-1], out=predictions)
+        self._range[:] = low[-1], high[-1]
 
     def _models_of(self, output):
         n_rates = len(self._models) // len(self._totals)
@@ -293,7 +313,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _follows(self):
         """Whether the features keep their units, and the prior follows them."""
-        return self._origin is not NOWHERE
+        return bool(self._settings[0, kernels.RELATIVE])
 
     def _clipped(self, X):
         """Rows of X, their values clipped in units of the stream so far."""
@@ -327,7 +347,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _shares(self):
         """Weight of each forgetting rate, (n_outputs, n_rates)."""
-        losses = self._scalars[:, kernels.LOSS].reshape(len(self._totals), -1)
+        losses = self._rate_losses.reshape(len(self._totals), -1)
         rates = [
             aggregation_rate(own, totals, *self._aggregation())
             for own, totals in zip(losses, self._totals, strict=True)
@@ -356,10 +376,6 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         coefficients = mean[:, self._features] * inverse_scale
         intercepts = mean[:, 0] if self.fit_intercept else np.zeros(len(mean))
         return coefficients, intercepts - coefficients @ centre
-
-    def _decision(self, X):
-        """Mean of <theta, z> for each row and output, (n_outputs, n_rows)."""
-        return self._mean() @ self._standardised(X).T
 
     def _cumulative_loss(self):
         """Sum of the losses suffered: each row predicted, then learnt."""

@@ -52,7 +52,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
-        `forgetting_rates_` side by side and averages them by exponential weights.
+        `forgetting_rates_` side by side and averages their predictions, each kept
+        within the range of the targets so far, by exponential weights.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None
@@ -119,7 +120,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     the root of the number of rows; close to the data predictions are linear.
 
     The method has no regret bound: `certificate` exists for "sva" and "svb". Where
-    features have heavy tails, forgetting needs `clip`: see the user guide.
+    features have heavy tails, a fixed rate of forgetting needs `clip`: see the user
+    guide.
 
     References
     ----------
@@ -274,8 +276,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         """
         check_is_fitted(self)
         X = self._rows(X)
-        Z = self._standardised(X)
-        mean = self._mean()[0] @ Z.T
+        each = self._means()[0] @ self._standardised(X).T
+        if self.forgetting == "auto":
+            np.clip(each, *self._range, out=each)
+        mean = self._shares()[0] @ each
         if not return_std:
             return mean
         noises = self._noise_variances()[:, None]
@@ -284,8 +288,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         variances = (
             noises * (1.0 + along) if self._estimates_noise() else noises + along
         )
-        disagreement = (self._means()[0] @ Z.T - mean) ** 2
-        return mean, np.sqrt(self._shares()[0] @ (variances + disagreement))
+        return mean, np.sqrt(self._shares()[0] @ (variances + (each - mean) ** 2))
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
