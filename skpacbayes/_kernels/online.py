@@ -107,20 +107,22 @@ def _expected_gradients(loss, y, a, v):
 
 
 @kernel
-def _solve_probit(target, slope):
+def _solve_probit(target, slope, cdf, pdf):
     """Phi at the root q of q + slope * Phi(q) = target.
 
-    Halley's method; a bisection where it leaves the bracket or does not converge.
+    cdf, pdf : Phi(target), and its derivative. Halley's method from there; a bisection
+    where it leaves the bracket or does not converge.
     """
     low, high = target - slope, target
     if high < -9.0:  # Phi(q) < 2e-19
         return 0.0
     q = target
-    cdf = pdf = step = 0.0
+    step = 0.0
     last = math.inf
-    for _ in range(200):
-        cdf = _normal_cdf(q)
-        pdf = _normal_pdf(q)
+    for i in range(200):
+        if i > 0:
+            cdf = _normal_cdf(q)
+            pdf = _normal_pdf(q)
         excess = q - target + slope * cdf
         if excess > 0.0:
             high = q
@@ -173,13 +175,15 @@ def _implicit_gradients(loss, y, a, v, strength):
     """
     if loss == SQUARED:
         return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0
-    _, dv = _expected_gradients(loss, y, a, v)
+    da, dv = _expected_gradients(loss, y, a, v)
     if loss == LOG:
         return _solve_logistic(y, a, v, strength), dv
     sd = math.sqrt(v)
     if loss == HINGE:
-        return -y * _solve_probit((1.0 - y * a) / sd, strength * sd), dv
-    cdf = _solve_probit((y - a) / sd + strength * sd, 2.0 * strength * sd)
+        margin, pdf = (1.0 - y * a) / sd, 2.0 * sd * dv
+        return -y * _solve_probit(margin, strength * sd, -y * da, pdf), dv
+    target, slope = (y - a) / sd + strength * sd, 2.0 * strength * sd
+    cdf = _solve_probit(target, slope, _normal_cdf(target), _normal_pdf(target))
     return 1.0 - 2.0 * cdf, dv
 
 

@@ -220,9 +220,8 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
             and y.shape == (X.shape[0],)
             and y.dtype == self.classes_.dtype
         ):
-            codes = self.classes_.searchsorted(y)
-            known = self.classes_.take(codes, mode="clip") == y
-            if known.all() and self._learn(X, codes.astype(float), NO_WEIGHTS):
+            codes = self._codes(y)
+            if codes is not None and self._learn(X, codes, NO_WEIGHTS):
                 return self
         with self._all_or_nothing():
             return self._learn_checked(X, y, sample_weight, None, reset=False)
@@ -313,38 +312,54 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
     def _learn_checked(self, X, y, sample_weight, classes, reset):
         """Validate the rows, start the stream if need be, and learn them."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
-        check_classification_targets(y)
         weights = checked_weights(sample_weight, X)
-        if not reset:
-            classes = self.classes_
-        elif classes is None:
-            classes = np.unique(y if sample_weight is None else y[weights > 0])
-        else:
-            classes = np.unique(classes)
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got "
-                f"{len(classes)} class"
-            )
-        codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-        unknown = classes[codes] != y
-        if sample_weight is not None:
-            unknown &= weights > 0
-        if unknown.any():
-            raise ValueError(
-                f"y contains labels that are not in classes: {np.unique(y[unknown])!r}."
-            )
         if reset:
-            self.classes_ = classes
-            self._begin(X.shape[1], len(classes) if len(classes) > 2 else 1)
-        self._learn_all(X, codes.astype(float), weights)
+            if classes is None:
+                check_classification_targets(y)
+                classes = y if sample_weight is None else y[weights > 0]
+            classes = np.unique(classes)
+            if len(classes) < 2:
+                raise ValueError(
+                    "The number of classes has to be greater than one; got "
+                    f"{len(classes)} class"
+                )
+            self._set_classes(classes)
+        codes = self._codes(y)
+        if codes is None and sample_weight is not None:  # rows of no weight are absent
+            codes = self._codes(np.where(weights > 0, y, self.classes_[0]))
+        if codes is None:
+            unknown = np.unique(y[~np.isin(y, self.classes_)])
+            raise ValueError(f"y contains labels that are not in classes: {unknown!r}.")
+        if reset:
+            n_outputs = len(self.classes_) if len(self.classes_) > 2 else 1
+            self._begin(X.shape[1], n_outputs)
+        self._learn_all(X, codes, weights)
         return self
 
+    def _set_classes(self, classes):
+        """Take the classes, and note the code of each label on its own."""
+        self.classes_ = classes
+        codes = np.array([-1.0, 1.0]) if len(classes) == 2 else np.arange(len(classes))
+        self._class_codes = codes.astype(float)
+        self._code_of = {}
+        if not classes.dtype.hasobject:
+            rows = self._class_codes[:, None]
+            self._code_of = dict(zip(classes.tolist(), rows, strict=True))
+
+    def _codes(self, y):
+        """Codes of labels, None if one is unknown: -1 and 1, or numbers from 0."""
+        if len(y) == 1 and self._code_of:
+            return self._code_of.get(y.item())
+        numbers = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
+        if (self.classes_[numbers] == y).all():
+            return self._class_codes[numbers]
+        return None
+
     def _target(self, codes, output):
-        """-1 and 1 for the labels, of which class is told apart by the output."""
+        """-1 and 1 for the codes, of which class is told apart by the output."""
         if len(self._totals) == 1:
-            return 2.0 * codes - 1.0
+            return codes
         return np.where(codes == output, 1.0, -1.0)
 
     def _target_of_labels(self, y):
-        return self._target(np.searchsorted(self.classes_, y), 0)
+        return self._target(self._codes(y), 0)
