@@ -78,19 +78,25 @@ def _point_loss(loss, y, a):
 
 
 @kernel
+def _logistic_gradients(y, a, v):
+    """`_expected_gradients` of the logistic loss, by Gauss-Hermite quadrature."""
+    sd = math.sqrt(v)
+    slope = 0.0
+    curvature = 0.0
+    for k in range(_NODES.shape[0]):
+        p = 1.0 / (1.0 + math.exp(y * (a + sd * _NODES[k])))
+        slope += _WEIGHTS[k] * p
+        curvature += _WEIGHTS[k] * p * (1.0 - p)
+    return -y * slope, 0.5 * curvature
+
+
+@kernel
 def _expected_gradients(loss, y, a, v):
     """Return the derivatives in a and v of the loss expected under f ~ N(a, v)."""
     if loss == SQUARED:
         return -2.0 * (y - a), 1.0
     if loss == LOG:
-        sd = math.sqrt(v)
-        slope = 0.0
-        curvature = 0.0
-        for k in range(_NODES.shape[0]):
-            p = 1.0 / (1.0 + math.exp(y * (a + sd * _NODES[k])))
-            slope += _WEIGHTS[k] * p
-            curvature += _WEIGHTS[k] * p * (1.0 - p)
-        return -y * slope, 0.5 * curvature
+        return _logistic_gradients(y, a, v)
     margin = 1.0 - y * a if loss == HINGE else y - a
     if v > 0.0:
         sd = math.sqrt(v)
@@ -149,7 +155,7 @@ def _solve_logistic(y, a, v, strength):
     slope = half_curvature = step = 0.0
     last = math.inf
     for _ in range(200):
-        slope, half_curvature = _expected_gradients(LOG, y, point, v)
+        slope, half_curvature = _logistic_gradients(y, point, v)
         excess = point - a + strength * v * slope
         if excess > 0.0:
             high = point

@@ -30,6 +30,18 @@ EPSILON = 2.0**-52
 
 
 @kernel
+def _dot(x, y):
+    """Inner product: four sums, which the processor adds side by side."""
+    s0 = s1 = s2 = s3 = 0.0
+    for k in range(0, x.shape[0], LANES):
+        s0 += x[k] * y[k]
+        s1 += x[k + 1] * y[k + 1]
+        s2 += x[k + 2] * y[k + 2]
+        s3 += x[k + 3] * y[k + 3]
+    return (s0 + s1) + (s2 + s3)
+
+
+@kernel
 def _settle(covariance, owed, growth):
     """Subtract the downdate that is owed, multiply by `growth`, and owe nothing."""
     width = owed.shape[0]
@@ -43,59 +55,11 @@ def _settle(covariance, owed, growth):
 
 
 @kernel
-def _settle_and_multiply(covariance, owed, x, out):
-    """`_settle`, and write the product of the covariance and x to `out`."""
-    width = owed.shape[0]
-    for k in range(width):
-        out[k] = 0.0
-    for j in range(0, width, 2):  # two rows at a time: half the traffic of `out`
-        first, second = covariance[j], covariance[j + 1]
-        own_first, own_second = owed[j], owed[j + 1]
-        x_first, x_second = x[j], x[j + 1]
-        for k in range(width):
-            other = owed[k]
-            u = first[k] - own_first * other
-            v = second[k] - own_second * other
-            first[k] = u
-            second[k] = v
-            out[k] += x_first * u + x_second * v
-    for j in range(width):
-        owed[j] = 0.0
+def _condition(model, covariance, owed, gain, x, residual, precision):
+    """Condition on a measurement of x'theta that exceeds x'mean by `residual`.
 
-
-@kernel
-def _read_diagonal(covariance, model):
-    """Copy the diagonal of the covariance to `model`."""
-    for k in range(model.shape[1]):
-        model[VARIANCE, k] = covariance[k, k]
-
-
-@kernel
-def _along(model, covariance, gain, x):
-    """Return x'mean, x'gain, and the variance along x of the diagonal, which is read.
-
-    Two sums of each, which the processor adds side by side.
-    """
-    mean, variance = model[MEAN], model[VARIANCE]
-    a0 = a1 = v0 = v1 = s0 = s1 = 0.0
-    for k in range(0, x.shape[0], 2):
-        variance[k] = covariance[k, k]
-        variance[k + 1] = covariance[k + 1, k + 1]
-        a0 += mean[k] * x[k]
-        a1 += mean[k + 1] * x[k + 1]
-        v0 += gain[k] * x[k]
-        v1 += gain[k + 1] * x[k + 1]
-        s0 += variance[k] * x[k] * x[k]
-        s1 += variance[k + 1] * x[k + 1] * x[k + 1]
-    return a0 + a1, max(0.0, v0 + v1), s0 + s1
-
-
-@kernel
-def _condition(model, covariance, gain, owed, residual, precision, v, spread):
-    """Condition on a measurement x'theta that exceeds x'mean by `residual`.
-
-    gain : the covariance times x; v, spread : its product with x, and that of its
-    diagonal. The downdate gain gain' / (1 / precision + v) is left owed.
+    The downdate owed is subtracted in the pass that gives gain = covariance x; that
+    of this row, gain gain' / (1 / precision + v), is left owed. Returns v = x'gain.
 
     The covariance stays positive whatever the rounding. With X the sum of the
     |x[k]| standard deviation[k], which is at most the root of width * spread, v is off
@@ -103,10 +67,42 @@ def _condition(model, covariance, gain, owed, residual, precision, v, spread):
     at most slack / width standard deviations j times k, and a share `slack` of
     the diagonal is added to it.
     """
-    width = owed.shape[0]
+    width = x.shape[0]
+    for k in range(width):
+        gain[k] = 0.0
+    for j in range(0, width, LANES):  # so many rows at once: `gain` is read less often
+        r0, r1, r2, r3 = (
+            covariance[j],
+            covariance[j + 1],
+            covariance[j + 2],
+            covariance[j + 3],
+        )
+        h0, h1, h2, h3 = owed[j], owed[j + 1], owed[j + 2], owed[j + 3]
+        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        for k in range(width):
+            h = owed[k]
+            u0 = r0[k] - h0 * h
+            u1 = r1[k] - h1 * h
+            u2 = r2[k] - h2 * h
+            u3 = r3[k] - h3 * h
+            r0[k] = u0
+            r1[k] = u1
+            r2[k] = u2
+            r3[k] = u3
+            gain[k] += (x0 * u0 + x1 * u1) + (x2 * u2 + x3 * u3)
     mean, variance = model[MEAN], model[VARIANCE]
-    total = 1.0 / precision + v + EPSILON * width * width * spread
-    slack = EPSILON * width * (4.0 + width * math.sqrt(width * spread / total))
+    v0 = v1 = s0 = s1 = 0.0
+    for k in range(0, width, 2):
+        variance[k] = covariance[k, k]
+        variance[k + 1] = covariance[k + 1, k + 1]
+        v0 += gain[k] * x[k]
+        v1 += gain[k + 1] * x[k + 1]
+        s0 += variance[k] * x[k] * x[k]
+        s1 += variance[k + 1] * x[k + 1] * x[k + 1]
+    along = v0 + v1 if v0 + v1 > 0.0 else 0.0
+    spread = width * (s0 + s1)
+    total = 1.0 / precision + along + EPSILON * width * spread
+    slack = EPSILON * width * (4.0 + width * math.sqrt(spread / total))
     step = residual / total
     root = 1.0 / math.sqrt(total)
     for k in range(width):
@@ -114,28 +110,17 @@ def _condition(model, covariance, gain, owed, residual, precision, v, spread):
         owed[k] = gain[k] * root
     for k in range(width):
         covariance[k, k] = variance[k] + slack * variance[k]
+    return along
 
 
 @kernel
-def _condition_coordinate(model, covariance, gain, owed, j, value, precision):
-    """Condition on a measurement of parameter j that gives `value`."""
-    _settle(covariance, owed, 1.0)
-    _read_diagonal(covariance, model)
-    for k in range(owed.shape[0]):
-        gain[k] = covariance[j, k]
-    variance = gain[j] = model[VARIANCE, j]
-    residual = value - model[MEAN, j]
-    measured = residual, precision, variance, variance
-    _condition(model, covariance, gain, owed, *measured)
-
-
-@kernel
-def _follow_scales(model, covariance, z, weight, gain, owed, scalars, settings):
+def _follow_scales(model, covariance, z, weight, scalars, settings, growth):
     """Count the row in the spread of the columns, which is the unit of the prior.
 
     The precision of a coefficient's prior is the mean square of its column over that of
-    the prior's scale. Where the spread has grown by a fifth, the difference is added
-    as a measurement; a column that begins to vary gets its prior then.
+    the prior's scale. Where the spread has grown by a fifth, the difference is written
+    to `growth`, else 0; a column that begins to vary gets its prior. Returns whether
+    there is a difference.
     """
     centre, scatter, prior = model[CENTRE], model[SCATTER], model[PRIOR]
     total = scalars[WEIGHT] + weight
@@ -149,48 +134,39 @@ def _follow_scales(model, covariance, z, weight, gain, owed, scalars, settings):
     for j in range(z.shape[0]):
         grown |= scatter[j] * unit > 1.2 * prior[j]
     if not grown:
-        return
+        return False
     for j in range(z.shape[0]):
         precision = scatter[j] * unit
-        if precision <= 1.2 * prior[j]:
-            continue
-        if prior[j] == 0.0:
-            covariance[j, j] = 1.0 / precision
-        else:
-            more = precision - prior[j]
-            _condition_coordinate(model, covariance, gain, owed, j, 0.0, more)
-        prior[j] = precision
+        growth[j] = 0.0
+        if precision > 1.2 * prior[j]:
+            if prior[j] == 0.0:
+                covariance[j, j] = 1.0 / precision
+            else:
+                growth[j] = precision - prior[j]
+            prior[j] = precision
+    return True
 
 
 @kernel
-def _within(model, z, a):
-    """Prediction of the row z, which is a if all its columns are in their ranges.
+def _beyond(model, z):
+    """Part of the prediction of row z that lies beyond the range of the rows so far.
 
-    The ranges are those of the rows so far, which the row joins.
+    The row joins them.
     """
     mean, low, high = model[MEAN], model[LOW], model[HIGH]
     outside = False
     for j in range(z.shape[0]):
         outside |= (z[j] < low[j]) | (z[j] > high[j])
-    if not outside:
-        return a
-    for j in range(z.shape[0]):
-        inside = min(max(z[j], low[j]), high[j])
-        a -= mean[j] * (z[j] - inside)
-        low[j] = min(z[j], low[j])
-        high[j] = max(z[j], high[j])
-    return a
-
-
-@kernel
-def _suffer(model, y, prediction, weight, scalars, settings):
-    """Count the row, and the loss of its prediction."""
-    scalars[WEIGHT] += weight
-    scalars[STEPS] += 1.0
-    scalars[LOSS] += weight * (y - prediction) ** 2
-    if settings[AVERAGING] == 1.0:
-        for j in range(model.shape[1]):
-            model[AVERAGE, j] += weight * model[MEAN, j]
+    part = 0.0
+    if outside:
+        for j in range(z.shape[0]):
+            if z[j] < low[j]:
+                part += mean[j] * (z[j] - low[j])
+                low[j] = z[j]
+            if z[j] > high[j]:
+                part += mean[j] * (z[j] - high[j])
+                high[j] = z[j]
+    return part
 
 
 @kernel
@@ -205,20 +181,6 @@ def _start_flat(model, covariance, z, y, precision):
 
 
 @kernel
-def _forget(model, covariance, gain, owed, scalars, settings, n_parameters):
-    """Exponential forgetting; the prior returns, one coordinate at a time."""
-    rate = settings[FORGETTING]
-    growth = 1.0 / (1.0 - rate)
-    _settle(covariance, owed, growth)
-    start = int(settings[FLAT])
-    n_features = n_parameters - start
-    j = start + int(scalars[STEPS]) % n_features
-    precision = rate * n_features * model[PRIOR, j]
-    if precision > 0.0:
-        _condition_coordinate(model, covariance, gain, owed, j, 0.0, precision)
-
-
-@kernel
 def learn_full(
     Z,
     y,
@@ -230,37 +192,61 @@ def learn_full(
     n_parameters,
     predictions,
 ):
-    """Implicit NGVI on the squared loss with a full covariance: exact Bayes."""
+    """Implicit NGVI on the squared loss with a full covariance: exact Bayes.
+
+    With forgetting the prior returns one coordinate at a time.
+    """
     width = Z.shape[1]
-    gain = np.zeros(width)
-    owed = np.zeros(width)  # the last downdate, made along with the next product
+    mean = model[MEAN]
+    start = 1 if settings[FLAT] == 1.0 else 0
+    keep = 1.0 - settings[FORGETTING]
+    work = np.zeros((4, width))
+    gain, axis, growth = work[0], work[1], work[2]
+    owed = work[3]  # the last downdate, made along with the next product
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
         z = Z[i]
+        beyond = 0.0
         if settings[RELATIVE] == 1.0:
-            _follow_scales(model, covariance, z, weight, gain, owed, scalars, settings)
-        _settle_and_multiply(covariance, owed, z, gain)
-        a, v, spread = _along(model, covariance, gain, z)
-        seen = _within(model, z, a) if settings[RELATIVE] == 1.0 else a
-        _suffer(model, y[i], seen, weight, scalars, settings)
+            if _follow_scales(model, covariance, z, weight, scalars, settings, growth):
+                for j in range(width):
+                    if growth[j] > 0.0:
+                        axis[j] = 1.0
+                        more = growth[j]
+                        _condition(model, covariance, owed, gain, axis, -mean[j], more)
+                        axis[j] = 0.0
+            beyond = _beyond(model, z)
+        residual = y[i] - _dot(mean, z)
         if predictions.shape[0]:
-            predictions[i] = seen
+            predictions[i] = y[i] - residual - beyond
+        scalars[LOSS] += weight * (residual + beyond) ** 2
+        scalars[WEIGHT] += weight
+        scalars[STEPS] += 1.0
+        if settings[AVERAGING] == 1.0:
+            for j in range(width):
+                model[AVERAGE, j] += weight * mean[j]
         precision = weight
         if settings[TEMPERATURE] > 0.0:
             precision *= 2.0 * settings[TEMPERATURE]
-        if settings[FLAT] == 1.0 and scalars[STEPS] == 1.0:
+        if start == 1 and scalars[STEPS] == 1.0:
             _start_flat(model, covariance, z, y[i], precision)
             continue
-        if settings[FORGETTING] > 0.0:
-            _forget(model, covariance, gain, owed, scalars, settings, n_parameters)
-            _settle_and_multiply(covariance, owed, z, gain)
-            a, v, spread = _along(model, covariance, gain, z)
-        _condition(model, covariance, gain, owed, y[i] - a, precision, v, spread)
-        keep = 1.0 - settings[FORGETTING]
-        squared = (y[i] - a) ** 2 / (1.0 + weight * v)
+        if keep < 1.0:
+            _settle(covariance, owed, 1.0 / keep)
+            n_features = n_parameters - start
+            j = start + int(scalars[STEPS] % n_features)
+            more = (1.0 - keep) * n_features * model[PRIOR, j]
+            if more > 0.0:
+                axis[j] = 1.0
+                _condition(model, covariance, owed, gain, axis, -mean[j], more)
+                axis[j] = 0.0
+            residual = y[i] - _dot(mean, z)
+        v = _condition(model, covariance, owed, gain, z, residual, precision)
+        squared = residual * residual / (1.0 + weight * v)
         scalars[RESIDUALS] = keep * scalars[RESIDUALS] + weight * squared
         scalars[COUNT] = keep * scalars[COUNT] + weight
     _settle(covariance, owed, 1.0)
-    _read_diagonal(covariance, model)
+    for k in range(width):
+        model[VARIANCE, k] = covariance[k, k]

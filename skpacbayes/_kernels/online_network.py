@@ -239,7 +239,7 @@ def learn_network(Z, y, sample_weight, hidden, output, scalars, settings, method
             scalars[COUNT] += weight
             continue
         if method != OGA:
-            a, v = _propagate(z, hidden, output, moments, False)
+            a, v = _propagate(z, hidden, output, moments, method == OGA)
             residual = target - a
         squares = _gradients(
             z, hidden, output, moments, residual, hidden_slopes, output_slopes

@@ -33,7 +33,7 @@ def standardise(X, y, sample_weight, moments, clip, origin, start, Z):
     them, and the sum of the weights; or (0, n_features) to leave the units alone.
     A column that has not yet varied gives 0; a last step clips to [-clip, clip].
     The columns of X go to those of Z from `start` on; the one before, if any, is set
-    to 1. A row of zero weight is passed over. Returns the index of the first row that
+    to 1, those after them to 0. A row of zero weight is passed over. Returns the index of the first row that
     is not finite, in which case nothing has been written, or -1. `sample_weight` may
     be empty.
     """
@@ -51,9 +51,12 @@ def standardise(X, y, sample_weight, moments, clip, origin, start, Z):
         z = Z[i, start : start + d]
         if start == 1:
             Z[i, 0] = 1.0
+        for j in range(start + d, Z.shape[1]):
+            Z[i, j] = 0.0
         if not running:
             for j in range(d):
-                z[j] = min(max(x[j], -clip), clip)
+                value = x[j] if x[j] < clip else clip
+                z[j] = value if value > -clip else -clip
             for j in range(origin.shape[0]):
                 z[j] -= origin[j]
             continue

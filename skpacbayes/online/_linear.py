@@ -208,7 +208,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows; False, and nothing learnt, if one is not finite."""
-        Z = np.zeros((X.shape[0], self._models.shape[2]))
+        Z = np.empty((X.shape[0], self._models.shape[2]))
         origin = self._origin
         if origin is None:
             origin = X[np.argmax(sample_weight > 0) if len(sample_weight) else 0].copy()
