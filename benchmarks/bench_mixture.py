@@ -176,15 +176,16 @@ def streaming(quick):
     sets = {"digits, 10 components, K=10": (digits, 10, {})}
     sets["digits, blocks of 500"] = (digits, 10, {"block_size": 500})
     for title, shape, K in [("simulated", "gaussian", 15), ("t3", "heavy-tailed", 12)]:
-        X, _ = make_mixture(
-            shape,
-            3000 if quick else 15_000,
-            n_components=K,
-            n_features=5,
-            separation=3.5,
-            random_state=0,
-        )
-        sets[f"{title}, d=5, K={K}"] = (X, K, {})
+        for draw in range(1 if quick else 3):
+            X, _ = make_mixture(
+                shape,
+                3000 if quick else 15_000,
+                n_components=K,
+                n_features=5,
+                separation=3.5,
+                random_state=draw,
+            )
+            sets[f"{title}, d=5, K={K}, draw {draw}"] = (X, K, {})
     rows = []
     alpha = 0.9
     for title, (X, K, options) in sets.items():

@@ -11,11 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
 
-from skpacbayes.mixture import (
-    TemperedVBGaussianMixture,
-    gaussian_mixture_rate,
-    mixture_risk_bound,
-)
+from skpacbayes.certificates import gaussian_mixture_rate, mixture_risk_bound
+from skpacbayes.mixture import TemperedVBGaussianMixture
 
 alpha, prior_variance = 0.5, 9.0
 centres, weights = np.array([-3.0, 0.0, 3.0]), np.array([0.3, 0.4, 0.3])

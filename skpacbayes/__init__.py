@@ -9,20 +9,19 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _FAMILIES = {
-    "certificates": ["Certificate"],
-    "cluster": ["PACOClusterer", "SSMCKMeansInit"],
-    "datasets": ["make_mixture", "make_paco_model"],
-    "filtering": ["ClusteredParticleFilter"],
-    "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
-    "mixture": [
-        "TemperedVBGaussianMixture",
-        "TemperedVBMultinomialMixture",
+    "certificates": [
+        "Certificate",
         "gaussian_mixture_rate",
         "mixture_risk_bound",
         "mixture_selection_bound",
         "multinomial_mixture_rate",
         "variational_risk_bound",
     ],
+    "cluster": ["PACOClusterer", "SSMCKMeansInit"],
+    "datasets": ["make_mixture", "make_paco_model"],
+    "filtering": ["ClusteredParticleFilter"],
+    "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
+    "mixture": ["TemperedVBGaussianMixture", "TemperedVBMultinomialMixture"],
     "online": [
         "EWARegressor",
         "OnlineVIClassifier",

@@ -8,6 +8,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, gammaln, logsumexp
 
+from ._bounds_mixture import (  # noqa: F401
+    gaussian_mixture_rate,
+    mixture_risk_bound,
+    mixture_selection_bound,
+    multinomial_mixture_rate,
+    variational_risk_bound,
+)
 from ._bounds_online import (  # noqa: F401
     exponential_weights_terms,
     gaussian_divergence,

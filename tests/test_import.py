@@ -18,7 +18,8 @@ FILES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
     for path in PACKAGE.rglob("*.py")
 }
-NOT_FAMILIES = ("__init__", "_base", "_bounds_online", "certificates", "_kernels")
+BOUNDS = ("_bounds_mixture", "_bounds_online")
+NOT_FAMILIES = ("__init__", "_base", *BOUNDS, "certificates", "_kernels")
 
 DESCRIBE_KERNELS = """
 import importlib, json, os, pkgutil, sys
@@ -138,7 +139,7 @@ def allowed(module):
     if part == "_kernels":
         return {"_kernels"}
     if part in NOT_FAMILIES:
-        return {"_kernels", "_base", "_bounds_online", "certificates"}
+        return {"_kernels", "_base", *BOUNDS, "certificates"}
     return {"_kernels", "_base", "certificates", part}
 
 

@@ -6,14 +6,14 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma
 from scipy.stats import norm
 
-from skpacbayes.mixture import (
-    TemperedVBGaussianMixture,
+from skpacbayes.certificates import (
     gaussian_mixture_rate,
     mixture_risk_bound,
     mixture_selection_bound,
     multinomial_mixture_rate,
     variational_risk_bound,
 )
+from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.mixture._divergences import dirichlet_divergence
 from skpacbayes.mixture._families import (
     IndependentNormalInverseGamma,

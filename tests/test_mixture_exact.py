@@ -12,7 +12,10 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
-from skpacbayes.mixture import TemperedVBGaussianMixture
+from skpacbayes.mixture import (
+    TemperedVBGaussianMixture,
+    TemperedVBMultinomialMixture,
+)
 from skpacbayes.mixture._search import hard_statistics
 
 MODELS = {
@@ -155,6 +158,40 @@ def test_elbo_is_its_definition(name, inverse_temperature):
     values = inverse_temperature * (joint + entropy) + log_ratio
     error = values.std() / np.sqrt(size)
     assert abs(values.mean() - fitted.elbo_) < 4.5 * error + 1e-9 * abs(fitted.elbo_)
+    assert error < 0.2
+
+
+@every_temperature
+@pytest.mark.parametrize("weighted", [False, True])
+def test_elbo_of_counts_is_its_definition(inverse_temperature, weighted):
+    """J of the tokens in order, by Monte Carlo: 4.5 standard errors, 7e-6 a case."""
+    generator, size, K = np.random.default_rng(1), 20_000, 3
+    topics = generator.dirichlet(np.full(5, 0.5), K)
+    X = generator.multinomial(8, topics[generator.integers(0, K, 40)])
+    weight = generator.integers(1, 4, 40) if weighted else np.ones(40)
+    fitted = TemperedVBMultinomialMixture(
+        K,
+        inverse_temperature=inverse_temperature,
+        topic_prior=0.7,
+        weight_concentration_prior=0.8,
+        random_state=0,
+    ).fit(X, sample_weight=weight)
+    w = fitted.predict_proba(X)
+    values = np.zeros(size)
+    laws = [(fitted.weight_concentration_, 0.8, weight @ w)]
+    counted = (weight[:, None] * w).T @ X
+    for topic, counts in zip(fitted.topic_concentration_, counted, strict=True):
+        laws.append((topic, 0.7, counts))
+    for concentration, prior, counts in laws:
+        law = stats.dirichlet(concentration)
+        p = law.rvs(size, random_state=generator)
+        start = stats.dirichlet(np.full(len(concentration), prior))
+        values += start.logpdf(p.T) - law.logpdf(p.T)
+        values += inverse_temperature * np.log(p) @ counts
+    entropies = -(w * np.log(np.maximum(w, 1e-300))).sum(axis=1)
+    values += inverse_temperature * weight @ entropies
+    error = values.std() / np.sqrt(size)
+    assert abs(values.mean() - fitted.elbo_) < 4.5 * error
     assert error < 0.2
 
 

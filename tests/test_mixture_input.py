@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture
@@ -332,6 +333,22 @@ def test_data_frames(frame):
     mixture.partial_fit(table[:10])
     with pytest.raises(ValueError, match="feature names should match"):
         mixture.partial_fit(table.rename({"height": "depth"}, **columns(frame)))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_come_through_a_pipeline_and_arrays_go_out(library):
+    """As with scikit-learn's mixtures: `set_output` is about `transform` alone."""
+    X, _ = make_mixture(random_state=0)
+    table = pd.DataFrame({"height": X[:, 0], "width": X[:, 1]})
+    scaler = StandardScaler().set_output(transform=library)
+    mixture = TemperedVBGaussianMixture(4, random_state=0)
+    pipeline = make_pipeline(scaler, mixture).fit(table)
+    assert list(mixture.feature_names_in_) == ["height", "width"]
+    assert not hasattr(mixture, "set_output")
+    with config_context(transform_output=library):
+        for method in ("predict", "predict_proba", "score_samples"):
+            assert type(getattr(pipeline, method)(table)) is np.ndarray
+        assert all(type(part) is np.ndarray for part in mixture.sample(3))
 
 
 def columns(frame):

@@ -234,6 +234,40 @@ def test_rows_of_weight_zero_begin_nothing():
     assert stream.means_.shape == fitted.means_.shape
 
 
+@pytest.mark.parametrize("name", ["full", "counts"])
+def test_integer_weights_equal_repeated_rows_in_one_growing_block(name):
+    """Blocks hold rows, so repeated rows would fill them sooner: here they cannot."""
+    stream = STREAMS[name]
+    (X,) = stream.rows(90, 0)
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    weighted = stream.make().set_params(block_size=None)
+    repeated = stream.make().set_params(block_size=None)
+    for part in np.array_split(np.arange(len(X)), 4):
+        weighted.partial_fit(X[part], sample_weight=weight[part])
+        repeated.partial_fit(np.repeat(X[part], weight[part], axis=0))
+        assert_allclose(weighted.statistics_, repeated.statistics_, rtol=1e-7)
+        assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-9)
+        assert weighted.n_samples_seen_ == repeated.n_samples_seen_
+
+
+@pytest.mark.parametrize("name", ["full", "no window", "exchanges", "counts"])
+def test_rows_of_weight_three_equal_rows_three_times_in_blocks_three_times_as_long(
+    name,
+):
+    """Ten blocks: where the blocks hold the same rows, weights are repetitions."""
+    stream = STREAMS[name]
+    (X,) = stream.rows(250, 0)
+    weighted = stream.make().partial_fit(X, sample_weight=np.full(250, 3))
+    repeated = stream.make()
+    repeated.set_params(block_size=75, window=3 * repeated.window)
+    repeated.partial_fit(np.repeat(X, 3, axis=0))
+    assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-9)
+    assert_allclose(
+        weighted.weight_concentration_, repeated.weight_concentration_, rtol=1e-6
+    )
+    assert weighted.n_samples_seen_ == repeated.n_samples_seen_ == 750
+
+
 def test_sparse_and_dense_streams_agree():
     (X,) = count_rows(120, 0)
     streams = [

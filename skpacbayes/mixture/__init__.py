@@ -1,6 +1,6 @@
 """Bayesian mixtures, in batches, on streams and on distributed data."""
 
-from ._bounds import (
+from ..certificates import (
     gaussian_mixture_rate,
     mixture_risk_bound,
     mixture_selection_bound,

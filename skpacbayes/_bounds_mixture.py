@@ -83,7 +83,7 @@ def gaussian_mixture_rate(
     --------
     With 1000 rows and three components, the weights are what costs most:
 
-    >>> from skpacbayes.mixture import gaussian_mixture_rate
+    >>> from skpacbayes.certificates import gaussian_mixture_rate
     >>> rate = gaussian_mixture_rate([-2, 0, 2], n_samples=1000, mean_variance=10)
     >>> round(rate, 4)
     0.032
@@ -161,7 +161,7 @@ def multinomial_mixture_rate(n_components, n_features, *, n_samples, n_tokens=1)
 
     Examples
     --------
-    >>> from skpacbayes.mixture import multinomial_mixture_rate
+    >>> from skpacbayes.certificates import multinomial_mixture_rate
     >>> round(multinomial_mixture_rate(3, 10, n_samples=1000), 3)
     0.368
     """
@@ -221,7 +221,7 @@ def mixture_risk_bound(rate, n_components, *, inverse_temperature, divergence=0.
 
     Examples
     --------
-    >>> from skpacbayes.mixture import gaussian_mixture_rate, mixture_risk_bound
+    >>> from skpacbayes.certificates import gaussian_mixture_rate, mixture_risk_bound
     >>> rate = gaussian_mixture_rate([-2, 0, 2], n_samples=1000, mean_variance=10)
     >>> round(mixture_risk_bound(rate, 3, inverse_temperature=0.5), 2)
     0.58
@@ -289,7 +289,7 @@ def mixture_selection_bound(
 
     Examples
     --------
-    >>> from skpacbayes.mixture import mixture_selection_bound
+    >>> from skpacbayes.certificates import mixture_selection_bound
     >>> bound = mixture_selection_bound(
     ...     {1: 0.01, 2: 0.03, 3: 0.032},
     ...     n_samples=1000,
@@ -364,7 +364,7 @@ def variational_risk_bound(risk, prior_divergence, *, n_samples, inverse_tempera
 
     Examples
     --------
-    >>> from skpacbayes.mixture import variational_risk_bound
+    >>> from skpacbayes.certificates import variational_risk_bound
     >>> bound = variational_risk_bound(
     ...     0.004, 12.0, n_samples=1000, inverse_temperature=0.5
     ... )
