@@ -33,9 +33,9 @@ def standardise(X, y, sample_weight, moments, clip, origin, start, Z):
     them, and the sum of the weights; or (0, n_features) to leave the units alone.
     A column that has not yet varied gives 0; a last step clips to [-clip, clip].
     The columns of X go to those of Z from `start` on; the one before, if any, is set
-    to 1, those after them to 0. A row of zero weight is passed over. Returns the index of the first row that
-    is not finite, in which case nothing has been written, or -1. `sample_weight` may
-    be empty.
+    to 1, those after them to 0. A row of zero weight is passed over. Returns the index
+    of the first row that is not finite, in which case nothing has been written, or -1.
+    `sample_weight` may be empty.
     """
     bad = _first_not_finite(X, y, sample_weight)
     if bad >= 0:

@@ -224,7 +224,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
                 self._learn_each_rate(Z, target, sample_weight, output)
             else:
                 self._learn_one(Z, target, sample_weight, output, NOWHERE)
-        self.n_samples_seen_ = int(self._scalars[0, kernels.STEPS])
+        self.n_samples_seen_ = int(self._scalars.item(kernels.STEPS))
         return True
 
     def _learn_one(self, Z, target, sample_weight, k, predictions):
