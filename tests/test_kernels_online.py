@@ -120,7 +120,7 @@ def test_learn_full(kernel, temperature, forgetting):
     expected = [reference.learn(z, t, w) for z, t, w in zip(Z, y, weights, strict=True)]
     predictions = np.array(expected)
     padded = np.pad(Z, [(0, 0), (0, 2)])
-    fixed = scalars, settings, 6, predictions
+    fixed = scalars, settings, 6, np.zeros((4, 8)), predictions
     kernel(padded, y, weights, covariance, model, *fixed)
     assert_learnt(reference, expected, model[:, :6], scalars, predictions)
     whole = covariance_of(covariance, model, 6)
@@ -141,7 +141,8 @@ def test_covariance_stays_positive():
             Z[:, 4:] = Z[:, :4]
             y = rng.normal(size=100)
             state_ = covariance, model, scalars, settings
-            online_full.learn_full(Z, y, NONE, *state_, 8, NONE)
+            work = np.zeros((4, 8))
+            online_full.learn_full(Z, y, NONE, *state_, 8, work, NONE)
             whole = covariance_of(covariance, model, 8)
             deviations = np.sqrt(np.diag(whole))
             correlation = whole / np.outer(deviations, deviations)
@@ -177,7 +178,8 @@ def test_learn_full_on_its_own_scale():
     for t in range(40):
         before = model[online_full.MEAN].copy()
         row = slice(t, t + 1)
-        fixed = covariance, model, scalars, settings, 4, prediction
+        work = np.zeros((4, 4))
+        fixed = covariance, model, scalars, settings, 4, work, prediction
         online_full.learn_full(Z[row], y[row], weights[row], *fixed)
         seen = Z[: t + 1][weights[: t + 1] > 0]
         heavy = weights[: t + 1][weights[: t + 1] > 0]

@@ -16,8 +16,6 @@ written to `predictions`, which may be empty.
 
 import math
 
-import numpy as np
-
 from . import kernel
 
 LANES = 4
@@ -190,17 +188,18 @@ def learn_full(
     scalars,
     settings,
     n_parameters,
+    work,
     predictions,
 ):
     """Implicit NGVI on the squared loss with a full covariance: exact Bayes.
 
-    With forgetting the prior returns one coordinate at a time.
+    With forgetting the prior returns one coordinate at a time. `work` is scratch, (4,
+    width), that is 0.
     """
     width = Z.shape[1]
     mean = model[MEAN]
     start = 1 if settings[FLAT] == 1.0 else 0
     keep = 1.0 - settings[FORGETTING]
-    work = np.zeros((4, width))
     gain, axis, growth = work[0], work[1], work[2]
     owed = work[3]  # the last downdate, made along with the next product
     for i in range(Z.shape[0]):
@@ -236,7 +235,7 @@ def learn_full(
         if keep < 1.0:
             _settle(covariance, owed, 1.0 / keep)
             n_features = n_parameters - start
-            j = start + int(scalars[STEPS] % n_features)
+            j = start + int(scalars[STEPS]) % n_features
             more = (1.0 - keep) * n_features * model[PRIOR, j]
             if more > 0.0:
                 axis[j] = 1.0

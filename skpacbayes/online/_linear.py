@@ -232,11 +232,9 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         method, loss = self._numbers
         state = self._models[k], self._scalars[k], self._settings[k]
         if self._covariances is not None:
-            covariance = self._covariances[k]
-            n_parameters = self._features.stop
-            full_kernels.learn_full(
-                Z, target, sample_weight, covariance, *state, n_parameters, predictions
-            )
+            covariance, work = self._covariances[k], np.zeros((4, Z.shape[1]))
+            state += self._features.stop, work, predictions
+            full_kernels.learn_full(Z, target, sample_weight, covariance, *state)
         elif method == kernels.NGVI:
             kernels.learn_natural(Z, target, sample_weight, *state, loss, predictions)
         else:
