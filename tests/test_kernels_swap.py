@@ -10,6 +10,7 @@ from skpacbayes._kernels import swap
 
 SIZES = ("n_samples", "n_features", "n_clusters")
 SEVERAL = [(40, 1, 3), (60, 3, 2), (50, 4, 7), (30, 9, 12), (5, 2, 5)]
+MEMORY = pytest.mark.parametrize("remember", [False, True])
 CASES = pytest.mark.parametrize(SIZES, [*SEVERAL, (20, 6, 1)])
 
 
@@ -18,15 +19,18 @@ def columns(n_samples, n_features, seed=0):
     return np.ascontiguousarray(X.T)
 
 
-def state(n_samples):
-    """First, second, near, next_near: before anything is known of them."""
+def state(n_samples, n_clusters=0):
+    """Memory, first, second, near, next_near: before anything is known of them."""
+    memory = np.full((n_clusters, n_samples if n_clusters else 0), np.nan)
     indices = np.zeros((2, n_samples), dtype=np.int64)
     squares = np.full((2, n_samples), np.nan)
-    return *indices, *squares
+    return memory, *indices, *squares
 
 
-def assert_nearest(X, centers, first, second, near, next_near):
+def assert_nearest(X, centers, memory, first, second, near, next_near):
     squares = cdist(X, centers, "sqeuclidean")
+    if len(memory):
+        assert_allclose(memory, squares.T, rtol=1e-12, atol=1e-15)
     assert_array_equal(first, squares.argmin(axis=1))
     assert_allclose(near, squares.min(axis=1), rtol=1e-12, atol=1e-15)
     if len(centers) == 1:
@@ -42,12 +46,16 @@ def drawn(squares, uniform):
     return np.searchsorted(np.cumsum(squares), uniform * squares.sum(), side="right")
 
 
+@MEMORY
 @CASES
 @twin_of(swap.draw_tuple)
-def test_draw_tuple(kernel, n_samples, n_features, n_clusters):
+def test_draw_tuple(kernel, n_samples, n_features, n_clusters, remember):
     data = columns(n_samples, n_features)
     uniforms = np.random.default_rng(1).random(n_clusters)
-    centers, nearest = np.empty((n_features, n_clusters)), state(n_samples)
+    centers, nearest = (
+        np.empty((n_features, n_clusters)),
+        state(n_samples, remember * n_clusters),
+    )
     kernel(data, uniforms, centers, *nearest)
 
     X = data.T
@@ -70,23 +78,25 @@ def test_draw_tuple_of_too_few_rows(kernel):
         assert_array_equal(centers[0, 3:], [0, 0])
 
 
+@MEMORY
 @CASES
 @twin_of(swap.find_nearest)
-def test_find_nearest(kernel, n_samples, n_features, n_clusters):
+def test_find_nearest(kernel, n_samples, n_features, n_clusters, remember):
     data, centers = columns(n_samples, n_features), columns(n_clusters, n_features, 1)
-    nearest = state(n_samples)
+    nearest = state(n_samples, remember * n_clusters)
     kernel(data, centers, *nearest)
     assert_nearest(data.T, centers.T, *nearest)
 
 
+@MEMORY
 @pytest.mark.parametrize(SIZES, SEVERAL)
 @twin_of(swap.swap_moves)
-def test_swap_moves(kernel, n_samples, n_features, n_clusters):
+def test_swap_moves(kernel, n_samples, n_features, n_clusters, remember):
     """Each move by brute force: the inertia without each of the centres in turn."""
     data, centers = columns(n_samples, n_features), columns(n_clusters, n_features, 1)
     X, expected = data.T, centers.T.copy()
     uniforms = np.random.default_rng(2).random(30)
-    nearest, n_expected = state(n_samples), 0
+    nearest, n_expected = state(n_samples, remember * n_clusters), 0
     swap.find_nearest(data, centers, *nearest)
     n_accepted = kernel(data, uniforms, centers, *nearest)
 

@@ -4,7 +4,8 @@ Rows and centres are the columns of C-contiguous arrays, `columns` (n_features,
 n_samples) and `centers` (n_features, n_clusters): a loop over columns has no sum that
 must be taken in order, so it runs on the processor's vectors. For each row four arrays
 hold its two nearest centres and the squared distances to them: `first`, `second`,
-`near` and `next_near`.
+`near` and `next_near`. `memory` (n_clusters, n_samples) holds the squared distances to
+all centres, or has the shape (0, 0): then they are computed again where needed.
 """
 
 import math
@@ -20,26 +21,18 @@ def _squares(columns, points, i, squares):
     n_features, n_columns = columns.shape
     for j in range(n_columns):
         squares[j] = 0.0
-    n_blocks = n_features // 4
-    for block in range(n_blocks):
-        f = 4 * block
-        a = points[f, i]
-        b = points[f + 1, i]
-        c = points[f + 2, i]
-        d = points[f + 3, i]
+    for f in range(n_features % 2):
+        here = points[f, i]
         for j in range(n_columns):
-            gap_a = columns[f, j] - a
-            gap_b = columns[f + 1, j] - b
-            gap_c = columns[f + 2, j] - c
-            gap_d = columns[f + 3, j] - d
-            squares[j] += (gap_a * gap_a + gap_b * gap_b) + (
-                gap_c * gap_c + gap_d * gap_d
-            )
-    for f in range(4 * n_blocks, n_features):
-        a = points[f, i]
+            gap = columns[f, j] - here
+            squares[j] = gap * gap
+    for f in range(n_features % 2, n_features, 2):
+        here = points[f, i]
+        there = points[f + 1, i]
         for j in range(n_columns):
-            gap_a = columns[f, j] - a
-            squares[j] += gap_a * gap_a
+            gap = columns[f, j] - here
+            other = columns[f + 1, j] - there
+            squares[j] += gap * gap + other * other
 
 
 @kernel
@@ -58,6 +51,20 @@ def _draw(values, total, uniform):
 
 
 @kernel
+def _sum(values):
+    """Sum of the values, in two parts that the processor adds at a time."""
+    n_pairs = values.shape[0] // 2
+    even = 0.0
+    odd = 0.0
+    for pair in range(n_pairs):
+        even += values[2 * pair]
+        odd += values[2 * pair + 1]
+    if values.shape[0] % 2 == 1:
+        even += values[2 * n_pairs]
+    return even + odd
+
+
+@kernel
 def _insert(i, j, square, first, second, near, next_near):
     """Note that centre j lies at this squared distance from row i."""
     if square < near[i]:
@@ -71,11 +78,19 @@ def _insert(i, j, square, first, second, near, next_near):
 
 
 @kernel
-def draw_tuple(columns, uniforms, centers, first, second, near, next_near):
+def _remember(j, squares, memory):
+    """Keep the squared distances of all rows from centre j, if they are kept."""
+    if memory.shape[0] > 0:
+        for i in range(squares.shape[0]):
+            memory[j, i] = squares[i]
+
+
+@kernel
+def draw_tuple(columns, uniforms, centers, memory, first, second, near, next_near):
     """Draw rows as centres, each with probability proportional to the squared distance.
 
     k-means++ without trials. `uniforms` (n_clusters,) lie in [0, 1). Where every row
-    is a centre already, row 0 is repeated. Fills `centers` and the four arrays.
+    is a centre already, row 0 is repeated. Fills all the other arrays.
     """
     n_features, n_samples = columns.shape
     squares = np.empty(n_samples)
@@ -90,56 +105,78 @@ def draw_tuple(columns, uniforms, centers, first, second, near, next_near):
         for f in range(n_features):
             centers[f, j] = columns[f, drawn]
         _squares(columns, columns, drawn, squares)
-        total = 0.0
-        for i in range(n_samples):
-            if squares[i] < next_near[i]:
-                _insert(i, j, squares[i], first, second, near, next_near)
-            total += near[i]
+        _remember(j, squares, memory)
+        for i in range(n_samples):  # as `_insert` does, for all rows and no branch
+            square = squares[i]
+            nearest = square < near[i]
+            other = j if square < next_near[i] else second[i]
+            second[i] = first[i] if nearest else other
+            first[i] = j if nearest else first[i]
+            next_near[i] = min(next_near[i], max(near[i], square))
+            near[i] = min(near[i], square)
+        total = _sum(near)
 
 
 @kernel
 def _find_two(i, squares, first, second, near, next_near):
     """Two nearest centres of row i, given the squared distances to all."""
-    near[i] = math.inf
-    next_near[i] = math.inf
+    best = 0
+    next_best = 0
+    least = math.inf
+    next_least = math.inf
     for j in range(squares.shape[0]):
-        if squares[j] < next_near[i]:
-            _insert(i, j, squares[j], first, second, near, next_near)
+        square = squares[j]
+        if square < next_least:
+            if square < least:
+                next_best = best
+                next_least = least
+                best = j
+                least = square
+            else:
+                next_best = j
+                next_least = square
+    first[i] = best
+    second[i] = next_best
+    near[i] = least
+    next_near[i] = next_least
 
 
 @kernel
-def find_nearest(columns, centers, first, second, near, next_near):
-    """Fill the four arrays for the columns of `centers`."""
+def find_nearest(columns, centers, memory, first, second, near, next_near):
+    """Fill `memory` and the four arrays for the columns of `centers`."""
     squares = np.empty(centers.shape[1])
     for i in range(columns.shape[1]):
         _squares(centers, columns, i, squares)
         _find_two(i, squares, first, second, near, next_near)
+        if memory.shape[0] > 0:
+            for j in range(centers.shape[1]):
+                memory[j, i] = squares[j]
 
 
 @kernel
-def swap_moves(columns, uniforms, centers, first, second, near, next_near):
+def swap_moves(columns, uniforms, centers, memory, first, second, near, next_near):
     """Replace one centre by a row, once for each of `uniforms`, if inertia falls.
 
     The row is drawn with probability proportional to `near`; the centre that leaves is
-    the one whose loss raises the inertia least. Updates `centers` and the four arrays;
-    returns the number of moves accepted.
+    the one whose loss raises the inertia least. Updates all the other arrays; returns
+    the number of moves accepted.
     """
     n_features, n_samples = columns.shape
     n_clusters = centers.shape[1]
     without = np.empty(n_clusters)  # what the rows of each centre would pay without it
     price = np.empty(n_clusters)
     squares = np.empty(n_samples)
+    closer = np.empty(n_samples, dtype=np.int64)  # rows nearer to it than to `second`
     to_centers = np.empty(n_clusters)
     n_accepted = 0
     total = 0.0
     changed = True
     for move in range(uniforms.shape[0]):
         if changed:
-            total = 0.0
+            total = _sum(near)
             for j in range(n_clusters):
                 without[j] = 0.0
             for i in range(n_samples):
-                total += near[i]
                 without[first[i]] += next_near[i] - near[i]
             changed = False
         if not total > 0.0:
@@ -149,10 +186,14 @@ def swap_moves(columns, uniforms, centers, first, second, near, next_near):
         for j in range(n_clusters):
             price[j] = without[j]
         gain = 0.0
-        for i in range(n_samples):
-            if squares[i] < next_near[i]:
-                gain += near[i] - min(squares[i], near[i])
-                price[first[i]] -= next_near[i] - max(squares[i], near[i])
+        n_closer = 0
+        for i in range(n_samples):  # without a branch that would be mispredicted
+            closer[n_closer] = i
+            n_closer += squares[i] < next_near[i]
+        for rank in range(n_closer):
+            i = closer[rank]
+            gain += near[i] - min(squares[i], near[i])
+            price[first[i]] -= next_near[i] - max(squares[i], near[i])
         leaving = 0
         for j in range(1, n_clusters):
             if price[j] < price[leaving]:
@@ -163,9 +204,14 @@ def swap_moves(columns, uniforms, centers, first, second, near, next_near):
         n_accepted += 1
         for f in range(n_features):
             centers[f, leaving] = columns[f, drawn]
+        _remember(leaving, squares, memory)
         for i in range(n_samples):
             if first[i] == leaving or second[i] == leaving:
-                _squares(centers, columns, i, to_centers)
+                if memory.shape[0] > 0:
+                    for j in range(n_clusters):
+                        to_centers[j] = memory[j, i]
+                else:
+                    _squares(centers, columns, i, to_centers)
                 _find_two(i, to_centers, first, second, near, next_near)
             elif squares[i] < next_near[i]:
                 _insert(i, leaving, squares[i], first, second, near, next_near)

@@ -2,5 +2,6 @@
 
 from ._paco import PACOClusterer
 from ._ssmc import SSMCKMeansInit
+from ._subspace import SubspaceMixture
 
-__all__ = ["PACOClusterer", "SSMCKMeansInit"]
+__all__ = ["PACOClusterer", "SSMCKMeansInit", "SubspaceMixture"]

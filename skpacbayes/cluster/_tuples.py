@@ -25,10 +25,15 @@ class CenterTuple:
 
     def __init__(self, X, n_clusters):
         n_samples, n_features = X.shape
-        self._exponent = exponent_of(X)  # in this unit squares stay within floats
-        self._columns = np.ascontiguousarray(scaled(X, -self._exponent).T)
+        # In units of 2^exponent squares stay within floats.
+        self._exponent = exponent_of([X.max(), X.min()])
+        self._columns = np.ascontiguousarray(scaled(X.T, -self._exponent))
         self._centers = np.empty((n_features, n_clusters))
+        # All distances, if they take no more memory than the rows.
+        few = n_clusters <= n_features
+        # As the kernels take them: memory, first, second, near, next_near.
         self._nearest = (
+            np.empty((n_clusters, n_samples) if few else (0, 0)),
             np.zeros(n_samples, dtype=np.int64),
             np.zeros(n_samples, dtype=np.int64),
             np.empty(n_samples),
@@ -65,12 +70,12 @@ class CenterTuple:
     @property
     def labels(self):
         """Nearest centre of each row."""
-        return self._nearest[0]
+        return self._nearest[1]
 
     @property
     def inertia(self):
         """Sum of the squared distances of the rows to their nearest centre."""
-        return float(scaled(self._nearest[2].sum(), 2 * self._exponent))
+        return float(scaled(self._nearest[3].sum(), 2 * self._exponent))
 
 
 def propose(X, n_clusters, n_particles, proposal, rng):

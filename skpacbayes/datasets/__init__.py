@@ -2,5 +2,6 @@
 
 from ._mixture import make_mixture
 from ._paco import make_paco_model
+from ._subspace import make_subspace_groups
 
-__all__ = ["make_mixture", "make_paco_model"]
+__all__ = ["make_mixture", "make_paco_model", "make_subspace_groups"]

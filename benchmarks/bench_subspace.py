@@ -1,0 +1,111 @@
+"""SubspaceMixture on groups that a few features show, against three peers.
+
+The extreme example of the appendix of Fan and Heller (groups that are narrow in two
+features and uniform in all others), at three spreads, since the paper gives none; and
+groups that are shifted in two features each. All are told the number of groups.
+"""
+
+import numpy as np
+from _harness import Report, arguments, cpu_seconds
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+
+from skpacbayes.cluster import SubspaceMixture
+from skpacbayes.datasets import make_subspace_groups
+
+
+def methods(k, seed):
+    return {
+        "k-means, 10 starts": KMeans(k, n_init=10, random_state=seed),
+        "PCA(2), k-means": make_pipeline(
+            PCA(2), KMeans(k, n_init=10, random_state=seed)
+        ),
+        "diagonal GaussianMixture, 10 starts": GaussianMixture(
+            k, covariance_type="diag", n_init=10, max_iter=500, random_state=seed
+        ),
+        "SubspaceMixture, shared": SubspaceMixture(
+            k, variance="shared", random_state=seed
+        ),
+        "SubspaceMixture": SubspaceMixture(k, random_state=seed),
+    }
+
+
+def shifted_groups(n_features, seed):
+    """Draw unit Gaussians whose means differ in two features each, by 4."""
+    rng = np.random.default_rng([n_features, seed])
+    y = np.repeat(np.arange(n_features - 1), 100)
+    X = rng.normal(size=(len(y), n_features))
+    for j in range(n_features - 1):
+        X[y == j, j : j + 2] += 4
+    return X, y
+
+
+def data_sets(n_sets):
+    """Name, number of features, and draws."""
+    seeds = range(n_sets)
+    for d in (6, 10):
+        yield "shifted means", d, [shifted_groups(d, seed) for seed in seeds]
+    for spread in (0.03, 0.04, 0.05):
+        for d in (6, 10):
+            sets = [
+                make_subspace_groups(d, spread=spread, random_state=seed)
+                for seed in seeds
+            ]
+            yield f"extreme example, spread {spread}", d, sets
+
+
+def main():
+    options = arguments(__doc__)
+    report = Report("subspace", quick=options.quick)
+    n_sets = 2 if options.quick else 10
+    SubspaceMixture(2, n_init=1, max_iter=1).fit(make_subspace_groups()[0])  # compiles
+    rows, seconds, features = [], [], []
+    for name, d, sets in data_sets(n_sets):
+        found, spent, right = {}, {}, []
+        for seed, (X, y) in enumerate(sets):
+            for method, model in methods(d - 1, seed).items():
+                labels = []
+                time = cpu_seconds(lambda: labels.append(model.fit_predict(X)))  # noqa: B023
+                spent.setdefault(method, []).append(time)
+                score = adjusted_rand_score(y, labels[0])
+                found.setdefault(method, []).append(score)
+            chosen = model.relevant_features_ > 0.5
+            truth = np.array([X[y == j].std(axis=0) < 0.1 for j in range(d - 1)])
+            right.append(
+                sorted(map(tuple, chosen.tolist()))
+                == sorted(map(tuple, truth.tolist()))
+            )
+        rows.append(
+            [
+                name,
+                d,
+                *(
+                    f"{np.mean(s):.2f} ({np.min(s):.2f} to {np.max(s):.2f})"
+                    for s in found.values()
+                ),
+            ]
+        )
+        seconds.append([name, d, *(f"{np.median(s):.2f}" for s in spent.values())])
+        if "extreme" in name:
+            features.append([name, d, f"{sum(right)} of {n_sets}"])
+    columns = ["data", "features", *methods(2, 0)]
+    report.table(
+        f"Adjusted Rand index: mean (least to largest) over {n_sets} tables of 100 "
+        "rows a group",
+        columns,
+        rows,
+    )
+    report.table("CPU seconds of a fit, median", columns, seconds)
+    report.table(
+        "Tables on which SubspaceMixture found the relevant features of all groups",
+        ["data", "features", "all right"],
+        features,
+    )
+    report.save()
+
+
+if __name__ == "__main__":
+    main()

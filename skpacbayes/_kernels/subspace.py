@@ -1,0 +1,230 @@
+"""Mixtures whose clusters have relevant features of their own: a Gibbs sweep, seeds.
+
+A cluster and a feature have three statistics, `counts` (n_clusters,), `sums` and
+`squares` (n_clusters, n_features), of rows in standard units. A feature has a
+background: `background` (3, n_features) holds its mean, its variance and the log of it.
+`numbers` holds, in this order, the log probabilities that a feature is not relevant
+and that it is, and the factor of the prior variance of a shift. `table`
+(n_samples + 1,) holds what of the log evidence depends on a count alone.
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel
+
+# The prior of a cluster's own mean and variance: mean 0 with the weight of so many
+# rows, and an inverse gamma law of this shape and scale.
+PRIOR_COUNT = 0.05
+PRIOR_SHAPE = 1.5
+PRIOR_SCALE = 0.3
+
+
+@kernel
+def _gain(shared, count, total, square, feature, numbers, base):
+    """Log evidence of one feature of a cluster, relevant or not, over the background.
+
+    `shared`: a relevant feature has the background's variance about a mean of its own;
+    else it has its own variance, too. `feature` is a column of `background` and
+    `numbers` what its name says, both as tuples; `base` is the entry of `table`.
+    """
+    mean, variance, log_variance = feature
+    without, relevant, factor = numbers
+    if count == 0:
+        return 0.0
+    if shared:
+        shift = total - count * mean
+        scatter = variance * (1.0 + factor * count)
+        relevant += base + 0.5 * factor * shift * shift / scatter
+    else:
+        spread = max(square - total * total / (PRIOR_COUNT + count), 0.0)
+        about_mean = square - mean * (2.0 * total - count * mean)
+        relevant += base + 0.5 * (count * log_variance + about_mean / variance)
+        relevant -= (PRIOR_SHAPE + 0.5 * count) * math.log(PRIOR_SCALE + 0.5 * spread)
+    larger = max(without, relevant)
+    smaller = min(without, relevant)
+    if smaller < larger - 40.0:  # beyond the last digit
+        return larger
+    return larger + math.log(1.0 + math.exp(smaller - larger))
+
+
+@kernel
+def _feature(background, f):
+    """Mean, variance and log variance of a feature's background."""
+    return background[0, f], background[1, f], background[2, f]
+
+
+@kernel
+def gains(shared, counts, sums, squares, background, numbers, table, out):
+    """Fill `out` (n_clusters, n_features) with the gains of clusters."""
+    given = (numbers[0], numbers[1], numbers[2])
+    for j in range(sums.shape[0]):
+        for f in range(sums.shape[1]):
+            out[j, f] = _gain(
+                shared,
+                counts[j],
+                sums[j, f],
+                squares[j, f],
+                _feature(background, f),
+                given,
+                table[counts[j]],
+            )
+
+
+@kernel
+def sweep(
+    X,
+    order,
+    uniforms,
+    concentration,
+    shared,
+    labels,
+    counts,
+    sums,
+    squares,
+    background,
+    numbers,
+    table,
+    known,
+):
+    """Draw the label of each row given those of the others, in this order.
+
+    Weights of clusters, relevance and relevant moments are integrated out. Updates
+    labels, statistics, and the gains of all clusters, `known` (n_clusters, n_features).
+    """
+    n_features = X.shape[1]
+    n_clusters = counts.shape[0]
+    given = (numbers[0], numbers[1], numbers[2])
+    scores = np.empty(n_clusters)
+    after = np.empty((n_clusters, n_features))
+    for rank in range(order.shape[0]):
+        i = order[rank]
+        for sign in range(-1, 2, 2):  # out of its cluster, then into the one drawn
+            if sign == 1:
+                highest = -math.inf
+                for j in range(n_clusters):
+                    scores[j] = math.log(counts[j] + concentration)
+                    for f in range(n_features):
+                        after[j, f] = _gain(
+                            shared,
+                            counts[j] + 1,
+                            sums[j, f] + X[i, f],
+                            squares[j, f] + X[i, f] * X[i, f],
+                            _feature(background, f),
+                            given,
+                            table[counts[j] + 1],
+                        )
+                        scores[j] += after[j, f] - known[j, f]
+                    highest = max(highest, scores[j])
+                total = 0.0
+                for j in range(n_clusters):
+                    scores[j] = math.exp(scores[j] - highest)
+                    total += scores[j]
+                threshold = uniforms[rank] * total
+                labels[i] = 0
+                while labels[i] < n_clusters - 1 and threshold >= scores[labels[i]]:
+                    threshold -= scores[labels[i]]
+                    labels[i] += 1
+            j = labels[i]
+            counts[j] += sign
+            for f in range(n_features):
+                sums[j, f] += sign * X[i, f]
+                squares[j, f] += sign * X[i, f] * X[i, f]
+                if sign == 1:
+                    known[j, f] = after[j, f]
+                else:
+                    known[j, f] = _gain(
+                        shared,
+                        counts[j],
+                        sums[j, f],
+                        squares[j, f],
+                        _feature(background, f),
+                        given,
+                        table[counts[j]],
+                    )
+
+
+@kernel
+def fill_boxes(X, free, triples, widths, members):
+    """Note which free rows lie in each box, in `members` (n_boxes, n_samples).
+
+    Box t holds the rows within `widths[t]` of row `triples[t, 0]`, in the features in
+    which rows `triples[t, 1]` and `triples[t, 2]` are, too; none without such features.
+    """
+    n_features = X.shape[1]
+    bounded = np.empty(n_features, dtype=np.int64)
+    for t in range(triples.shape[0]):
+        n_bounded = 0
+        for f in range(n_features):
+            middle = X[triples[t, 0], f]
+            other = abs(X[triples[t, 1], f] - middle)
+            third = abs(X[triples[t, 2], f] - middle)
+            if max(other, third) <= widths[t]:
+                bounded[n_bounded] = f
+                n_bounded += 1
+        for rank in range(free.shape[0]):
+            inside = n_bounded > 0
+            for b in range(n_bounded):
+                f = bounded[b]
+                if abs(X[free[rank], f] - X[triples[t, 0], f]) > widths[t]:
+                    inside = False
+                    break
+            members[t, free[rank]] = inside
+
+
+@kernel
+def grow(
+    X,
+    free,
+    n_sweeps,
+    price,
+    shared,
+    background,
+    numbers,
+    table,
+    members,
+    counts,
+    sums,
+    squares,
+    known,
+):
+    """Grow each of several clusters by itself, against the background.
+
+    Each free row in turn joins or leaves, at most `n_sweeps` times, wherever that
+    raises the score: the gains of the features, less `price` a row. Updates `members`
+    (n_groups, n_samples), the statistics and the gains.
+    """
+    n_features = X.shape[1]
+    after = np.empty(n_features)
+    given = (numbers[0], numbers[1], numbers[2])
+    for t in range(members.shape[0]):
+        for _ in range(n_sweeps):
+            n_changes = 0
+            for rank in range(free.shape[0]):
+                i = free[rank]
+                sign = -1 if members[t, i] else 1
+                count = counts[t] + sign
+                change = -sign * price
+                for f in range(n_features):
+                    x = X[i, f]
+                    after[f] = _gain(
+                        shared,
+                        count,
+                        sums[t, f] + sign * x,
+                        squares[t, f] + sign * x * x,
+                        _feature(background, f),
+                        given,
+                        table[count],
+                    )
+                    change += after[f] - known[t, f]
+                if change > 0.0:
+                    members[t, i] = sign == 1
+                    n_changes += 1
+                    counts[t] = count
+                    for f in range(n_features):
+                        sums[t, f] += sign * X[i, f]
+                        squares[t, f] += sign * X[i, f] * X[i, f]
+                        known[t, f] = after[f]
+            if n_changes == 0:
+                break

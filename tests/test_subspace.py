@@ -1,0 +1,252 @@
+"""`SubspaceMixture`: exact posteriors by enumeration, hidden groups, odd input."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.special import betaln, gammaln, logsumexp
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+
+from skpacbayes import SubspaceMixture, make_subspace_groups
+from skpacbayes._kernels.subspace import PRIOR_COUNT, PRIOR_SCALE, PRIOR_SHAPE
+from skpacbayes.cluster._subspace_chain import (
+    BACKGROUND_SCALE,
+    BACKGROUND_SHAPE,
+    FACTOR_SCALE,
+    FACTOR_SHAPE,
+    Chain,
+)
+
+X, y = make_subspace_groups(4, 40, random_state=0)
+
+
+def student(values, scatter, shape, scale):
+    """Log density of values whose variance is integrated out."""
+    n = len(values)
+    if n == 0:
+        return 0.0
+    matrix = scale / shape * scatter
+    return stats.multivariate_t(np.zeros(n), matrix, df=2 * shape).logpdf(values)
+
+
+def log_evidence(shared, values, labels, relevant, factor):
+    """Log density of one feature given the partition and which clusters it concerns."""
+    n = len(values)
+    background = (BACKGROUND_SHAPE, BACKGROUND_SCALE)
+    if shared:
+        scatter = np.eye(n) + 1
+        for j in np.flatnonzero(relevant):
+            scatter += factor * np.outer(labels == j, labels == j)
+        return student(values, scatter, *background)
+    own = PRIOR_SHAPE, PRIOR_SCALE
+    rest = values[~relevant[labels]]
+    total = student(rest, np.eye(len(rest)) + 1, *background)
+    for j in np.flatnonzero(relevant):
+        rows = values[labels == j]
+        total += student(rows, np.eye(len(rows)) + 1 / PRIOR_COUNT, *own)
+    return total
+
+
+def same_labels(labels):
+    """Of each pair of rows, whether they have the same label."""
+    return [labels[a] == labels[b] for a in range(len(labels)) for b in range(a)]
+
+
+def enumerate_posterior(shared, rows, concentration):
+    """Return pairs' probability of one label, and how many features are relevant.
+
+    Two clusters: all partitions, all relevances, and the middles of 25 equally probable
+    intervals of the factor.
+    """
+    n, d = rows.shape
+    quantiles = (np.arange(25) + 0.5) / 25
+    prior = stats.invgamma(FACTOR_SHAPE, scale=FACTOR_SCALE)
+    factors = prior.ppf(quantiles) if shared else [1.0]
+    pairs = list(itertools.product([False, True], repeat=2))
+    logs, together, n_relevant = [], [], []
+    for tail in itertools.product([0, 1], repeat=n - 1):
+        labels = np.array([0, *tail])  # the other half of the labellings mirrors it
+        weights = gammaln(np.bincount(labels, minlength=2) + concentration).sum()
+        features = np.array(
+            [
+                [
+                    [log_evidence(shared, rows[:, f], labels, np.array(pair), factor)]
+                    for f in range(d)
+                    for pair in pairs
+                ]
+                for factor in factors
+            ]
+        ).reshape(len(factors), d, len(pairs))
+        for choice in itertools.product(range(len(pairs)), repeat=d):
+            count = sum(sum(pairs[c]) for c in choice)
+            likelihood = logsumexp(features[:, range(d), choice].sum(axis=1))
+            logs.append(weights + betaln(1 + count, 1 + 2 * d - count) + likelihood)
+            together.append(
+                [labels[a] == labels[b] for a in range(n) for b in range(a)]
+            )
+            n_relevant.append(count)
+    p = np.exp(np.array(logs) - logsumexp(logs))
+    return np.append(p @ np.array(together), p @ np.array(n_relevant))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_chain_against_enumeration(shared):
+    """20 chains; a mean is off by 7 standard errors once in a million times."""
+    rows = np.array([[-0.9, 0.3], [-0.8, 1.2], [-1.0, -1.5], [0.9, 0.2], [1.8, -0.2]])
+    expected = enumerate_posterior(shared, rows, 0.8)
+    means = []
+    for rng in np.random.default_rng(0).spawn(20):
+        chain, found = Chain(rows, 2, shared, 0.8, rng), []
+        for sweep in range(320):
+            chain.sweep()
+            if sweep >= 20:
+                found.append([*same_labels(chain.labels), chain.relevance().sum()])
+        means.append(np.mean(found, axis=0))
+    error = np.std(means, axis=0, ddof=1) / np.sqrt(20)
+    assert np.ptp(expected[:-1]) > 0.1
+    assert (error < 0.03 * np.append(np.ones(10), 4)).all()  # it can tell
+    assert (np.abs(np.mean(means, axis=0) - expected) < 7 * error).all()
+
+
+# The extreme example of the appendix.
+
+
+@pytest.mark.parametrize("n_features", [6, 10])
+def test_extreme_example(n_features):
+    """Groups hidden in all features but two: found, with their features."""
+    rows, groups = make_subspace_groups(n_features, random_state=0)
+    mixture = SubspaceMixture(n_features - 1, n_init=4, random_state=0).fit(rows)
+    assert adjusted_rand_score(groups, mixture.labels_) > 0.8
+    assert adjusted_rand_score(groups, mixture.predict(rows)) > 0.8
+    found = [np.flatnonzero(p > 0.5).tolist() for p in mixture.relevant_features_]
+    assert sorted(found) == [[j, j + 1] for j in range(n_features - 1)]
+    assert_allclose(mixture.weights_.sum(), 1)
+    assert_array_equal(
+        np.bincount(mixture.labels_), -np.sort(-np.bincount(mixture.labels_))
+    )
+
+
+def shifted(n_features=6, seed=0):
+    """Three groups, each shifted in two features of its own; unit variances."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(3), 60)
+    rows = rng.normal(size=(180, n_features))
+    for j in range(3):
+        rows[groups == j, 2 * j : 2 * j + 2] += 5
+    return rows, groups
+
+
+def test_shared_variance_sees_shifts_only():
+    rows, groups = shifted()
+    for variance in ("shared", "cluster"):
+        mixture = SubspaceMixture(3, variance=variance, n_init=4, random_state=0)
+        assert adjusted_rand_score(groups, mixture.fit_predict(rows)) > 0.9
+    rows, groups = make_subspace_groups(6, random_state=0)
+    blind = SubspaceMixture(5, variance="shared", n_init=4, random_state=0)
+    assert adjusted_rand_score(groups, blind.fit_predict(rows)) < 0.4
+
+
+@pytest.mark.parametrize("variance", ["shared", "cluster"])
+def test_new_rows(variance):
+    """Rows of the same law are told apart as well as by the truth's own mixture."""
+    rows, groups = shifted()
+    new, truth = shifted(seed=1)
+    mixture = SubspaceMixture(3, variance=variance, n_init=4, random_state=0).fit(rows)
+    means = np.array([rows[groups == j].mean(axis=0) for j in range(3)])
+    peer = GaussianMixture(3, covariance_type="diag", means_init=means).fit(rows)
+    best = adjusted_rand_score(truth, peer.predict(new))
+    assert adjusted_rand_score(truth, mixture.predict(new)) > best - 0.05
+
+
+# Parameters.
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_clusters": 4},
+        {"variance": "shared"},
+        {"weight_concentration": 50.0},
+        {"max_iter": 3},
+        {"random_state": 1},
+    ],
+    ids=str,
+)
+def test_parameter_matters(parameters):
+    default = SubspaceMixture(3, n_init=1, max_iter=20, random_state=0).fit(X)
+    other = clone(default).set_params(**parameters).fit(X)
+    assert not np.array_equal(default.relevant_features_, other.relevant_features_)
+    assert other.n_iter_ == other.max_iter
+
+
+def test_best_of_the_chains():
+    """A chain does not depend on how many others there are, nor on threads."""
+    few = SubspaceMixture(3, n_init=2, max_iter=10, random_state=0).fit(X)
+    many = SubspaceMixture(3, n_init=5, max_iter=10, random_state=0, n_jobs=2).fit(X)
+    assert_array_equal(few.log_joints_, many.log_joints_[:2])
+    assert len(many.log_joints_) == 5
+
+
+# Odd input.
+
+
+def test_a_constant_feature_says_nothing():
+    expected = SubspaceMixture(3, n_init=2, max_iter=20, random_state=0).fit(X)
+    rows = np.insert(X, 1, 7.3, axis=1)
+    mixture = clone(expected).fit(rows)
+    assert_array_equal(mixture.labels_, expected.labels_)
+    assert_array_equal(mixture.relevant_features_[:, 1], 0)
+    assert_array_equal(mixture.predict(rows), expected.predict(X))
+    assert_allclose(mixture.cluster_centers_[:, 1], 7.3)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(2.0**300, 0), (2.0**-300, 0), (1, 64)])
+def test_unit_and_origin_do_not_matter(scale, shift):
+    rows = np.round(2**12 * X) / 2**12
+    expected = SubspaceMixture(3, n_init=1, max_iter=10, random_state=0).fit(rows)
+    other = clone(expected).fit(scale * rows + shift)
+    assert_array_equal(other.labels_, expected.labels_)
+    assert_allclose(other.relevant_features_, expected.relevant_features_, rtol=1e-6)
+
+
+ROWS = {
+    "equal rows": np.full((9, 2), 0.1),
+    "one feature": X[:, :1],
+    "as many rows as clusters": X[:3],
+    "rows of 1e300": X * 1e300,
+    "rows of 1e-300": X * 1e-300,
+    "an outlier": np.vstack([X, [[1e6] * 4]]),
+    "integers": np.round(10 * X).astype(int),
+    "784 features": np.random.default_rng(0).normal(size=(6, 784)),
+}
+
+
+@pytest.mark.parametrize("variance", ["shared", "cluster"])
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_odd_rows(rows, variance):
+    mixture = SubspaceMixture(
+        3, variance=variance, n_init=2, max_iter=5, random_state=0
+    ).fit(rows)
+    n_found = len(np.unique(mixture.labels_))
+    assert_array_equal(np.unique(mixture.labels_), np.arange(n_found))
+    assert mixture.relevant_features_.shape == (3, rows.shape[1])
+    for fitted in (mixture.relevant_features_, mixture.cluster_centers_):
+        assert np.isfinite(fitted).all()
+    assert np.isfinite(mixture.log_joints_).all()
+    far = np.vstack([rows[:1] * 0.0 + 1e300, rows[:1]])
+    assert set(mixture.predict(far)) <= {0, 1, 2}
+
+
+def test_too_few_rows():
+    with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=4"):
+        SubspaceMixture(4).fit(X[:3])
+
+
+def test_one_cluster():
+    mixture = SubspaceMixture(1, n_init=1, max_iter=5, random_state=0).fit(X)
+    assert_array_equal(mixture.labels_, 0)
+    assert_array_equal(mixture.predict(X), 0)
