@@ -13,7 +13,7 @@ from skpacbayes.mixture import (
 )
 
 
-def no_exchange(mixture, fit, X, sample_weight, settled=None, **_):
+def no_exchange(fit, X, sample_weight, settled=None, **_):
     return fit, settled
 
 

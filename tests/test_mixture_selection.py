@@ -1,8 +1,10 @@
 """The choice of the number of components: criterion, merges, recovery."""
 
+from copy import copy
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
@@ -42,11 +44,37 @@ def test_merging_never_makes_the_path_worse_and_sometimes_better(monkeypatch):
         )
         merged = auto(n_init=1, max_components=7).fit(X).elbo_path_
         with monkeypatch.context() as patch:
-            patch.setattr(_base, "merge_down", lambda mixture, fits, *_: fits)
+            patch.setattr(_base, "merge_down", lambda fits, *_: fits)
             alone = auto(n_init=1, max_components=7).fit(X).elbo_path_
         gains += [merged[K] - alone[K] for K in merged]
     assert min(gains) >= 0
     assert max(gains) > 1
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_the_free_prior_scale_is_where_the_bound_is_largest(kind):
+    """Ascents from the same posterior with the scale a little off end lower."""
+    X, _ = make_mixture(n_samples=300, n_features=3, random_state=0)
+    fitted = TemperedVBGaussianMixture(
+        4, covariance_type=kind, tol=1e-9, max_iter=2000, random_state=0
+    ).fit(X)
+    learned = fitted._stream.learned
+    family, state = learned.mixture.family, learned.fit.state
+    low, high = family.scale_range
+    assert low < family.scale_factor < high
+    for ratio in (0.9, 1.1):
+        other = copy(learned.mixture)
+        other.family = family.rescaled(ratio * family.scale_factor)
+        other.family.scale_range = None
+        worse = other.ascend(state, X, None, max_iter=2000, tol=1e-9)
+        assert worse.bound < fitted.elbo_ - 0.01
+
+
+def test_a_prior_scale_that_is_given_stays():
+    X, _ = make_mixture(n_samples=200, random_state=0)
+    prior = {"covariance_prior": np.eye(2)}
+    fitted = TemperedVBGaussianMixture(3, random_state=0, **prior).fit(X)
+    assert_array_equal(fitted._stream.learned.mixture.family.inverse_scale, np.eye(2))
 
 
 def test_separated_components_are_counted():

@@ -33,10 +33,11 @@ class State(NamedTuple):
 class Fit(NamedTuple):
     """Where the ascent stopped: `state` maximises nothing better nearby.
 
-    `statistics` are those of the rows under `state`, `history` the bounds, of which
-    the last is that of `state`.
+    `mixture` has the prior at which it stopped. `statistics` are those of the rows
+    under `state`, `history` the bounds, of which the last is that of `state`.
     """
 
+    mixture: object
     state: State
     statistics: np.ndarray
     history: list
@@ -113,20 +114,28 @@ class TemperedMixture:
 
         The `settled` statistics, of rows that are gone, stay as they are.
         """
+        mixture, history = self, []
         enough = self.enough(X, sample_weight, tol)
-        history = []
         for n_iter in range(max_iter + 1):
-            statistics, log_normaliser = self.expect(state, X, sample_weight)
-            history.append(self.bound(state, log_normaliser, settled))
+            statistics, log_normaliser = mixture.expect(state, X, sample_weight)
+            history.append(mixture.bound(state, log_normaliser, settled))
             converged = n_iter > 0 and history[-1] - history[-2] < enough
             if converged or n_iter == max_iter:
-                return Fit(state, statistics, history, converged)
+                return Fit(mixture, state, statistics, history, converged)
             if settled is None:
-                state = self.maximise(statistics, state)
+                state = mixture.maximise(statistics, state)
+                mixture = mixture.adapted(state)
                 components = self.family.recentred(state.components)
                 state = state._replace(components=components)
             else:
-                state = self.maximise(statistics + settled, state)
+                state = mixture.maximise(statistics + settled, state)
+
+    def adapted(self, state):
+        """Return the mixture with the best prior scale, if it is free."""
+        family = self.family.adapted(state.components)
+        if family is self.family:
+            return self
+        return TemperedMixture(family, self.inverse_temperature, self.concentration)
 
     def enough(self, X, sample_weight, tol):
         """Rise of the bound that counts, if `tol` nats a row do."""

@@ -293,10 +293,10 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
             origin=self._origin(X, weight),
         )
         if auto:
-            fits = merge_down(mixture, fits, X, weight, options)
+            fits = merge_down(fits, X, weight, options)
         path = {K: float(fits[K].bound - self._surprise(K)) for K in sizes}
         K = max(path, key=path.get)
-        fit, _ = self._exchanged(mixture, fits[K], X, weight)
+        fit, _ = self._exchanged(fits[K], X, weight)
         path[K] = float(fit.bound - self._surprise(K))
         if not fit.converged:
             warn(
@@ -305,12 +305,11 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return Learned(mixture, fit, path)
+        return Learned(fit.mixture, fit, path)
 
-    def _exchanged(self, mixture, fit, X, weight, settled=None):
+    def _exchanged(self, fit, X, weight, settled=None):
         """Improve a fit by exchanges of components."""
         return exchange_components(
-            mixture,
             fit,
             X,
             weight,
@@ -324,7 +323,7 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
         """Ascend and exchange components on the window of a stream."""
         options = {"max_iter": self.max_iter, "tol": self.tol}
         fit = mixture.ascend(state, X, weight, settled, **options)
-        return self._exchanged(mixture, fit, X, weight, settled)
+        return self._exchanged(fit, X, weight, settled)
 
     def _surprise(self, n_components):
         """Return log(1 / pi_K) under the prior on the number of components."""

@@ -7,6 +7,7 @@ scikit-learn's names). A posterior is a NamedTuple; its `origins` are the points
 which its next statistics are taken.
 """
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -62,12 +63,21 @@ class GaussianFamily:
     """
 
     full = False
+    scale_range = None  # within which the bound chooses the prior scale
+    scale_factor = 1.0  # what it has chosen, in units of the first
 
     def __init__(self, mean, mean_precision):
         self.mean = mean
         self.mean_precision = mean_precision
         self.n_features = len(mean)
         self.pairs = product_pairs(self.n_features, self.full)
+
+    def adapted(self, posterior):
+        """Return the family with the prior scale that is best for the posterior."""
+        if self.scale_range is None:
+            return self
+        best = self.scale_factor * self.rescaling(posterior)
+        return self.rescaled(np.clip(best, *self.scale_range))
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
@@ -230,6 +240,18 @@ class InverseGammaFamily(GaussianFamily):
 
 class NormalInverseGamma(InverseGammaFamily):
     """s2 ~ IG(a0, b0), mu given s2 ~ N(m0, s2 / l0): conjugate."""
+
+    def rescaling(self, posterior):
+        """Factor of the prior scale that maximises the bound."""
+        ratios = self.scale * posterior.degrees[:, None] / posterior.scale
+        return self.shape / ratios.mean()
+
+    def rescaled(self, factor):
+        """Family whose prior scale is `factor` times the first."""
+        family = copy(self)
+        family.scale = self.scale * (factor / self.scale_factor)
+        family.scale_factor = factor
+        return family
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""

@@ -14,7 +14,8 @@ from ._families import (
 )
 from ._wishart import NormalWishart
 
-NARROWING = 10  # a component holds, a priori, such a part of the volume
+NARROWING = 10  # a component holds, a priori, such a part of the volume to begin with
+NARROWEST, WIDEST = 1000, 1  # and between these parts if the bound may choose
 SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix taken as it is
 JITTER = 1e-6
 LARGEST_BLOCK = 10_000
@@ -64,7 +65,9 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     covariance_prior : float or array-like, default=None
         Inverse scale of the Wishart law, (n_features, n_features); twice the scale of
         the inverse Gamma laws for "diag", (n_features,), and "spherical", a float.
-        None for the covariance of the data over 10^(2 / n_features).
+        None for the covariance of the data, times the number between
+        1000^(-2 / n_features) and 1 that maximises the bound; with the factorized
+        prior, times 10^(-2 / n_features).
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
@@ -311,13 +314,14 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
                     f"degrees_of_freedom_prior={degrees} must exceed n_features - 1 "
                     f"= {d - 1} with covariance_type={self.covariance_type!r}."
                 )
-            return NormalWishart(
+            family = NormalWishart(
                 mean,
                 self.mean_precision_prior,
                 degrees,
                 self._covariance_prior((d, d), lambda: covariance(X, weight)),
                 tied=self.covariance_type == "tied",
             )
+            return self._free(family, d)
         pooled = self.covariance_type == "spherical"
         family = (
             NormalInverseGamma
@@ -329,7 +333,17 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
             lambda: variances(X, weight).mean() if pooled else variances(X, weight),
         )
         shape = 0.5 * (3 if degrees is None else degrees)
-        return family(mean, self.mean_precision_prior, shape, 0.5 * scale, pooled)
+        return self._free(
+            family(mean, self.mean_precision_prior, shape, 0.5 * scale, pooled), d
+        )
+
+    def _free(self, family, n_features):
+        """Let the bound choose the prior scale where the user has not."""
+        if self.covariance_prior is None and self.prior == "conjugate":
+            family.scale_range = tuple(
+                (NARROWING / part) ** (2 / n_features) for part in (NARROWEST, WIDEST)
+            )
+        return family
 
     def _check_combination(self):
         """Refuse parameters that contradict each other."""

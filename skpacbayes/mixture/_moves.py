@@ -18,9 +18,7 @@ CUT_SWEEPS = 10  # of the mixture of two that cuts a component
 TRIES = 4  # exchanges that are followed for a few sweeps
 
 
-def exchange_components(
-    mixture, fit, X, sample_weight, settled=None, *, profile, seed, options
-):
+def exchange_components(fit, X, sample_weight, settled=None, *, profile, seed, options):
     """Exchange components as long as a fit has converged and the bound rises.
 
     A pair that overlaps is merged and a third component is cut in two. The exchanges
@@ -33,6 +31,7 @@ def exchange_components(
     settled : ndarray or None
         The statistics of settled rows, moved along.
     """
+    mixture = fit.mixture
     brief = {**options, "max_iter": min(MERGE_SWEEPS, options["max_iter"])}
     for _ in range(len(fit.state.concentration)):
         if not fit.converged:
@@ -46,11 +45,12 @@ def exchange_components(
         if not tries:
             break
         best, rest = max(tries, key=lambda pair: pair[0].bound)
-        best = mixture.ascend(best.state, X, sample_weight, rest, **options)
+        best = best.mixture.ascend(best.state, X, sample_weight, rest, **options)
         if best.bound - fit.bound <= mixture.enough(X, sample_weight, options["tol"]):
             break
         rising = [bound for bound in best.history if bound > fit.bound]
         fit, settled = best._replace(history=fit.history + rising), rest
+        mixture = fit.mixture
     return fit, settled
 
 

@@ -55,6 +55,10 @@ class MultinomialFamily:
         prior = np.full_like(posterior.concentration, self.topic_prior)
         return dirichlet_divergence(posterior.concentration, prior).sum()
 
+    def adapted(self, posterior):
+        """Return the family: its prior is given."""
+        return self
+
     def recentred(self, posterior):
         """Return the posterior: counts have no origin."""
         return posterior

@@ -97,7 +97,7 @@ def restarts(mixture, jobs, X, sample_weight, *, tasks, n_jobs, options, **start
     return best
 
 
-def merge_down(mixture, fits, X, sample_weight, options):
+def merge_down(fits, X, sample_weight, options):
     """Improve each fit by merging components of the one above it, from the top.
 
     From each best fit with K + 1 components, the three pairs that overlap most are
@@ -108,18 +108,19 @@ def merge_down(mixture, fits, X, sample_weight, options):
     for n_components in range(max(fits) - 1, 0, -1):
         above = fits[n_components + 1]
         tries = [
-            mixture.ascend(state, X, sample_weight, **brief)
-            for state in reductions(mixture, above, X, sample_weight)
+            above.mixture.ascend(state, X, sample_weight, **brief)
+            for state in reductions(above, X, sample_weight)
         ]
-        state = max(tries, key=lambda fit: fit.bound).state
-        fit = mixture.ascend(state, X, sample_weight, **options)
+        best = max(tries, key=lambda fit: fit.bound)
+        fit = best.mixture.ascend(best.state, X, sample_weight, **options)
         if n_components not in fits or fit.bound > fits[n_components].bound:
             fits[n_components] = fit
     return fits
 
 
-def reductions(mixture, fit, X, sample_weight):
+def reductions(fit, X, sample_weight):
     """States with one component fewer."""
+    mixture = fit.mixture
     everyone = np.arange(len(fit.state.concentration))
     pairs = overlapping(mixture, fit.state, X, sample_weight)
     for kept, gone in [*pairs[:MERGED_PAIRS], (None, fit.statistics[:, 0].argmin())]:

@@ -1,5 +1,7 @@
 """Gaussian components with full covariances, their own or shared."""
 
+from copy import copy
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
@@ -24,6 +26,24 @@ class NormalWishart(GaussianFamily):
         self.log_normaliser = wishart_log_normaliser(
             degrees, -np.linalg.slogdet(inverse_scale)[1], self.n_features
         )
+
+    def rescaling(self, posterior):
+        """Factor of the prior scale that maximises the bound."""
+        factors = posterior.factors
+        traces = (factors * (self.inverse_scale @ factors)).sum(axis=(1, 2))
+        return self.degrees * self.n_features / traces.mean()
+
+    def rescaled(self, factor):
+        """Family whose prior scale is `factor` times the first."""
+        family, ratio = copy(self), factor / self.scale_factor
+        family.inverse_scale = ratio * self.inverse_scale
+        family.scale_factor = factor
+        family.log_normaliser = wishart_log_normaliser(
+            self.degrees,
+            -np.linalg.slogdet(family.inverse_scale)[1],
+            self.n_features,
+        )
+        return family
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
