@@ -70,9 +70,7 @@ STREAMS = {
         normal_rows,
     ),
     "exchanges": Stream(
-        lambda: Gaussian(
-            3, covariance_type="diag", n_init=1, max_iter=20, tol=1e-3, **MANY_BLOCKS
-        ),
+        lambda: Gaussian(3, covariance_type="diag", n_init=1, tol=1e-3, **MANY_BLOCKS),
         normal_rows,
     ),
     "auto": Stream(
