@@ -44,7 +44,7 @@ def data(seed, shape, separation, alpha, rows_a_parameter):
     return X[:n], y[:n], X[n:], K
 
 
-def tempered(X, K, alpha, **prior):
+def tempered(X, K, alpha):
     """Our mixture, which chooses among 1 to K + 3 components."""
     return TemperedVBGaussianMixture(
         "auto",
@@ -52,7 +52,6 @@ def tempered(X, K, alpha, **prior):
         inverse_temperature=alpha,
         n_init=2,
         random_state=0,
-        **prior,
     ).fit(X)
 
 
@@ -84,9 +83,7 @@ def bic_from(model, X):
 
 def line(title, shape, separation, temperatures, rows_a_parameter, count):
     """Rows of both tables for one kind of data."""
-    names = [f"alpha = {alpha}" for alpha in temperatures]
-    given = [f"{names[-1]}, scale given"] if shape == "gaussian" else []
-    names = [*names, *given, "BIC"]
+    names = [*(f"alpha = {alpha}" for alpha in temperatures), "BIC"]
     errors, scores = ({name: [] for name in names} for _ in range(2))
     missed = {name: [] for name in names[:-1]}
     spared = []
@@ -94,7 +91,6 @@ def line(title, shape, separation, temperatures, rows_a_parameter, count):
         train, y, test, K = data(
             seed, shape, separation, min(temperatures), rows_a_parameter
         )
-        d = train.shape[1]
         plain = [
             GaussianMixture(k, n_init=3, random_state=0).fit(train)
             for k in range(1, K + 4)
@@ -104,9 +100,6 @@ def line(title, shape, separation, temperatures, rows_a_parameter, count):
         found["BIC"] = plain[np.argmin(bic)]
         for name, alpha in zip(names, temperatures, strict=False):
             found[name] = tempered(train, K, alpha)
-        for name in given:
-            scale = 0.75 * (d + 2) * np.eye(d)
-            found[name] = tempered(train, K, temperatures[-1], covariance_prior=scale)
         for name, model in found.items():
             errors[name].append(len(model.weights_) - K)
             scores[name].append(model.score(test))
