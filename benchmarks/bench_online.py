@@ -23,7 +23,6 @@ from _online_data import (
     permuted,
     pima,
     present,
-    toy,
 )
 from river import compose, linear_model, optim, preprocessing
 from scipy.stats import norm
@@ -342,41 +341,6 @@ def network(report, permutations):
     report.table(f"Network of 20 units, {permutations} permutations", columns, table)
 
 
-def network_everywhere(report, quick):
-    """Check that every number is finite: losses, predictions, deviations, state."""
-    streams = {
-        "toy": toy(),
-        "breast cancer": breast_cancer(),
-        "pima": pima(),
-        "Boston": unit(*boston()),
-        "California": unit(*california()),
-        "elec2": elec2(),
-        "flipping sign": flipping(),
-        "Covertype": covertype(),
-    }
-    table = []
-    for name, (X, y) in streams.items():
-        if y.dtype.kind == "i":
-            y = 2.0 * y - 1.0
-        rows = np.arange(len(y))[: 2_000 if quick else None]
-        for method in NETWORK_METHODS:
-            cells = []
-            for clip in (5.0, None):
-                model = OnlineVIMLPRegressor(method=method, clip=clip, random_state=0)
-                model.fit(X[rows], y[rows])
-                numbers = [model.cumulative_loss_, *model.predict(X[rows])]
-                if method == "ngvi":
-                    numbers.extend(model.predict(X[rows], return_std=True)[1])
-                arrays = (np.ravel(v) for v in vars(model).values() if np.ndim(v))
-                numbers.extend(np.concatenate(list(arrays)))
-                cells.append(float(model.cumulative_loss_ / len(rows)))
-                cells.append(bool(np.isfinite(numbers).all()))
-            cells[::2] = [f"{cell:.4g}" for cell in cells[::2]]
-            table.append([name, len(rows), method, *cells])
-    columns = ["data", "rows", "method", "loss, clip 5", "finite", "no clip", "finite"]
-    report.table("Network of 20 units, raw features: is it finite?", columns, table)
-
-
 def certificates(report):
     table = []
     for name, (X, y) in {"pima": pima(), "breast cancer": breast_cancer()}.items():
@@ -412,17 +376,11 @@ def main():
         progressive(report, title, CLASSIFIERS, labels, permutations)
         uncertainty(report, permutations)
         network(report, permutations)
-        network_everywhere(report, quick)
         certificates(report)
         X, y = covertype()
         rows = 5_000 if quick else 50_000
         title = f"Hinge loss on Covertype, {rows} rows"
         progressive(report, title, CLASSIFIERS, {"Covertype": (X, y, rows)}, 1)
-        all_rows = {name: run for name, run in CLASSIFIERS.items() if "SGD" not in name}
-        if not quick:
-            title = "Hinge loss on Covertype, all 581,012 rows, 5 permutations"
-            stream = {"Covertype": (X, y, None)}
-            progressive(report, title, all_rows, stream, 5)
     report.save()
 
 

@@ -159,12 +159,13 @@ for label, row in table.items():
 # %%
 # "NGVI is the best method in practice", says the paper. It is, for the squared loss,
 # where the gradient methods diverge on features with heavy tails and are stopped only
-# by the projection, and on the toy problem. For the hinge on real data it depends on how
-# (8) is read. As printed, with the loss linearised at the current mean, NGVI is behind
-# OGA on Covertype, Pima and breast cancer: a row with large features asks for a step
-# that overshoots, and with precisions that only grow later rows undo it slowly. With
-# the loss kept exact in the mean, "NGVI, implicit", it is the best of all on Covertype
-# and near OGA on the two small problems. That update is the library's default.
+# by the projection, and on the toy problem. For the hinge on real data it depends on
+# how (8) is read. As printed, with the loss linearised at the current mean, NGVI is
+# behind OGA on Covertype, Pima and breast cancer: a row with large features asks for a
+# step that overshoots, and with precisions that only grow later rows undo it slowly.
+# With the loss kept exact in the mean, "NGVI, implicit", it is the best of all on
+# Covertype and near OGA on the two small problems. That update is the library's
+# default.
 #
 # .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization bound
 #    for online variational inference", ACML 2019.
