@@ -75,7 +75,7 @@ def gaussian_mixture_rate(
 
     References
     ----------
-    .. [1] B.-E. Chérif-Abdellatif and P. Alquier (2018). Consistency of variational
+    .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035.
 
@@ -155,7 +155,7 @@ def multinomial_mixture_rate(n_components, n_features, *, n_samples, n_tokens=1)
 
     References
     ----------
-    .. [1] B.-E. Chérif-Abdellatif and P. Alquier (2018). Consistency of variational
+    .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035.
 
@@ -215,7 +215,7 @@ def mixture_risk_bound(rate, n_components, *, inverse_temperature, divergence=0.
 
     References
     ----------
-    .. [1] B.-E. Chérif-Abdellatif and P. Alquier (2018). Consistency of variational
+    .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035.
 
@@ -283,7 +283,7 @@ def mixture_selection_bound(
 
     References
     ----------
-    .. [1] B.-E. Chérif-Abdellatif and P. Alquier (2018). Consistency of variational
+    .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035.
 
@@ -358,7 +358,7 @@ def variational_risk_bound(risk, prior_divergence, *, n_samples, inverse_tempera
 
     References
     ----------
-    .. [1] B.-E. Chérif-Abdellatif and P. Alquier (2018). Consistency of variational
+    .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035, Theorem 3.1.
 

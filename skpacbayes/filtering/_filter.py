@@ -109,11 +109,11 @@ class ClusteredParticleFilter(ParticleRun):
 
     References
     ----------
-    .. [1] K. Fan and K. Heller, "Sequential Monte Carlo and k-means: a clustering based
-       bootstrap filter and an initialisation" (Algorithms 4 and 5).
-    .. [2] M. Gerber and N. Chopin, "Sequential quasi-Monte Carlo", JRSS B, 2015;
-       Algorithm 4 of section 2.3 in P. Alquier et al., "Some recent developments in
-       high-dimensional Bayesian statistics".
+    .. [1] K. Fan and K. Heller, "k-means: Fighting against Degeneracy in Sequential
+       Monte Carlo with an Application to Tracking", 2018 (Algorithms 4 and 5).
+    .. [2] M. Gerber and N. Chopin, "Sequential quasi-Monte Carlo", JRSS B 77, 2015;
+       section 2.3 of N. Chopin, S. Gadat, B. Guedj, A. Guyader and E. Vernet, "On some
+       recent advances on high dimensional Bayesian statistics", 2015.
 
     Examples
     --------

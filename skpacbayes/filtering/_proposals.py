@@ -68,7 +68,7 @@ class Bootstrap:
 class QuasiMonteCarlo:
     """Resample along the Hilbert curve and move, both by one shifted Sobol point.
 
-    Algorithm 4 of the review by Alquier et al., after Gerber and Chopin.
+    Section 2.3 of Chopin et al. (2015), after Gerber and Chopin (2015).
     """
 
     def __init__(self, n_particles):

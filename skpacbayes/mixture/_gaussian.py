@@ -169,7 +169,7 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
 
     References
     ----------
-    .. [1] B.-E. Chérif-Abdellatif and P. Alquier (2018). Consistency of variational
+    .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035.
 
