@@ -159,7 +159,6 @@ class TupleStream:
         self._sample = np.vstack([self._sample, fill])
         ranks = np.arange(self._n_sampled + len(fill), self._n_sampled + len(X))
         places = self._rng.integers(0, ranks + 1)
-        for row, place in zip(X[len(fill) :], places, strict=True):
-            if place < size:
-                self._sample[place] = row
+        for i in np.flatnonzero(places < size):
+            self._sample[places[i]] = X[len(fill) + i]
         self._n_sampled += len(X)
