@@ -214,8 +214,8 @@ def lloyds(kernel, points, weights, centers, manhattan, max_iter=100):
     losses = np.empty((2, len(points)))
     columns, work = columns_of(points), np.empty((2, len(centers)))
     order = np.argsort(columns, axis=1)
-    data = columns, weights, order, len(centers), manhattan, max_iter
-    loss = kernel(*data, centers, labels, losses, *work)
+    data = points, columns, weights, order, len(centers), manhattan, max_iter
+    loss = kernel(*data, centers, labels, losses, work)
     least = losses_at(points, centers, manhattan)
     assert_array_equal(labels, least.argmin(axis=1))
     assert_allclose(losses[0], least.min(axis=1), rtol=1e-12)

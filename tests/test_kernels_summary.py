@@ -52,7 +52,7 @@ class Table:
             self.n_points,
             self.n_features,
             self.manhattan,
-            np.empty_like(self.pair_costs),
+            np.zeros_like(self.pair_costs),
             self.pair_costs,
             self.pairs,
         )

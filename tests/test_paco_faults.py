@@ -181,8 +181,9 @@ def test_radius_smaller_than_the_data_names_both():
     assert not changes(before, state_of(model))
 
 
-def test_a_stream_goes_on_beyond_its_radius():
-    model = paco(radius=0.5, calibration="regret", refresh=3)
+@pytest.mark.parametrize("calibration", ["clusters", "regret"])
+def test_a_stream_goes_on_beyond_its_radius(calibration):
+    model = paco(radius=0.5, calibration=calibration, refresh=3)
     with pytest.warns(UserWarning, match=r"more than radius=0\.5") as caught:
         model.partial_fit(X[:20])
     assert len(caught) == 1
@@ -190,6 +191,12 @@ def test_a_stream_goes_on_beyond_its_radius():
     assert_sound(model, X)
     assert model.n_samples_seen_ == 40
     assert np.linalg.norm(model.draw_, axis=1).max() <= 1.0  # the prior's ball
+
+
+def test_an_endless_penalty_leaves_one_cluster():
+    model = paco(cluster_penalty=1e308, inverse_temperature=1.0).fit(X)
+    assert model.n_clusters_ == 1
+    assert_sound(model, X)
 
 
 @pytest.mark.parametrize("call", ["fit", "partial_fit", "sufficient_statistics"])

@@ -13,26 +13,6 @@ from . import kernel
 
 
 @kernel
-def _move_centers(points, order, manhattan, parts, masses, centers):
-    """Means, or medians, of the cells' `parts` (n_clusters, n_points) of the points."""
-    n_points, n_features = points.shape
-    for j in range(centers.shape[0]):
-        for f in range(n_features):
-            passed = 0.0
-            for rank in range(n_points if manhattan else 0):
-                i = order[f, rank]
-                passed += parts[j, i]
-                if passed >= 0.5 * masses[j]:
-                    centers[j, f] = points[i, f]
-                    break
-            if not manhattan:
-                centers[j, f] = 0.0
-        for i in range(0 if manhattan else n_points):
-            for f in range(n_features):
-                centers[j, f] += parts[j, i] / masses[j] * points[i, f]
-
-
-@kernel
 def fit_cells(
     points,
     columns,
@@ -68,11 +48,23 @@ def fit_cells(
     harmonic = 1.0  # mean of the inverse scales, from the first iteration on
     log_likelihood = -math.inf
     for iteration in range(max_iter + 1):
-        if iteration > 0:
-            _move_centers(points, order, manhattan, parts, masses, centers)
         pull = prior_size / harmonic
         harmonic = 0.0
         for j in range(n_clusters):
+            passed = 0.0
+            for i in range(0 if manhattan or iteration == 0 else n_points):
+                passed += parts[j, i]
+                share = parts[j, i] / passed if parts[j, i] > 0.0 else 0.0
+                for f in range(n_features if share > 1e-18 else 0):  # running means
+                    centers[j, f] += share * (points[i, f] - centers[j, f])
+            for f in range(n_features if manhattan and iteration > 0 else 0):
+                passed = 0.0
+                for rank in range(n_points):
+                    i = order[f, rank]
+                    passed += parts[j, i]
+                    if passed >= 0.5 * masses[j]:
+                        centers[j, f] = points[i, f]
+                        break
             for i in range(n_points):
                 losses[j, i] = spreads[i]
             for f in range(n_features):

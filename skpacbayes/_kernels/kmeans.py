@@ -1,8 +1,8 @@
 """k-means and k-medians over weighted points, and how stable their cells are.
 
 `manhattan` chooses the loss: squared Euclidean distance and means, or Manhattan
-distance and coordinatewise medians. Points come by columns, (n_features, n_points), so
-that the loops over them vectorise.
+distance and coordinatewise medians. Points come by columns too, (n_features,
+n_points), so that the loops over them vectorise.
 """
 
 import math
@@ -11,36 +11,8 @@ from . import kernel
 
 
 @kernel
-def _move_centers(
-    columns, weights, order, labels, n_clusters, manhattan, centers, masses, sums
-):
-    """Move each centre to the mean or the median of its cell, if that has weight."""
-    n_features, n_points = columns.shape
-    for j in range(n_clusters):
-        masses[j] = 0.0
-    for i in range(n_points):
-        masses[labels[i]] += weights[i]
-    for f in range(n_features):
-        for j in range(n_clusters):
-            sums[j] = 0.0
-        if manhattan:
-            for rank in range(n_points):
-                i = order[f, rank]
-                j = labels[i]
-                below = sums[j]
-                sums[j] += weights[i]
-                if below < 0.5 * masses[j] <= sums[j]:
-                    centers[j, f] = columns[f, i]
-        else:
-            for i in range(n_points):
-                sums[labels[i]] += weights[i] * columns[f, i]
-            for j in range(n_clusters):
-                if masses[j] > 0.0:
-                    centers[j, f] = sums[j] / masses[j]
-
-
-@kernel
 def lloyd(
+    points,
     columns,
     weights,
     order,
@@ -50,36 +22,42 @@ def lloyd(
     centers,
     labels,
     losses,
-    masses,
-    sums,
+    work,
 ):
     """Lloyd's iterations on the first `n_clusters` of `centers`, in place; the loss.
 
-    `order` (n_features, n_points) sorts the points along each feature; only the medians
-    need it. `labels` (n_points,) and `losses` (2, n_points) receive each point's centre
-    and, in the first row, its loss there. `masses` and `sums` (max_clusters,) are work
-    space. A centre whose cell has no weight stays where it is.
+    `columns` are the points transposed; `order` (n_features, n_points) sorts them along
+    each feature, for the medians. `labels` (n_points,) and `losses` (2, n_points)
+    receive each point's centre and, in the first row, its loss there. `work` (2,
+    max_clusters) is work space. A centre whose cell has no weight stays where it is.
     """
     n_features, n_points = columns.shape
     nearest, current = losses[0], losses[1]
+    masses, passed = work[0], work[1]
     total = math.inf
     for iteration in range(max_iter + 1):
-        if iteration > 0:
-            _move_centers(
-                columns,
-                weights,
-                order,
-                labels,
-                n_clusters,
-                manhattan,
-                centers,
-                masses,
-                sums,
-            )
+        for j in range(n_clusters):
+            passed[j] = 0.0
+        for i in range(0 if manhattan or iteration == 0 else n_points):
+            j = labels[i]
+            passed[j] += weights[i]
+            share = weights[i] / passed[j] if weights[i] > 0.0 else 0.0
+            for f in range(n_features):  # running means
+                centers[j, f] += share * (points[i, f] - centers[j, f])
+        for f in range(n_features if manhattan and iteration > 0 else 0):
+            for rank in range(n_points):
+                i = order[f, rank]
+                j = labels[i]
+                below = passed[j]
+                passed[j] += weights[i]
+                if below < 0.5 * masses[j] <= passed[j]:
+                    centers[j, f] = points[i, f]
+            for j in range(n_clusters):
+                passed[j] = 0.0
         for i in range(n_points):
             nearest[i] = math.inf
-            labels[i] = 0
         for j in range(n_clusters):
+            masses[j] = 0.0
             for i in range(n_points):
                 current[i] = 0.0
             for f in range(n_features):
@@ -94,6 +72,7 @@ def lloyd(
         previous = total
         total = 0.0
         for i in range(n_points):
+            masses[labels[i]] += weights[i]
             total += weights[i] * nearest[i]
         if total >= previous * (1.0 - 1e-12):
             break

@@ -75,6 +75,7 @@ def cumulative_loss(
     nearest = np.empty(n_points, dtype=np.int64)
     runner_up = np.empty(n_points, dtype=np.int64)
     owned = np.empty(n_clusters, dtype=np.int64)
+    slopes = np.empty((n_clusters, n_clusters))  # of the difference of two losses
     for i in range(n_points):
         lowest[i] = math.inf
         second[i] = math.inf
@@ -82,6 +83,8 @@ def cumulative_loss(
         runner_up[i] = 0
     for j in range(n_clusters):
         owned[j] = 0
+        for other in range(n_clusters):
+            slopes[j, other] = -1.0
         for i in range(n_points):
             current[i] = 0.0
         for f in range(n_features):
@@ -114,14 +117,16 @@ def cumulative_loss(
         if spreads[i] > 0.0:
             # The difference of the two losses varies over the cloud by its gradient.
             margin = second[i] - loss
-            slope = 0.0
-            for f in range(n_features):
-                gap = 2.0 * (centers[j, f] - centers[other, f])
-                if manhattan:
-                    left = columns[f, i] < centers[j, f]
-                    gap = 2.0 * (left != (columns[f, i] < centers[other, f]))
-                slope += gap * gap
-            variance = slope * spreads[i] / n_features
+            if manhattan or slopes[j, other] < 0.0:
+                slope = 0.0
+                for f in range(n_features):
+                    gap = 2.0 * (centers[j, f] - centers[other, f])
+                    if manhattan:
+                        left = columns[f, i] < centers[j, f]
+                        gap = 2.0 * (left != (columns[f, i] < centers[other, f]))
+                    slope += gap * gap
+                slopes[j, other] = slope
+            variance = slopes[j, other] * spreads[i] / n_features
             if margin * margin < _END * _END * variance:
                 loss -= _overlap(margin, math.sqrt(variance))
             if not manhattan:

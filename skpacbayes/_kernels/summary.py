@@ -131,65 +131,66 @@ def insert(
     made: of the newcomer with a point, or of two points, and the newcomer takes the
     column that is free then. `pair_costs`, `pairs` (capacity + 1,): each point's
     cheapest merger, as last computed (-1: never). A merger costs the loss that it adds
-    (half of it, for the Manhattan loss). `costs` (capacity + 1,) is work space.
+    (half of it, for the Manhattan loss). `costs` (capacity + 1,): zeros, before and
+    after.
     """
     for row in range(n_incoming):
         for entry in range(table.shape[0]):
             table[entry, n_points] = incoming[row, entry]
         point, kept, gone = n_points, -1, n_points
         home, lowest = -1, math.inf
-        while True:
-            for j in range(n_points):
-                costs[j] = 0.0
+        while kept < 0:
             for f in range(n_features):
                 place = table[f, point]
                 for j in range(n_points):
                     gap = table[f, j] - place
                     costs[j] += abs(gap) if manhattan else gap * gap
+            weight = table[n_features, point]
             cheapest, other = math.inf, -1
+            least, following = math.inf, -1  # of what is known of the others
             for j in range(n_points):
-                both = table[n_features, j] + table[n_features, point]
-                cost = costs[j] * table[n_features, j] * table[n_features, point] / both
-                if j == point:
-                    cost = math.inf
-                if point < n_points and cost < pair_costs[j]:
-                    pair_costs[j] = cost
-                    pairs[j] = point
-                if cost < cheapest:
-                    cheapest, other = cost, j
+                both = table[n_features, j] + weight
+                cost = costs[j] * table[n_features, j] * weight / both
+                costs[j] = 0.0
+                if j != point:
+                    if cost < cheapest:
+                        cheapest, other = cost, j
+                    if point < n_points and cost < pair_costs[j]:
+                        pair_costs[j] = cost
+                        pairs[j] = point
+                    if pair_costs[j] < least:
+                        least, following = pair_costs[j], j
             if point == n_points:
                 home, lowest = other, cheapest
                 if lowest > 0.0 and n_points + 1 < table.shape[1]:
                     break
-            else:  # what was known of it may be out of date
-                known = pair_costs[point]
+            else:
                 pair_costs[point] = cheapest
                 pairs[point] = other
-                if known >= 0.0 and cheapest <= known * (1.0 + 1e-9):
-                    kept, gone = point, other
-                    break
-            point = 0
-            for j in range(1, n_points):
-                if pair_costs[j] < pair_costs[point]:
-                    point = j
-            if lowest == 0.0 or pair_costs[point] >= lowest:
+                if cheapest <= least:
+                    least, following = cheapest, point
+            if lowest == 0.0 or least >= lowest:
                 kept = home
-                break
+            elif following == point:
+                kept, gone = point, other
+            point = following  # what is known of it may be out of date
         if kept < 0:
             pair_costs[n_points] = -1.0
             n_points += 1
             continue
-        share = table[n_features, gone]
-        share /= table[n_features, kept] + share
-        for f in range(n_features):
-            gap = table[f, gone] - table[f, kept]
-            table[n_features + 1, kept] += table[n_features, kept] * share * gap * gap
-            table[f, kept] += share * gap
-        for entry in range(n_features, n_features + 7):
-            table[entry, kept] += table[entry, gone]
-        if gone < n_points:
-            for entry in range(table.shape[0]):
+        first, second = table[n_features, kept], table[n_features, gone]
+        scatter = 0.0
+        for entry in range(table.shape[0]):
+            gap = table[entry, gone] - table[entry, kept]
+            if entry < n_features:
+                table[entry, kept] += second / (first + second) * gap
+                scatter += gap * gap
+            else:
+                table[entry, kept] += table[entry, gone]
+            if gone < n_points:
                 table[entry, gone] = table[entry, n_points]
+        table[n_features + 1, kept] += first * second / (first + second) * scatter
+        if gone < n_points:
             pair_costs[kept] = -1.0
             pair_costs[gone] = -1.0
     return n_points

@@ -154,7 +154,7 @@ class GibbsProblem:
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         if norm is None:
-            norm = self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
+            norm = self.largest_norm
         self.radius = setting.radius_for(norm)
         calibration = self._calibration(tracker, past, rng)
         self.path = calibration.path
@@ -174,9 +174,14 @@ class GibbsProblem:
             setting.manhattan,
         )
 
+    @property
+    def largest_norm(self):
+        """Largest distance of a point from the prior's origin, in data units."""
+        return self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
+
     def check_radius(self):
         """Refuse rows outside the ball of a radius that the user gave."""
-        norm = self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
+        norm = self.largest_norm
         if norm > self.radius:
             origin = "the origin" if self.setting.regret else "the mean"
             raise ValueError(

@@ -67,7 +67,7 @@ class CellTracker:
 
     def __init__(self, manhattan):
         self.manhattan = manhattan
-        self.known = {}
+        self.known, self.n_cells = {}, 1
         self.origin, self.exponent = None, 0
 
     def update(self, rows, last_row, max_cells):
@@ -83,7 +83,7 @@ class CellTracker:
                 best = latest[n_cells]
             if n_cells >= len(best.shares) + 2:
                 break
-        self.known = latest
+        self.known, self.n_cells = latest, len(best.shares)
         return best
 
     def set_frame(self, origin, exponent):
@@ -98,12 +98,17 @@ class CellTracker:
         self.origin, self.exponent = origin, exponent
 
     def _starts(self, problem, latest, n_cells, last_row):
-        """Where to start EM with `n_cells` cells from."""
+        """Where to start EM with `n_cells` cells from.
+
+        With fewer than the last best number less one, only where it ended.
+        """
         if n_cells == 1:
             yield problem.single_cell()
             return
         if n_cells in self.known:
             yield self.known[n_cells]
+            if n_cells < self.n_cells - 1:
+                return
         if n_cells + 1 in self.known:
             yield self.known[n_cells + 1].without_closest_pair()
         fewer = latest[n_cells - 1]
@@ -157,10 +162,8 @@ class _Problem:
         if upper.all() or not upper.any():
             return None
         weights = self.weights[members]
-        return [
-            np.average(rows[side], axis=0, weights=weights[side])
-            for side in (upper, ~upper)
-        ]
+        sides = (weights * upper, weights * ~upper)
+        return [side @ rows / side.sum() for side in sides]
 
     def best(self, starts):
         """Few iterations from every start, then all from the best."""

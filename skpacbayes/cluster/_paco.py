@@ -87,7 +87,8 @@ class PACOClusterer(QuasiLikelihoodMixin, PacBayesEstimator):
         Points that a stream leaves in memory; None: all distinct rows.
     refresh : "auto" or int, default="auto"
         The chain runs on a stream after every so many rows. "auto": after each of the
-        first 200 rows, then whenever the stream has grown by 5 % of what came since.
+        first 200 rows (every n_features / 10 rows, if there are 20 features or more),
+        then whenever the stream has grown by 10 % of what came since.
     random_state : int, RandomState instance or None, default=None
         Seed of the chain.
     n_jobs : int or None, default=None
@@ -494,6 +495,11 @@ class PACOClusterer(QuasiLikelihoodMixin, PacBayesEstimator):
             tracker=stream.tracker,
             past=(summary.last_row, summary.exchangeable),
         )
+        if not setting.regret and problem.largest_norm > problem.radius:
+            self._warn_once(
+                f"rows are up to {problem.largest_norm:.6g} from their mean, more than "
+                f"radius={problem.radius:.6g}: the prior may not reach their clusters."
+            )
         chains = problem.start_chains(stream.rng)
         problem.run(chains, self.n_iter, self.n_jobs)
         self._publish(problem.outcome(chains))
@@ -540,15 +546,17 @@ class PACOClusterer(QuasiLikelihoodMixin, PacBayesEstimator):
 
     def _warn_beyond_radius(self):
         """Say once that rows have left the ball that the regret bound assumes."""
-        stream = self._stream
-        if stream.warned or self.calibration != "regret" or self.radius == "auto":
+        if self.calibration != "regret" or self.radius == "auto":
             return
-        norm = stream.summary.largest_norm
+        norm = self._stream.summary.largest_norm
         if norm > self.radius:
-            stream.warned = True
-            warnings.warn(
+            self._warn_once(
                 f"a row has norm {norm:.6g}, more than radius={self.radius:.6g}: the "
-                "assumption of certificate() that radius covers the rows is False now.",
-                UserWarning,
-                stacklevel=4,
+                "assumption of certificate() that radius covers the rows is False now."
             )
+
+    def _warn_once(self, message):
+        """Warn about the radius, once in a stream."""
+        if not self._stream.warned:
+            self._stream.warned = True
+            warnings.warn(message, UserWarning, stacklevel=4)

@@ -102,8 +102,7 @@ class _Lloyd:
             self.order = np.argsort(self.columns, axis=1)
         self.labels = np.zeros(len(points), dtype=np.int64)
         self.losses = np.zeros((2, len(points)))
-        self.masses = np.empty(max_clusters)
-        self.sums = np.empty(max_clusters)
+        self.work = np.empty((2, max_clusters))
 
     @property
     def costs(self):
@@ -113,6 +112,7 @@ class _Lloyd:
     def run(self, centers, max_iter):
         """Improve `centers` in place; their loss."""
         return lloyd(
+            self.points,
             self.columns,
             self.weights,
             self.order,
@@ -122,8 +122,7 @@ class _Lloyd:
             centers,
             self.labels,
             self.losses,
-            self.masses,
-            self.sums,
+            self.work,
         )
 
     def by_cell(self, values, n_clusters):
@@ -135,7 +134,7 @@ class _Lloyd:
 
         The first k of them are a D^2 seeding of k centres.
         """
-        seeds = np.empty((len(self.masses), self.points.shape[1]))
+        seeds = np.empty((self.work.shape[1], self.points.shape[1]))
         losses = np.ones(len(self.points))
         for j in range(len(seeds)):
             seeds[j] = self.points[_draw(self.weights * losses, rng)]

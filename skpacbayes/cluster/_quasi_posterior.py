@@ -59,7 +59,9 @@ class CenterPrior:
     def log_size_law(max_clusters, cluster_penalty, *, ordered):
         """Return log q(k): exp(-penalty k) on tuples (eq. 6), over k! on sets."""
         sizes = np.arange(1.0, max_clusters + 1)
-        return -cluster_penalty * sizes - (0 if ordered else gammaln(sizes + 1))
+        with np.errstate(over="ignore"):  # beyond the largest float: never
+            law = -cluster_penalty * (sizes - 1)
+        return law - (0 if ordered else gammaln(sizes + 1))
 
     def log_constant(self, n_features):
         """Log density of one centre: at any place (uniform), at 0 (Student)."""

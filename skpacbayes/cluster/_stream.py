@@ -6,10 +6,12 @@ from scipy.spatial.distance import cdist
 
 from ._local_scales import CellTracker
 
-# With refresh="auto", the chain runs after every row at first, then after so many
-# rows that the stream has grown by this share.
+# With refresh="auto", the chain runs after every row at first (after every d / 10 rows
+# of more than 10 columns: it takes as much longer), then after so many rows that the
+# stream has grown by this share of what came since.
 _EVERY_ROW = 200
-_GROWTH = 0.05
+_COLUMNS = 10
+_GROWTH = 0.1
 
 
 class Stream:
@@ -132,4 +134,5 @@ class Stream:
         """Position of the refresh that follows one at `n_rows`."""
         if self.refresh != "auto":
             return n_rows + self.refresh
-        return n_rows + max(1.0, np.floor(_GROWTH * (n_rows - _EVERY_ROW)))
+        fewest = max(1, self.summary.n_features // _COLUMNS)
+        return n_rows + max(fewest, np.floor(_GROWTH * (n_rows - _EVERY_ROW)))

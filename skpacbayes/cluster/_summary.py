@@ -234,7 +234,7 @@ class StreamSummary:
             self.n_points,
             self.n_features,
             self.manhattan,
-            np.empty(len(self.pairs)),
+            np.zeros(len(self.pairs)),
             self.pair_costs,
             self.pairs,
         )
