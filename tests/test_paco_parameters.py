@@ -193,14 +193,20 @@ def refresh():
         if model.partial_fit(row[None]).draw_ is not before:
             positions.append(model.n_samples_seen_)
     assert [t for t in positions if t > 1] == [13, 26, 39]
-    model = paco(n_iter=2, max_clusters=2).partial_fit(np.tile(X, (3, 1))[:235])
-    draw, position = model.draw_, 235  # until 240, a chain after each row
+    model = paco(n_iter=2, max_clusters=2).partial_fit(np.tile(X, (3, 1))[:215])
+    draw, position = model.draw_, 215  # until 220, a chain after each row
     for row in np.tile(X, (2, 1)):
         if model.partial_fit(row[None]).draw_ is not draw:
             draw, step = model.draw_, model.n_samples_seen_ - position
-            assert step == max(1, (position - 200) // 20)
+            assert step == max(1, (position - 200) // 10)
             position += step
-    assert position > 410
+    assert position > 390
+    wide, positions = paco(n_iter=2, max_clusters=2), []
+    for row in np.tile(X[:20], (1, 25)):  # of 50 features: after every fifth row
+        before = vars(wide).get("draw_")
+        if wide.partial_fit(row[None]).draw_ is not before:
+            positions.append(wide.n_samples_seen_)
+    assert [t for t in positions if t > 1] == [5, 10, 15, 20]
 
 
 def random_state():
