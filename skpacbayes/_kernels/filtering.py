@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from . import kernel
 
 
@@ -70,13 +68,13 @@ def draw_ancestors(weights, order, starts, counts, points, ancestors):
 
 
 @kernel
-def _distances_to(columns, center, distances):
-    """Squared Euclidean distances of all points to one centre."""
+def _distances_to(columns, centers, j, distances):
+    """Squared Euclidean distances of all points to centre j."""
     for i in range(columns.shape[1]):
         distances[i] = 0.0
     for f in range(columns.shape[0]):
         for i in range(columns.shape[1]):
-            gap = columns[f, i] - center[f]
+            gap = columns[f, i] - centers[j, f]
             distances[i] += gap * gap
 
 
@@ -91,7 +89,7 @@ def nearest_centers(columns, centers, labels, nearest, distances):
     for i in range(columns.shape[1]):
         nearest[i] = math.inf
     for j in range(centers.shape[0]):
-        _distances_to(columns, centers[j], distances)
+        _distances_to(columns, centers, j, distances)
         for i in range(columns.shape[1]):
             closer = distances[i] < nearest[i]
             labels[i] = j if closer else labels[i]
@@ -120,16 +118,20 @@ def spread_centers(columns, uniforms, centers, nearest, distances):
             passed += nearest[drawn]
         for f in range(columns.shape[0]):
             centers[j, f] = columns[f, drawn]
-        _distances_to(columns, centers[j], distances)
+        _distances_to(columns, centers, j, distances)
         for i in range(n_points):
             if j == 0 or distances[i] < nearest[i]:
                 nearest[i] = distances[i]
 
 
 @kernel
-def move_centers(columns, labels, centers):
-    """Move each centre to the mean of the points with its label, if there are any."""
-    sizes = np.zeros(centers.shape[0])
+def move_centers(columns, labels, centers, sizes):
+    """Move each centre to the mean of the points with its label, if there are any.
+
+    `centers` is changed in place; `sizes` (n_centers,) is scratch.
+    """
+    for j in range(sizes.shape[0]):
+        sizes[j] = 0.0
     for i in range(labels.shape[0]):
         sizes[labels[i]] += 1.0
     for j in range(centers.shape[0]):

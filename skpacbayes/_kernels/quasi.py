@@ -5,8 +5,6 @@ A point is a row of integers of 53 bits, one a coordinate: its digits in base tw
 
 import math
 
-import numpy as np
-
 from . import kernel
 
 UNIT = 2.0**-53
@@ -80,12 +78,13 @@ def _tail_quantile(u):
 
 
 @kernel
-def shifted_normals(points, rows, shift, uniforms, normals):
+def shifted_normals(points, rows, shift, uniforms, tails, normals):
     """Take normal quantiles of shifted points, but for their first column.
 
     `points` (n_points, 1 + n_noise) and `shift` (1 + n_noise,) are integers of 53 bits;
     row i of `normals` (n_points * n_noise,), filled in place row by row, is that of
-    point ``rows[i]``. `uniforms`, of the same shape, is scratch.
+    point ``rows[i]``. `uniforms` and `tails`, of the same shape, are scratch, of
+    floats and of integers.
     """
     n_noise = points.shape[1] - 1
     place = 0
@@ -97,7 +96,6 @@ def shifted_normals(points, rows, shift, uniforms, normals):
             place += 1
     for place in range(normals.shape[0]):
         normals[place] = _central_quantile(uniforms[place])
-    tails = np.empty(normals.shape[0], dtype=np.int64)
     n_tails = 0
     for place in range(normals.shape[0]):  # no branch to predict
         tails[n_tails] = place
@@ -107,51 +105,42 @@ def shifted_normals(points, rows, shift, uniforms, normals):
 
 
 @kernel
-def _cells_of(particles, n_bits, cells):
-    """Map each standard score s to 1/2 + s / (2 + 2 |s|), cut to `n_bits` digits."""
+def standard_cells(particles, n_bits, cells):
+    """Place coordinates in (0, 1) by their standard scores, cut to `n_bits` digits.
+
+    The place of a score s is 1/2 + s / (2 + 2 |s|). `cells` (n_particles, n_features)
+    is filled in place.
+    """
     n_particles, n_features = particles.shape
-    means = np.zeros(n_features)
-    scales = np.zeros(n_features)
-    for i in range(n_particles):
-        for f in range(n_features):
-            means[f] += particles[i, f]
+    half = 0.5 * 2.0**n_bits
     for f in range(n_features):
-        means[f] /= n_particles
-    for i in range(n_particles):
-        for f in range(n_features):
-            gap = particles[i, f] - means[f]
-            scales[f] += gap * gap
-    for f in range(n_features):
-        if scales[f] > 0.0:
-            scales[f] = math.sqrt(n_particles / scales[f])
-    side = 2.0**n_bits
-    half = 0.5 * side
-    for i in range(n_particles):
-        for f in range(n_features):
-            score = (particles[i, f] - means[f]) * scales[f]
+        total = 0.0
+        for i in range(n_particles):
+            total += particles[i, f]
+        mean = total / n_particles
+        total = 0.0
+        for i in range(n_particles):
+            gap = particles[i, f] - mean
+            total += gap * gap
+        scale = math.sqrt(n_particles / total) if total > 0.0 else 0.0
+        for i in range(n_particles):
+            score = (particles[i, f] - mean) * scale
             place = half + half * score / (1.0 + abs(score))
-            cells[i, f] = int(min(place, side - 1.0))
+            cells[i, f] = int(min(place, 2.0 * half - 1.0))
 
 
 @kernel
-def hilbert_keys(particles, n_bits, curve, cells, keys):
-    """Places of the particles on the Hilbert curve of order `n_bits`.
+def hilbert_keys(cells, n_bits, curve, keys):
+    """Places of cells on the Hilbert curve of order `n_bits`.
 
-    Each coordinate goes to (0, 1) by an increasing function of its standard score, and
-    is cut to `n_bits` digits, `cells` (n_particles, n_features). The curve runs through
-    a cell in one of several states, 0 at first: ``curve[state << n_features | corner]``
-    holds the place of a corner of the cell on the curve and, times 2 ** n_features, the
-    state in which the curve runs through it. `keys` (n_particles,) and `cells` are
-    filled in place.
+    The curve runs through a cell in one of several states, 0 at first: ``curve[state <<
+    n_features | corner]`` holds the place of a corner of the cell on the curve and,
+    times 2 ** n_features, the state in which the curve runs through it. `cells`
+    (n_particles, n_features); `keys` (n_particles,) is filled in place.
     """
-    n_features = particles.shape[1]
-    _cells_of(particles, n_bits, cells)
-    if n_features == 1:
-        for i in range(particles.shape[0]):
-            keys[i] = cells[i, 0]
-        return
+    n_features = cells.shape[1]
     mask = (1 << n_features) - 1
-    for i in range(particles.shape[0]):
+    for i in range(cells.shape[0]):
         key = 0
         state = 0
         for level in range(n_bits - 1, -1, -1):

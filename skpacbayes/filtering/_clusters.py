@@ -27,11 +27,11 @@ def kmeans_labels(particles, n_clusters, generator):
         some = np.ascontiguousarray(columns[:, places])
     n_some = some.shape[1]
     scratch = nearest[:n_some], distances[:n_some]
-    centers = np.empty((n_clusters, len(columns)))
+    centers, sizes = np.empty((n_clusters, len(columns))), np.empty(n_clusters)
     spread_centers(some, generator.random(n_clusters), centers, *scratch)
     for _ in range(LLOYD_STEPS):
         nearest_centers(some, centers, labels[:n_some], *scratch)
-        move_centers(some, labels[:n_some], centers)
+        move_centers(some, labels[:n_some], centers, sizes)
     nearest_centers(columns, centers, labels, nearest, distances)
     return labels
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from .._kernels.filtering import draw_ancestors
-from .._kernels.quasi import UNIT, hilbert_keys, shifted_normals
+from .._kernels.quasi import UNIT, hilbert_keys, shifted_normals, standard_cells
 from ._cloud import Offspring
 from ._clusters import cells_of, kmeans_labels, labels_by
 from ._resampling import draw, one_cell
@@ -86,7 +86,8 @@ class QuasiMonteCarlo:
             top = int(shift[0]) >> (54 - self.n_particles.bit_length())
             rows = self._ranks ^ top
         normals, scratch = np.empty((2, self.n_particles * n_noise))
-        shifted_normals(points, rows, shift, scratch, normals)
+        tails = np.empty(self.n_particles * n_noise, dtype=np.int64)
+        shifted_normals(points, rows, shift, scratch, tails, normals)
         noise = normals.reshape(self.n_particles, n_noise)
         if cloud is None:
             return Offspring(None, self._even, noise)
@@ -120,8 +121,11 @@ def along_curve(particles):
     n_particles = len(particles)
     n_bits = min(math.ceil(math.log2(n_particles) / n_features) + 3, 62 // n_features)
     cells = np.empty((n_particles, n_features), dtype=np.int64)
-    keys = np.empty(n_particles, dtype=np.int64)
-    hilbert_keys(particles, n_bits, hilbert_curve(n_features), cells, keys)
+    standard_cells(particles, n_bits, cells)
+    keys = cells[:, 0]
+    if n_features > 1:
+        keys = np.empty(n_particles, dtype=np.int64)
+        hilbert_keys(cells, n_bits, hilbert_curve(n_features), keys)
     # NumPy's stable sort of 16 bits is a radix sort
     order = np.argsort(keys.astype(np.uint16), kind="stable")
     for digit in range(16, n_bits * n_features, 16):
