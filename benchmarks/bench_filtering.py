@@ -1,0 +1,304 @@
+"""Particle filters: speed and accuracy against `particles`, and what clusters buy.
+
+Needs matplotlib, for its elevation model, and `particles` 0.4, which asks for
+numpy < 2 though it runs on 2: ``pip install --no-deps particles``. Both libraries
+resample systematically below half the effective size.
+
+    python benchmarks/bench_filtering.py [--quick]
+"""
+
+import time
+import warnings
+
+import numpy as np
+from _filtering_models import linear, run_peer, volatility
+from _filtering_problems import (
+    Folded,
+    block_masses,
+    blocks_of,
+    elevation,
+    exact_flight,
+    flight,
+    volatility_log_likelihood,
+)
+from _harness import Report, arguments, interleaved, median_ratio
+
+from skpacbayes.filtering import ClusteredParticleFilter
+
+# The peer's Kalman model warns of NumPy's deprecations.
+warnings.filterwarnings("ignore", module="particles")
+
+PLAIN = {"n_clusters": None}
+SQMC = {"method": "sqmc"}
+CLUSTERED = {
+    "plain": PLAIN,
+    "conservation=0.5": {"conservation": 0.5},
+    "conservation=1 (the paper)": {"conservation": 1.0},
+}
+
+
+def problems(n_rows):
+    return {
+        "volatility, d = 1": volatility(n_rows),
+        "linear, d = 2": linear(n_rows, 2),
+        "linear, d = 4": linear(n_rows, 4),
+    }
+
+
+def tracker(model, n_particles, seed=0, **parameters):
+    return ClusteredParticleFilter(
+        model, n_particles=n_particles, random_state=seed, **parameters
+    )
+
+
+def speed(report, n_rows, n_turns):
+    """CPU time for a row, with models in NumPy and compiled by numba."""
+    table = []
+    sizes = [
+        ("bootstrap", 1000),
+        ("bootstrap", 10_000),
+        ("sqmc", 1024),
+        ("sqmc", 16384),
+    ]
+    for problem, (X, model, compiled, peer) in problems(n_rows).items():
+        for method, n in sizes:
+            qmc = method == "sqmc"
+            ours = [
+                tracker(m, n, **(SQMC if qmc else PLAIN)) for m in (model, compiled)
+            ]
+            turns = n_turns if n < 5000 else max(3, n_turns // 4)
+            seconds = interleaved(
+                {
+                    "numpy": lambda f=ours[0], X=X: f.fit(X),
+                    "compiled": lambda f=ours[1], X=X: f.fit(X),
+                    "particles": lambda p=peer, n=n, q=qmc: run_peer(p, n, q),
+                },
+                turns,
+            )
+            row = [problem, method, f"{n:,}"]
+            row += [f"{1e6 * np.median(s) / n_rows:.0f}" for s in seconds.values()]
+            row += [
+                f"{median_ratio(seconds, 'particles', name):.1f}"
+                for name in ("numpy", "compiled")
+            ]
+            table.append(row)
+    report.table(
+        f"CPU time for a row, us, over {n_rows} rows; the peer's time in units of ours",
+        [
+            *("problem", "method", "particles", "NumPy model", "compiled model"),
+            *("particles 0.4", "ratio, NumPy", "ratio, compiled"),
+        ],
+        table,
+    )
+
+
+def accuracy(report, n_rows, n_runs, n_peer_runs):
+    """Squared errors of the log-likelihood; the evidence is unbiased if the ratio is 1."""
+    table = []
+    for problem, (X, model, _, peer) in problems(n_rows).items():
+        if hasattr(model, "kalman"):
+            exact = model.kalman(X)[2].sum()
+        else:
+            exact = volatility_log_likelihood(model, X)
+        for n in (1024, 4096) if n_runs > 50 else (1024,):
+            errors = {
+                name: log_likelihoods(model, X, n, n_runs, **parameters) - exact
+                for name, parameters in {"bootstrap": PLAIN, "sqmc": SQMC}.items()
+            }
+            np.random.seed(0)  # noqa: NPY002 (the peer draws from the global state)
+            found = [run_peer(peer, n, qmc=True) for _ in range(n_peer_runs)]
+            errors["particles"] = np.array(found) - exact
+            squares = {name: np.mean(e**2) for name, e in errors.items()}
+            ratios = np.exp(errors["sqmc"])
+            error = ratios.std() / np.sqrt(n_runs)
+            table.append(
+                [
+                    *(problem, f"{n:,}"),
+                    *(f"{square:.2e}" for square in squares.values()),
+                    f"{squares['bootstrap'] / squares['sqmc']:.0f}",
+                    f"{squares['sqmc'] / squares['particles']:.2f}",
+                    f"{ratios.mean():.4f} ± {error:.4f}",
+                ]
+            )
+    report.table(
+        f"Mean squared error of the log-likelihood of {n_rows} rows, {n_runs} runs "
+        f"({n_peer_runs} of particles)",
+        [
+            *("problem", "particles", "bootstrap", "sqmc", "particles 0.4, qmc"),
+            *("bootstrap / sqmc", "sqmc / particles", "likelihood / exact, sqmc"),
+        ],
+        table,
+    )
+
+
+def log_likelihoods(model, X, n_particles, n_runs, **parameters):
+    found = [
+        tracker(model, n_particles, seed, **parameters).fit(X).log_likelihood_
+        for seed in range(n_runs)
+    ]
+    return np.array(found)
+
+
+def one_mode(report, n_sets, n_runs):
+    """Stochastic volatility of section 4.1, where clusters have nothing to keep."""
+    table, variances = [], {}
+    for name, parameters in CLUSTERED.items():
+        ratios, spreads, ancestors, sizes, resamplings = [], [], [], [], []
+        for data in range(n_sets):
+            X, model, *_ = volatility(40, seed=data)
+            exact = volatility_log_likelihood(model, X)
+            found = [
+                tracker(model, 1000, seed, **parameters).fit(X)
+                for seed in range(n_runs)
+            ]
+            logs = np.array([f.log_likelihood_ for f in found])
+            spreads.append(logs.var(ddof=1))
+            ratios += list(np.exp(logs - exact))
+            ancestors += [len(f.ancestors_) for f in found]
+            sizes += [f.ess_ for f in found]
+            resamplings += [f.n_resamplings_ for f in found]
+        variances[name] = np.array(spreads)
+        against = np.exp(np.mean(np.log(variances[name] / variances["plain"])))
+        error = np.std(ratios) / np.sqrt(len(ratios))
+        table.append(
+            [
+                *(name, f"{np.mean(spreads):.4f}", f"{against:.2f}"),
+                f"{np.mean(ratios):.3f} ± {error:.3f}",
+                *(f"{np.mean(v):.1f}" for v in (ancestors, sizes, resamplings)),
+            ]
+        )
+    report.table(
+        f"One mode: volatility, 1,000 particles, 40 rows, {n_sets} series of {n_runs} "
+        "runs",
+        [
+            *("filter", "variance of log-likelihood", "ratio to plain"),
+            *("likelihood / exact", "ancestors", "ess", "resamplings"),
+        ],
+        table,
+    )
+
+
+def eight_modes(report, n_runs):
+    """How long do eight symmetric modes live?"""
+    model, table = Folded(), []
+    for n in (500, 100):
+        for name, parameters in CLUSTERED.items():
+            alive, masses = [], []
+            for seed in range(n_runs):
+                found = tracker(model, n, seed, **parameters)
+                counts = []
+                for row in model.rows(200, seed):
+                    found.partial_fit(row[None])
+                    octants = (found.particles_ > 0) @ [1, 2, 4]
+                    counts.append(len(np.unique(octants)))
+                alive.append([counts[50], counts[-1], np.sum(np.array(counts) == 8)])
+                mass = np.bincount(octants, found.weights_, 8)
+                masses.append(0.5 * np.abs(mass - 1 / 8).sum())
+            quarter, end, steps = np.mean(alive, axis=0)
+            table.append(
+                [
+                    *(name, n, f"{quarter:.1f}", f"{end:.1f}", f"{steps:.0f}"),
+                    f"{np.mean(masses):.2f}",
+                ]
+            )
+    report.table(
+        f"Eight symmetric modes over 200 rows, {n_runs} runs",
+        [
+            *("filter", "particles", "modes at row 50", "modes at the end"),
+            *("rows with all eight", "total variation at the end"),
+        ],
+        table,
+    )
+
+
+def terrain(report, n_flights):
+    """Where is the flight? Coverage of the exact modes, and at equal time."""
+    heights = elevation()
+    flights = [flight(heights, seed) for seed in range(n_flights)]
+    exact = [list(exact_flight(model, X)) for model, X, _ in flights]
+
+    def measured(n, **parameters):
+        start = time.process_time()
+        runs = [
+            score_flight(tracker(model, n, seed, **parameters), X, path, masses)
+            for seed, ((model, X, path), masses) in enumerate(
+                zip(flights, exact, strict=True)
+            )
+        ]
+        scored = time.process_time() - start
+        start = time.process_time()
+        for seed, (model, X, _) in enumerate(flights):
+            tracker(model, n, seed, **parameters).fit(X)
+        seconds = time.process_time() - start
+        assert seconds < scored
+        return np.array(runs), 1e6 * seconds / sum(len(X) for _, X, _ in flights)
+
+    table, cost = [], {}
+    settings = [(name, 1000, p) for name, p in CLUSTERED.items()]
+    reference, _ = measured(1000, **PLAIN)
+    for name, n, parameters in settings:
+        runs, cost[name] = measured(n, **parameters)
+        table.append([name, f"{n:,}", *cells(runs, reference), f"{cost[name]:.0f}"])
+    share = cost["conservation=0.5"] / cost["plain"]
+    for n in (round(1000 * share, -1), 2000, 4000):
+        runs, spent = measured(int(n), **PLAIN)
+        table.append(["plain", f"{int(n):,}", *cells(runs, reference), f"{spent:.0f}"])
+    runs, spent = measured(2000, conservation=0.5)
+    table.append(["conservation=0.5", "2,000", *cells(runs, reference), f"{spent:.0f}"])
+    report.table(
+        f"Terrain navigation, {n_flights} flights of 40 rows, unknown start; means over "
+        "rows 5, 10, ..., 40; differences from the plain filter with 1,000",
+        [
+            *("filter", "particles", "coverage of modes", "difference"),
+            *("total variation", "difference", "truth lost at the end", "us a row"),
+        ],
+        table,
+    )
+
+
+def score_flight(found, X, path, masses):
+    """Coverage of blocks above 1 %, total variation, and whether the truth is lost."""
+    shape = found.model.heights.shape
+    coverages, variations = [], []
+    for t, row in enumerate(X):
+        found.partial_fit(row[None])
+        if t % 5 == 4:
+            alive = found.weights_ > 0
+            inside = found.particles_[alive].clip(0, np.array(shape) - 1)
+            mass = np.bincount(
+                blocks_of(inside, shape), found.weights_[alive], len(masses[t])
+            )
+            modes = masses[t] > 0.01
+            coverages.append(np.mean(mass[modes] > 0))
+            variations.append(0.5 * np.abs(mass - masses[t]).sum())
+    gaps = np.linalg.norm(found.particles_ - path[-1], axis=1)
+    return np.mean(coverages), np.mean(variations), gaps.min() > 10
+
+
+def cells(runs, reference):
+    """Means, and paired differences with their standard errors."""
+    gaps = runs - reference
+    errors = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
+    shown = []
+    for k in range(2):
+        shown += [
+            f"{runs[:, k].mean():.3f}",
+            f"{gaps[:, k].mean():+.3f} ± {errors[k]:.3f}",
+        ]
+    return [*shown, f"{100 * runs[:, 2].mean():.0f} %"]
+
+
+def main():
+    options = arguments(__doc__)
+    report = Report("filtering", quick=options.quick)
+    quick = options.quick
+    speed(report, n_rows=200, n_turns=3 if quick else 15)
+    accuracy(report, 40, 12 if quick else 200, 3 if quick else 60)
+    one_mode(report, 2 if quick else 10, 20 if quick else 200)
+    eight_modes(report, 2 if quick else 20)
+    terrain(report, 4 if quick else 60)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
