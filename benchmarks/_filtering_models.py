@@ -98,8 +98,8 @@ def volatility(n_rows, seed=0):
     return X[:, None], *ours, peer
 
 
-def linear(n_rows, d, seed=0, noise=0.2):
-    """The same for linear dynamics in d dimensions."""
+def linear(n_rows, d, seed=0, noise=0.5):
+    """Return the same for linear dynamics in d dimensions."""
     rng = np.random.default_rng(seed)
     matrix, one = 0.4 * np.eye(d) + 0.1, np.eye(d)
     state, X = rng.normal(size=d), []

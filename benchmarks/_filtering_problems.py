@@ -15,7 +15,7 @@ ALTITUDE, POSITION_STD, HEIGHT_STD = 1000.0, 1.0, 25.0
 
 
 def volatility_log_likelihood(model, X, n_grid=2000):
-    """log p(X) of a stochastic volatility model, on a grid."""
+    """Log p(X) of a stochastic volatility model, on a grid."""
     spread = model.sigma / math.sqrt(1 - model.phi**2)
     grid = np.linspace(-8 * spread, 8 * spread, n_grid)
     step = grid[1] - grid[0]
@@ -51,13 +51,13 @@ class Folded:
 
 
 def elevation():
-    """The elevation model that matplotlib ships, smoothed over three cells."""
+    """Read the elevation model that matplotlib ships, smoothed over three cells."""
     with get_sample_data("jacksboro_fault_dem.npz") as file:
         return gaussian_filter(file["elevation"].astype(float), 3.0)
 
 
 def flight(heights, seed, n_rows=40, speed=4.0):
-    """A model of a flight that stays on the map, its rows, and its path."""
+    """Draw a flight that stays on the map: its model, its rows, and its path."""
     rng = np.random.default_rng(seed)
     while True:
         heading = rng.uniform(0, 2 * np.pi) + np.cumsum(0.1 * rng.normal(size=n_rows))

@@ -14,7 +14,6 @@ import numpy as np
 from _filtering_models import linear, run_peer, volatility
 from _filtering_problems import (
     Folded,
-    block_masses,
     blocks_of,
     elevation,
     exact_flight,
@@ -51,31 +50,24 @@ def tracker(model, n_particles, seed=0, **parameters):
     )
 
 
-def speed(report, n_rows, n_turns):
+def speed(report, sizes, n_turns):
     """CPU time for a row, with models in NumPy and compiled by numba."""
     table = []
-    sizes = [
-        ("bootstrap", 1000),
-        ("bootstrap", 10_000),
-        ("sqmc", 1024),
-        ("sqmc", 16384),
-    ]
-    for problem, (X, model, compiled, peer) in problems(n_rows).items():
-        for method, n in sizes:
+    for method, n, n_rows in sizes:
+        for problem, (X, model, compiled, peer) in problems(n_rows).items():
             qmc = method == "sqmc"
             ours = [
                 tracker(m, n, **(SQMC if qmc else PLAIN)) for m in (model, compiled)
             ]
-            turns = n_turns if n < 5000 else max(3, n_turns // 4)
             seconds = interleaved(
                 {
                     "numpy": lambda f=ours[0], X=X: f.fit(X),
                     "compiled": lambda f=ours[1], X=X: f.fit(X),
                     "particles": lambda p=peer, n=n, q=qmc: run_peer(p, n, q),
                 },
-                turns,
+                n_turns,
             )
-            row = [problem, method, f"{n:,}"]
+            row = [method, f"{n:,}", problem]
             row += [f"{1e6 * np.median(s) / n_rows:.0f}" for s in seconds.values()]
             row += [
                 f"{median_ratio(seconds, 'particles', name):.1f}"
@@ -83,9 +75,9 @@ def speed(report, n_rows, n_turns):
             ]
             table.append(row)
     report.table(
-        f"CPU time for a row, us, over {n_rows} rows; the peer's time in units of ours",
+        "CPU time for a row, us; the peer's time in units of ours",
         [
-            *("problem", "method", "particles", "NumPy model", "compiled model"),
+            *("method", "particles", "problem", "NumPy model", "compiled model"),
             *("particles 0.4", "ratio, NumPy", "ratio, compiled"),
         ],
         table,
@@ -93,7 +85,7 @@ def speed(report, n_rows, n_turns):
 
 
 def accuracy(report, n_rows, n_runs, n_peer_runs):
-    """Squared errors of the log-likelihood; the evidence is unbiased if the ratio is 1."""
+    """Squared errors of the log-likelihood, whose exponential is unbiased."""
     table = []
     for problem, (X, model, _, peer) in problems(n_rows).items():
         if hasattr(model, "kalman"):
@@ -179,7 +171,7 @@ def one_mode(report, n_sets, n_runs):
 
 
 def eight_modes(report, n_runs):
-    """How long do eight symmetric modes live?"""
+    """Count the modes that are alive, of eight symmetric ones."""
     model, table = Folded(), []
     for n in (500, 100):
         for name, parameters in CLUSTERED.items():
@@ -246,8 +238,8 @@ def terrain(report, n_flights):
     runs, spent = measured(2000, conservation=0.5)
     table.append(["conservation=0.5", "2,000", *cells(runs, reference), f"{spent:.0f}"])
     report.table(
-        f"Terrain navigation, {n_flights} flights of 40 rows, unknown start; means over "
-        "rows 5, 10, ..., 40; differences from the plain filter with 1,000",
+        f"Terrain navigation, {n_flights} flights of 40 rows, unknown start; means "
+        "over rows 5, 10, ..., 40; differences from the plain filter with 1,000",
         [
             *("filter", "particles", "coverage of modes", "difference"),
             *("total variation", "difference", "truth lost at the end", "us a row"),
@@ -292,7 +284,14 @@ def main():
     options = arguments(__doc__)
     report = Report("filtering", quick=options.quick)
     quick = options.quick
-    speed(report, n_rows=200, n_turns=3 if quick else 15)
+    share = 10 if quick else 1
+    sizes = [
+        ("bootstrap", 1000, 1000 // share),
+        ("bootstrap", 10_000, 200 // share),
+        ("sqmc", 1024, 1000 // share),
+        ("sqmc", 16_384, 100 // share),
+    ]
+    speed(report, sizes, n_turns=3 if quick else 9)
     accuracy(report, 40, 12 if quick else 200, 3 if quick else 60)
     one_mode(report, 2 if quick else 10, 20 if quick else 200)
     eight_modes(report, 2 if quick else 20)

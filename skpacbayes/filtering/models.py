@@ -387,6 +387,6 @@ def _factor_of(data, n):
 def _log_density(gaps, covariance):
     """Log density of centred Gaussian vectors, the rows of `gaps`."""
     _, inverse, half_log_det = _factor(covariance)
-    squares = np.square(gaps @ inverse)
+    scores = gaps @ inverse
     constant = -half_log_det - 0.5 * len(inverse) * LOG_2_PI
-    return constant - 0.5 * squares.sum(axis=1)
+    return constant - 0.5 * np.einsum("ij,ij->i", scores, scores)
