@@ -11,7 +11,7 @@ from scipy.stats import norm
 from skpacbayes.filtering.models import TerrainNavigation
 
 BLOCK = 16  # cells of the map on a side, for masses of modes
-ALTITUDE, POSITION_STD, HEIGHT_STD = 1000.0, 1.0, 25.0
+ALTITUDE, POSITION_STD, HEIGHT_STD = 2000.0, 1.0, 25.0
 
 
 def volatility_log_likelihood(model, X, n_grid=2000):
