@@ -9,11 +9,14 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.cbook import get_sample_data
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import load_diabetes, load_digits, load_sample_image
 from sklearn.decomposition import PCA
 
 from skpacbayes.cluster import PACOClusterer, SSMCKMeansInit
+from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering.models import StochasticVolatility
 from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.online import OnlineVIRegressor
 
@@ -190,6 +193,47 @@ def starts_of_k_means(figure):
     axes.grid(alpha=0.3)
 
 
+def nervousness_of_a_share(figure):
+    """Follow the volatility of a share price, with days that are missing."""
+    with get_sample_data("goog.npz") as file:
+        prices = file["price_data"]
+    returns = np.diff(np.log(prices["adj_close"]))[:, None]
+    returns[700:710] = np.nan
+    print(
+        f"\nThe volatility of a share over {len(returns):,} days, ten of them missing"
+    )
+    model = StochasticVolatility(phi=0.9, sigma=0.4, beta=0.02)
+    found = {}
+    for method in ("bootstrap", "sqmc"):
+        runs = [
+            ClusteredParticleFilter(
+                model, method=method, n_particles=1024, random_state=seed
+            )
+            for seed in range(10)
+        ]
+        start = time.process_time()
+        for run in runs:
+            run.fit(returns)
+        spent = 1e6 * (time.process_time() - start) / (10 * len(returns))
+        found[method] = np.std([run.log_likelihood_ for run in runs])
+        print(
+            f"   {method:9}: {spent:3.0f} us a day, log-likelihood "
+            f"{runs[0].log_likelihood_:.1f} ± {found[method]:.2f}"
+        )
+    ratio = (found["bootstrap"] / found["sqmc"]) ** 2
+    print(f"   the bootstrap would need about {ratio:.0f} times as many particles")
+    means, stds = runs[0].fit_filter(returns)
+    low, middle, high = (
+        100 * model.beta * np.exp((means + s * stds) / 2)[:, 0] for s in (-2, 0, 2)
+    )
+    axes, days = figure.subplots(), prices["date"][1:]
+    axes.plot(days, 100 * np.abs(returns), ".", markersize=3, label="|return|")
+    axes.fill_between(days, low, high, alpha=0.3, label="two standard deviations")
+    axes.plot(days, middle, label="volatility, filtered")
+    axes.set(ylabel="% a day", ylim=(0, 9), title="a share price, 2004 to 2008")
+    axes.legend()
+
+
 # Each stop, and the height of its part of the figure in inches.
 TOUR = [
     (colours_of_a_picture, 3.0),
@@ -197,6 +241,7 @@ TOUR = [
     (starts_of_k_means, 2.0),
     (digits_as_a_mixture, 3.0),
     (intervals_on_a_stream, 3.0),
+    (nervousness_of_a_share, 3.0),
 ]
 
 

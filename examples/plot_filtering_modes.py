@@ -8,7 +8,8 @@ after the other, since resampling is a lottery. With `conservation=1`, the metho
 [1]_, every cluster of particles keeps its number, and every possibility lives on. Their
 weights still drift: that they are alive does not make their probabilities right.
 
-.. [1] K. Fan and K. Heller, "Sequential Monte Carlo and k-means".
+.. [1] K. Fan and K. Heller, "k-means: fighting against
+   degeneracy in sequential Monte Carlo with an application to tracking", 2018.
 """
 
 # %%

@@ -12,7 +12,8 @@ matplotlib. Resampling within clusters of particles (section 4.2 of [1]_) keeps
 possibilities that the plain filter drops. With four times the particles, the plain
 filter does better still: here, where a particle is cheap, that is the better way.
 
-.. [1] K. Fan and K. Heller, "Sequential Monte Carlo and k-means".
+.. [1] K. Fan and K. Heller, "k-means: fighting against
+   degeneracy in sequential Monte Carlo with an application to tracking", 2018.
 """
 
 # %%

@@ -136,8 +136,9 @@ def along_curve(particles):
 
 @lru_cache(maxsize=CURVE_UP_TO)
 def hilbert_curve(n_features):
-    """Table of the Hilbert curve, as the kernel reads it, after Hamilton (2006).
+    """Table of the Hilbert curve, as the kernel reads it.
 
+    After C. Hamilton, "Compact Hilbert indices", Dalhousie University CS-2006-07, 2006.
     A state is the corner at which the curve enters a cell and the direction in which it
     crosses it.
     """
