@@ -3,24 +3,45 @@
 import math
 
 import numpy as np
-import particles
 from numba import njit
-from particles import distributions, kalman, state_space_models
 
 from skpacbayes.filtering.models import LinearGaussian, StochasticVolatility
 
 PHI, SIGMA, BETA = 0.8, math.sqrt(0.9), 0.7  # section 4.1 of the paper
 
 
-class PeerVolatility(state_space_models.StateSpaceModel):
-    def PX0(self):
-        return distributions.Normal(scale=SIGMA / math.sqrt(1 - PHI**2))
+try:
+    import particles
+    from particles import distributions, kalman, state_space_models
+except ImportError:
+    particles = None
+    print("particles is not installed: it is left out.")
 
-    def PX(self, t, xp):
-        return distributions.Normal(loc=PHI * xp, scale=SIGMA)
 
-    def PY(self, t, xp, x):
-        return distributions.Normal(scale=BETA * np.exp(x / 2))
+def peer_volatility(X):
+    """Write the volatility model in the peer's words; None without it."""
+    if particles is None:
+        return None
+
+    class Volatility(state_space_models.StateSpaceModel):
+        def PX0(self):
+            return distributions.Normal(scale=SIGMA / math.sqrt(1 - PHI**2))
+
+        def PX(self, t, xp):
+            return distributions.Normal(loc=PHI * xp, scale=SIGMA)
+
+        def PY(self, t, xp, x):
+            return distributions.Normal(scale=BETA * np.exp(x / 2))
+
+    return state_space_models.Bootstrap(ssm=Volatility(), data=X)
+
+
+def peer_linear(X, matrix, one, noise):
+    """Write the linear model in the peer's words; None without it."""
+    if particles is None:
+        return None
+    peer = kalman.MVLinearGauss(F=matrix, G=one, covX=one, covY=noise * one, cov0=one)
+    return state_space_models.Bootstrap(ssm=peer, data=X)
 
 
 @njit
@@ -92,10 +113,9 @@ def volatility(n_rows, seed=0):
         X.append(BETA * math.exp(state / 2) * rng.normal())
         state = PHI * state + SIGMA * rng.normal()
     X = np.array(X)
-    peer = state_space_models.Bootstrap(ssm=PeerVolatility(), data=X)
     parameters = PHI, SIGMA, BETA
     ours = StochasticVolatility(*parameters), CompiledVolatility(*parameters)
-    return X[:, None], *ours, peer
+    return X[:, None], *ours, peer_volatility(X)
 
 
 def linear(n_rows, d, seed=0, noise=0.5):
@@ -107,10 +127,9 @@ def linear(n_rows, d, seed=0, noise=0.5):
         X.append(state + math.sqrt(noise) * rng.normal(size=d))
         state = matrix @ state + rng.normal(size=d)
     X = np.array(X)
-    peer = kalman.MVLinearGauss(F=matrix, G=one, covX=one, covY=noise * one, cov0=one)
     parameters = matrix, one, one, noise * one
     ours = LinearGaussian(*parameters), CompiledLinear(*parameters)
-    return X, *ours, state_space_models.Bootstrap(ssm=peer, data=X)
+    return X, *ours, peer_linear(X, matrix, one, noise)
 
 
 def run_peer(model, n_particles, qmc=False):

@@ -18,7 +18,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).parent / "results"
-LIBRARIES = ["skpacbayes", "numpy", "scipy", "scikit-learn", "numba", "river"]
+LIBRARIES = [
+    "skpacbayes",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "river",
+    "particles",
+]
 
 
 def arguments(description):
