@@ -295,14 +295,14 @@ def main():
     sizes = [
         ("bootstrap", 1000, 1000 // share),
         ("bootstrap", 10_000, 200 // share),
-        ("sqmc", 1024, 1000 // share),
-        ("sqmc", 16_384, 100 // share),
+        ("sqmc", 1024, 500 // share),
+        ("sqmc", 16_384, 50 // share),
     ]
-    speed(report, sizes, n_turns=3 if quick else 9)
-    accuracy(report, 40, 12 if quick else 200, 3 if quick else 60)
-    one_mode(report, 2 if quick else 10, 20 if quick else 200)
+    speed(report, sizes, n_turns=3 if quick else 7)
+    accuracy(report, 40, 12 if quick else 150, 3 if quick else 50)
+    one_mode(report, 2 if quick else 8, 20 if quick else 150)
     eight_modes(report, 2 if quick else 20)
-    terrain(report, 4 if quick else 60)
+    terrain(report, 4 if quick else 48)
     report.save()
 
 

@@ -16,8 +16,9 @@ def kmeans_labels(particles, n_clusters, generator):
     Each coordinate is taken in units of its standard deviation. The centres are fitted
     on at most 1,024 particles, then all go to the nearest.
     """
-    scale = particles.std(axis=0)
-    columns = np.ascontiguousarray((particles / np.where(scale > 0, scale, 1.0)).T)
+    columns = np.ascontiguousarray(particles.T)
+    scale = columns.std(axis=1, keepdims=True)
+    columns = columns / np.where(scale > 0, scale, 1.0)
     n_particles = columns.shape[1]
     labels = np.zeros(n_particles, dtype=np.int64)
     nearest, distances = np.empty(n_particles), np.empty(n_particles)

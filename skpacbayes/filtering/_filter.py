@@ -100,8 +100,8 @@ class ClusteredParticleFilter(ParticleRun):
 
     "sqmc" maps each coordinate to (0, 1) by ``1/2 + s / (2 + 2 |s|)`` of its standard
     score `s`, and orders particles by the Hilbert curve through the first eight
-    coordinates. Its points are a Sobol set with a new random digital shift at every
-    row.
+    coordinates. Its points are one scrambled Sobol set, with a new random digital
+    shift at every row.
 
     The state does not grow with the stream. `fit` and `partial_fit` do the same, but
     for a model that observes, such as the default: before `fit` it sees all rows, in
