@@ -4,6 +4,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from .._kernels import likelihood_free as kernels
+from ._table import tiles
 
 TOGETHER = 8  # observations for which the table is read once
 # When "auto" takes an index: benchmarks/bench_abc.py compares the times.
@@ -46,8 +47,8 @@ class Neighbours:
 
         Returns an ndarray of shape (n_directions, n_rows).
         """
-        columns = self._columns(table)
-        return (columns[:, rows] - observation[:, None]) / self.metric.scale[:, None]
+        found = self.metric.project(table.summaries[:, rows])
+        return (found - observation[:, None]) / self.metric.scale[:, None]
 
     def nearest(self, table, observations, n_rows, algorithm="brute"):
         """Yield the rows nearest to each observation, the nearest first.
@@ -88,7 +89,6 @@ class Neighbours:
 
     def prepared(self, table, n_observations, n_rows, algorithm):
         """Make what a search needs; return "brute" or "kd_tree", if "auto" which."""
-        self._columns(table)
         if algorithm == "auto":
             affordable = (
                 len(self.metric.scale) <= INDEX_DIRECTIONS
@@ -97,31 +97,33 @@ class Neighbours:
             pays = n_observations >= INDEX_OBSERVATIONS and table.n_rows >= INDEX_ROWS
             wanted = affordable and (pays or self._index_is_fresh(table))
             algorithm = "kd_tree" if wanted else "brute"
-        if algorithm == "kd_tree" and not self._index_is_fresh(table):
+        if algorithm == "brute":
+            self._columns(table)
+        elif not self._index_is_fresh(table):
             self._tree = self._index(table)
         return algorithm
-
-    def _index(self, table):
-        scale = self.metric.scale[:, None]
-        points = np.ascontiguousarray(
-            (self._columns(table)[:, : table.n_rows] / scale).T
-        )
-        return KDTree(points, leafsize=32, balanced_tree=False, compact_nodes=False)
 
     def _index_is_fresh(self, table):
         return self._tree is not None and (
             table.n_rows <= (1 + INDEX_LAG) * self._tree.n
         )
 
+    def _index(self, table):
+        """Return a tree of the rows; the columns of a scan make room for it."""
+        self._projected, self._n_projected = None, 0
+        scale = self.metric.scale[:, None]
+        points = np.empty((table.n_rows, len(scale)))
+        for rows in tiles(table.n_rows):
+            points[rows] = (self.metric.project(table.summaries[:, rows]) / scale).T
+        return KDTree(points, leafsize=32, balanced_tree=False, compact_nodes=False)
+
     def _columns(self, table):
         """Coordinates of the table, of shape (n_directions, at least n_rows)."""
         if self.metric.projection is None:
             return table.summaries
         if self._n_projected < table.n_rows:
-            capacity = table.summaries.shape[1]
-            columns = np.empty((len(self.metric.scale), capacity))
-            for start in range(0, table.n_rows, 2**16):
-                rows = slice(start, min(start + 2**16, table.n_rows))
+            columns = np.empty((len(self.metric.scale), table.n_rows))
+            for rows in tiles(table.n_rows):
                 columns[:, rows] = self.metric.project(table.summaries[:, rows])
             self._projected, self._n_projected = columns, table.n_rows
         return self._projected

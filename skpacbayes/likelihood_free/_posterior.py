@@ -76,7 +76,8 @@ class ABCPosteriorKDE(_TableEstimator):
         "whiten" or "regression".
     cv_table_ : dict of str to ndarray
         Columns `n_neighbors`, `bandwidth`, `mean_score`, the mean log-density of
-        held-out pairs, and `standard_error`; empty if nothing was chosen by them.
+        held-out pairs, and `standard_error`, that of its difference from the best;
+        empty if nothing was chosen by them.
     n_simulations_ : int or float
         Simulations in the table; with weights, their sum.
     n_outputs_ : int
@@ -104,6 +105,10 @@ class ABCPosteriorKDE(_TableEstimator):
     = (sum w)^2 / sum w^2. A normal law with the mean and deviations of the whole table
     has the weight 1 / (k + 1), so that the log-density of a surprising parameter is
     finite; `sample`, `predict` and `predict_quantiles` leave it out.
+
+    "cv" compares 0.1 % to 100 % of the table, at most 30,000 simulations, by the mean
+    log-density of pairs held out. Of those within one standard error of the best, at
+    Silverman's bandwidth if one is, it takes the most neighbours.
 
     `score` is the mean log-density, so that a grid search maximises the expected
     Kullback-Leibler divergence gained; for R2 pass `predict` to

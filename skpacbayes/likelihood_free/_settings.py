@@ -108,7 +108,10 @@ class Settings:
         return LEAST[self.adjustment] * (self.n_directions + 1)
 
     def choose(self, table, generator, n_pairs, tasks):
-        """Take the neighbours and the bandwidth that held-out pairs make most likely.
+        """Take the neighbours and the bandwidth that held-out pairs make likely.
+
+        Of those whose mean log-density is within one standard error of the best, at
+        Silverman's bandwidth if any is, the most neighbours.
 
         `tasks` maps an iterable and its name to the same, and may stop early.
         """
@@ -120,16 +123,23 @@ class Settings:
             scores += list(self.held_out(table, block, neighbors, multipliers))
         scores, weights = np.array(scores), weights[: len(scores)]
         mean = np.average(scores, axis=0, weights=weights)
-        row, column = np.unravel_index(mean.argmax(), mean.shape)
+        best = scores.reshape(len(scores), -1)[:, mean.argmax()]
+        short = best[:, None, None] - scores
+        variances = np.average(np.square(short - short.mean(axis=0)), 0, weights)
+        errors = np.sqrt(variances / len(scores))
+        good = mean.max() - mean <= errors
+        if good[multipliers == 1.0].any():
+            good &= multipliers == 1.0
+        row = np.flatnonzero(good.any(axis=1))[-1]
+        column = np.where(good[row], mean[row], -np.inf).argmax()
         self.k = int(neighbors[row])
         self.multiplier = float(multipliers[row, column])
         self.scores = mean
-        errors = np.average(np.square(scores - mean), axis=0, weights=weights)
         self.cv_table = {
             "n_neighbors": np.repeat(neighbors, multipliers.shape[1]),
             "bandwidth": multipliers.ravel(),
             "mean_score": mean.ravel(),
-            "standard_error": np.sqrt(errors / len(scores)).ravel(),
+            "standard_error": errors.ravel(),
         }
 
     def held_out(self, table, pairs, neighbors, multipliers):

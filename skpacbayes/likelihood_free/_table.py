@@ -3,6 +3,8 @@
 import numpy as np
 
 GROWTH = 1.25  # of the room, when it is full
+TILE = 2**14  # rows
+SINGULAR = 1e-10  # share of the largest eigenvalue that counts as zero
 CONSISTENT = 1.482602218505602  # standard deviation of a normal law over its MAD
 
 
@@ -118,33 +120,47 @@ class Metric:
         columns = table.summaries[:, : table.n_rows]
         if kind is None:
             return cls(np.ones(len(columns)))
+        unit = robust_scale(columns, table.weights)
         if kind == "mad":
-            return cls(robust_scale(columns, table.weights))
-        weights = None if table.weights is None else table.counts()
-        middle = np.average(columns, axis=1, weights=weights)
-        unit = robust_scale(columns, table.weights)  # or products might overflow
+            return cls(unit)
+        among, with_parameters = covariances(table, unit)
+        values, vectors = np.linalg.eigh(among)
+        kept = values > SINGULAR * max(values.max(), 0.0)
+        if not kept.any():
+            return cls(unit)
+        values, vectors = values[kept], vectors[:, kept]
         if kind == "whiten":
-            covariance = np.atleast_2d(
-                np.cov(columns / unit[:, None], aweights=weights, ddof=0)
-            )
-            values, vectors = np.linalg.eigh(covariance)
-            kept = values > 1e-10 * max(values.max(), 0.0)
-            if not kept.any():
-                return cls(unit)
-            return cls(np.sqrt(values[kept]), vectors[:, kept] / unit[:, None])
-        gaps = ((columns - middle[:, None]) / unit[:, None]).T
-        root = np.ones((table.n_rows, 1))
-        if weights is not None:
-            root = np.sqrt(weights)[:, None]
-        targets = table.parameters[: table.n_rows]
-        targets = targets - np.average(targets, axis=0, weights=weights)
-        slopes = np.linalg.lstsq(root * gaps, root * targets, rcond=1e-10)[0]
-        projection = slopes / unit[:, None]
-        return cls(robust_scale(projection.T @ columns, table.weights), projection)
+            return cls(np.sqrt(values), vectors / unit[:, None])
+        slopes = (vectors / values) @ (vectors.T @ with_parameters)
+        metric = cls(None, slopes / unit[:, None])
+        metric.scale = robust_scale(metric.project(columns), table.weights)
+        return metric
 
     def project(self, columns):
         """Return the coordinates of summaries, of shape (n_summaries, n_rows)."""
         return columns if self.projection is None else self.projection.T @ columns
+
+
+def covariances(table, unit):
+    """Covariance of the summaries, in these units, and theirs with the parameters."""
+    n_summaries, n_rows = len(unit), table.n_rows
+    parameters = table.parameters[:n_rows]
+    weights = None if table.weights is None else table.counts()
+    middle = np.average(table.summaries[:, :n_rows], axis=1, weights=weights)
+    mean = np.average(parameters, axis=0, weights=weights)
+    among = np.zeros((n_summaries, n_summaries))
+    with_parameters = np.zeros((n_summaries, parameters.shape[1]))
+    for rows in tiles(n_rows):
+        gaps = (table.summaries[:, rows] - middle[:, None]) / unit[:, None]
+        weighted = gaps if weights is None else gaps * weights[rows]
+        among += weighted @ gaps.T
+        with_parameters += weighted @ (parameters[rows] - mean)
+    return among / table.total(), with_parameters / table.total()
+
+
+def tiles(n_rows):
+    """Slices of rows that are worked on together."""
+    return (slice(start, min(start + TILE, n_rows)) for start in range(0, n_rows, TILE))
 
 
 def robust_scale(columns, weights=None):
