@@ -451,8 +451,8 @@ def main():
         rate(report, 16, 8, (1000, 10_000))
         held_out_density(report, (10_000,), 100)
     else:
-        against_one_percent(report, 24, 2, 100_000)
-        rate(report, 48, 40, (3000, 30_000, 300_000))
+        against_one_percent(report, 16, 3, 100_000)
+        rate(report, 32, 30, (3000, 30_000, 300_000))
         held_out_density(report, (10_000, 100_000), 300)
     report.save()
 
