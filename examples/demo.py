@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from skpacbayes.cluster import PACOClusterer, SSMCKMeansInit
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import StochasticVolatility
+from skpacbayes.likelihood_free import ABCPosteriorKDE, simulate
 from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.online import OnlineVIRegressor
 
@@ -231,6 +232,52 @@ def nervousness_of_a_share(figure):
     axes.fill_between(days, low, high, alpha=0.3, label="two standard deviations")
     axes.plot(days, middle, label="volatility, filtered")
     axes.set(ylabel="% a day", ylim=(0, 9), title="a share price, 2004 to 2008")
+
+
+def posterior_without_a_likelihood(figure):
+    """How infectious was the influenza in a boarding school of 763 boys, in 1978?"""
+    in_bed = [3, 8, 26, 76, 225, 298, 258, 233, 189, 128, 68, 29, 14, 4]
+
+    def prior(n, rng):
+        return rng.uniform([0.5, 0.5], [5.0, 5.0], size=(n, 2))
+
+    def epidemic(theta, rng):
+        rate, days_ill = theta.T
+        ill, well, days = np.full(len(theta), 3), np.full(len(theta), 760), []
+        for step in range(4 * len(in_bed)):  # four a day
+            if step % 4 == 0:
+                days.append(np.sqrt(ill))
+            falling = rng.binomial(well, 1 - np.exp(-rate * ill / 763 / 4))
+            ill = ill + falling - rng.binomial(ill, 1 - np.exp(-1 / days_ill / 4))
+            well = well - falling
+        return np.column_stack(days)
+
+    print("\nAn epidemic that can be simulated, and has no likelihood to write down")
+    start = time.process_time()
+    X, y, _ = simulate(prior, epidemic, 20_000, random_state=0)
+    simulated = time.process_time() - start
+    posterior = ABCPosteriorKDE(
+        parameter_transform="logit",
+        bounds=(0.5, 5.0),
+        random_state=0,
+    ).fit(X, y)
+    start = time.process_time()
+    low, middle, high = posterior.predict_quantiles(
+        [np.sqrt(in_bed)], [0.05, 0.5, 0.95]
+    )[0]
+    answered = time.process_time() - start
+    for row, what in enumerate(["infections a boy a day", "days ill"]):
+        print(f"   {what}: {middle[row]:.2f} ({low[row]:.2f} to {high[row]:.2f})")
+    print(
+        f"   {len(X):,} simulations in {simulated:.1f} s of CPU time, the posterior of "
+        f"an observation in {1e3 * answered:.0f} ms"
+    )
+    draws = posterior.sample([np.sqrt(in_bed)], 100)[0]
+    series = epidemic(draws, np.random.default_rng(1)) ** 2
+    axes = figure.subplots()
+    axes.plot(range(1, 15), series.T, color="tab:blue", alpha=0.1)
+    axes.plot(range(1, 15), in_bed, "ko-", label="boys in bed")
+    axes.set(xlabel="day", title="influenza: epidemics drawn from the posterior")
     axes.legend()
 
 
@@ -242,6 +289,7 @@ TOUR = [
     (digits_as_a_mixture, 3.0),
     (intervals_on_a_stream, 3.0),
     (nervousness_of_a_share, 3.0),
+    (posterior_without_a_likelihood, 3.0),
 ]
 
 

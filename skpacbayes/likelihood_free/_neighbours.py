@@ -115,7 +115,7 @@ class Neighbours:
         points = np.empty((table.n_rows, len(scale)))
         for rows in tiles(table.n_rows):
             points[rows] = (self.metric.project(table.summaries[:, rows]) / scale).T
-        return KDTree(points, leafsize=32, balanced_tree=False, compact_nodes=False)
+        return KDTree(points, leafsize=64, balanced_tree=False, compact_nodes=False)
 
     def _columns(self, table):
         """Coordinates of the table, of shape (n_directions, at least n_rows)."""
