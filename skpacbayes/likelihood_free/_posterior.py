@@ -150,7 +150,7 @@ class ABCPosteriorKDE(_TableEstimator):
     >>> posterior.predict(observed).round(1)
     array([[0.5, 1.1]])
     >>> posterior.predict_quantiles(observed, [0.05, 0.95]).round(1)
-    array([[[0. , 0.8],
+    array([[[0.1, 0.8],
             [0.9, 1.5]]])
     """
 
