@@ -150,6 +150,16 @@ def test_shared_variance_sees_shifts_only():
     assert adjusted_rand_score(groups, blind.fit_predict(rows)) < 0.4
 
 
+def test_one_chain_of_several_starts_as_k_means():
+    """Twelve groups in 24 features, that all features together show at once."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(12), 20)
+    rows = rng.normal(size=(240, 24)) + 6 * np.repeat(np.eye(12), 2, axis=1)[groups]
+    mixture = SubspaceMixture(12, n_init=2, max_iter=6, random_state=0).fit(rows)
+    assert adjusted_rand_score(groups, mixture.labels_) > 0.99
+    assert mixture.log_joints_.argmax() == 0
+
+
 @pytest.mark.parametrize("variance", ["shared", "cluster"])
 def test_new_rows(variance):
     """Rows of the same law are told apart as well as by the truth's own mixture."""

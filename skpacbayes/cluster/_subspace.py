@@ -21,9 +21,9 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     Each feature has a background, common to all clusters: a normal law. To each cluster
     some features are relevant: there its rows have a mean, and a variance, of their
     own. Which features these are has a posterior, as have the labels; a Gibbs sampler
-    draws from it (appendix of [1]_, after [2]_), in several chains whose starts
-    look for groups in random narrow boxes. The labels are those of the chain that found
-    the most probable partitions.
+    draws from it (appendix of [1]_, after [2]_), in several chains. The first starts as
+    k-means does, the others look for groups in random narrow boxes [3]_. The labels are
+    those of the chain that found the most probable partitions.
 
     Groups that two features show and eight hide are invisible to k-means, and to
     mixtures that must describe every feature of every component.
@@ -39,7 +39,7 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     weight_concentration : float, default=1.0
         Concentration of the Dirichlet prior of the weights, for each cluster.
     n_init : int, default=10
-        Number of chains.
+        Number of chains. If there is but one, it starts in boxes.
     max_iter : int, default=100
         Sweeps of each chain. The second half of them counts.
     random_state : int, RandomState instance or None, default=None
@@ -101,7 +101,7 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
        Sequential Monte Carlo with an Application to Tracking. Appendix 6.
     .. [2] P. D. Hoff (2006). Model-based subspace clustering. Bayesian Analysis 1(2).
     .. [3] C. M. Procopiuc, M. Jones, P. K. Agarwal and T. M. Murali (2002). A Monte
-       Carlo algorithm for fast projective clustering. SIGMOD. (The boxes.)
+       Carlo algorithm for fast projective clustering. SIGMOD.
 
     Examples
     --------
@@ -179,9 +179,10 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
                     f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}."
                 )
             Z = self._standardise(X)
+            model = Z, self.n_clusters, self.variance, self.weight_concentration
             runs = [
-                Run(Z, self.n_clusters, self.variance, self.weight_concentration, rng)
-                for rng in self._generator().spawn(self.n_init)
+                Run(*model, rng, from_centers=number == 0 and self.n_init > 1)
+                for number, rng in enumerate(self._generator().spawn(self.n_init))
             ]
             sweeps = np.arange(self.max_iter)
             blocks = np.array_split(sweeps, min(_N_BLOCKS, self.max_iter))

@@ -12,6 +12,7 @@ from .._kernels.subspace import (
     grow,
     sweep,
 )
+from ._tuples import CenterTuple
 
 # Prior of the background of a feature of unit variance: its mean has the weight of one
 # row, its variance an inverse gamma law of this shape and scale.
@@ -20,6 +21,8 @@ BACKGROUND_SHAPE, BACKGROUND_SCALE = 2.0, 1.0
 FACTOR_SHAPE, FACTOR_SCALE = 2.0, 10.0
 # Boxes tried for each cluster of the start, how many of them grow, for how long.
 _N_BOXES, _N_GROWN, _N_SWEEPS = 500, 10, 20
+# Swap moves for each cluster of a start from centres.
+_N_SWAPS = 4
 
 
 class Chain:
@@ -57,7 +60,16 @@ class Chain:
             - gammaln(PRIOR_SHAPE)
         )
 
-    def start(self):
+    def start(self, from_centers):
+        """Choose the first labels."""
+        if from_centers and self.X.size:
+            found = CenterTuple.drawn(self.X, self._n_clusters, self.rng)
+            found.swap(_N_SWAPS * self._n_clusters, self.rng)
+            self.labels[:] = found.labels
+        else:
+            self._start_in_boxes()
+
+    def _start_in_boxes(self):
         """Give each cluster in turn the best group that a random box leads to.
 
         A box that is narrow in a few features finds a group that all features together

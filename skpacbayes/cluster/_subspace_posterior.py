@@ -12,9 +12,14 @@ _LOG_2_PI = math.log(2 * math.pi)
 
 
 class Run:
-    """A chain and averages over those of its sweeps that are kept."""
+    """A chain and averages over those of its sweeps that are kept.
 
-    def __init__(self, X, n_clusters, variance, concentration, rng):
+    `from_centers`: the chain starts from the cells of centres such as k-means starts
+    from, not from groups that few features show.
+    """
+
+    def __init__(self, X, n_clusters, variance, concentration, rng, from_centers):
+        self._from_centers = from_centers
         self.chain = Chain(X, n_clusters, variance == "shared", concentration, rng)
         self.votes = np.zeros((len(X), n_clusters), dtype=np.int64)
         self.n_sweeps = self.n_kept = 0
@@ -23,7 +28,7 @@ class Run:
     def advance(self, keep):
         """Make a sweep for each of `keep`, and count those that are true."""
         if self.n_sweeps == 0:
-            self.chain.start()
+            self.chain.start(self._from_centers)
         for kept in keep:
             self.chain.sweep()
             self.n_sweeps += 1
