@@ -443,9 +443,6 @@ def main():
     quick = arguments(__doc__).quick
     report = Report("abc", quick=quick)
     n = 100_000 if quick else 1_000_000
-    speed(report, n, n // 500, turns=3 if quick else 9)
-    many_observations(report, n, n // 500, 100 if quick else 1000)
-    memory(report, n)
     if quick:
         against_one_percent(report, 8, 1, 10_000)
         rate(report, 16, 8, (1000, 10_000))
@@ -454,6 +451,9 @@ def main():
         against_one_percent(report, 16, 3, 100_000)
         rate(report, 32, 30, (3000, 30_000, 300_000))
         held_out_density(report, (10_000, 100_000), 300)
+    speed(report, n, n // 500, turns=3 if quick else 9)
+    many_observations(report, n, n // 500, 100 if quick else 1000)
+    memory(report, n)
     report.save()
 
 
