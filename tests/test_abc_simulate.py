@@ -1,0 +1,122 @@
+"""The table of simulations, and the picture of a posterior."""
+
+import warnings
+
+import matplotlib
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_array_equal
+from scipy.stats import norm, uniform
+
+from skpacbayes import ABCPosteriorKDE, PosteriorDisplay, simulate
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+
+def prior(n, rng):
+    return rng.normal(size=(n, 2))
+
+
+def noisy(theta, rng):
+    return theta + rng.normal(size=theta.shape)
+
+
+def fails_left_of_zero(theta, rng):
+    return np.where(theta[:, :1] < 0, np.nan, noisy(theta, rng))
+
+
+def table(n=500, **parameters):
+    return simulate(prior, noisy, n, random_state=0, batch_size=150, **parameters)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_table_depends_on_the_seed_and_on_nothing_else(backend):
+    X, y, n_failed = table()
+    assert (X.shape, y.shape, n_failed) == ((500, 2), (500, 2), 0)
+    with parallel_config(backend=backend):
+        for part, expected in zip(table(n_jobs=2), (X, y, 0), strict=True):
+            assert_array_equal(part, expected)
+    other = simulate(prior, noisy, 500, random_state=1, batch_size=150)
+    assert (other[0] != X).all()
+    assert len(np.unique(y[:, 0])) == 500  # each batch has its own random numbers
+
+
+def test_one_set_of_parameters_at_a_time():
+    def draw(theta, rng):
+        return [rng.poisson(np.exp(theta)), 1.0]
+
+    X, y, _ = simulate(norm(1, 0.1), draw, 20, vectorized=False, random_state=0)
+    assert X.shape == (20, 2)
+    assert y.shape == (20,)
+
+
+def test_priors():
+    """A list of distributions is their product: ranges, and no dependence."""
+    _, y, _ = simulate([uniform(2, 3), norm()], noisy, 4000, random_state=0)
+    assert y[:, 0].min() > 2
+    assert y[:, 0].max() < 5
+    assert abs(np.corrcoef(y.T)[0, 1]) < 4.5 / np.sqrt(4000)  # 10^-5 by chance
+    with pytest.raises(TypeError, match="a list of these; got 3"):
+        simulate(3, noisy, 10)
+
+
+def test_failed_simulations_are_counted_and_left_out():
+    X, y, n_failed = simulate(prior, fails_left_of_zero, 400, random_state=0)
+    assert n_failed + len(X) == 400
+    assert 100 < n_failed < 300
+    assert (y[:, 0] >= 0).all()
+    assert np.isfinite(X).all()
+    with pytest.raises(ValueError, match="All 10 simulations failed"):
+        simulate(prior, lambda theta, rng: theta * np.inf, 10)
+
+
+def test_progress_and_early_stop():
+    calls = []
+    table(callback=lambda *counts: calls.append(counts))
+    assert calls == [(150, 500), (300, 500), (450, 500), (500, 500)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        X, _, _ = table(callback=lambda n_made, n_all: n_made >= 300)
+    assert_array_equal(X, table()[0][:300])
+
+
+@pytest.mark.parametrize(
+    ("prior_of", "simulator", "message"),
+    [
+        (lambda n, rng: rng.normal(size=n + 1), noisy, "prior must return 10 rows"),
+        (prior, lambda theta, rng: theta[:, 0], "simulator must return a row"),
+        (prior, lambda theta, rng: theta[1:], "simulator must return a row"),
+    ],
+)
+def test_shapes_that_do_not_match(prior_of, simulator, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(prior_of, simulator, 10)
+
+
+def test_display():
+    X, y, _ = table()
+    posterior = ABCPosteriorKDE(100, bandwidth=1.0, random_state=0).fit(X, y)
+    display = PosteriorDisplay.from_estimator(
+        posterior, X[:1], truth=y[0], names=["left", "right"], n_samples=500
+    )
+    assert display.draws.shape == (500, 2)
+    assert display.axes_.shape == (2, 2)
+    assert display.axes_[1, 0].get_xlabel() == "left"
+    assert display.axes_[1, 0].get_ylabel() == "right"
+    assert not display.axes_[0, 1].get_visible()
+    marks = display.axes_[1, 0].lines[0].get_xydata()
+    assert_array_equal(marks, y[:1])
+    plt.close("all")
+
+    one = ABCPosteriorKDE(100, bandwidth=1.0, random_state=0).fit(X, y[:, 0])
+    figure = plt.figure()
+    display = PosteriorDisplay.from_estimator(one, X[:1], figure=figure)
+    assert display.figure_ is figure
+    assert display.axes_.shape == (1, 1)
+    plt.close("all")
+    with pytest.raises(ValueError, match="X must be one observation, got 2"):
+        PosteriorDisplay.from_estimator(one, X[:2])
+    with pytest.raises(ValueError, match="names must have one entry for each of 1"):
+        PosteriorDisplay.from_estimator(one, X[:1], names=["a", "b"])
