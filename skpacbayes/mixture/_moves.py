@@ -16,13 +16,16 @@ PAIRS = 6  # pairs of components that may be merged
 CUTS = 3  # components that may be cut, for each pair
 CUT_SWEEPS = 10  # of the mixture of two that cuts a component
 TRIES = 4  # exchanges that are followed for a few sweeps
+EXCHANGE_ROWS = 4000  # on which they are followed
+PATIENCE = 20  # rises like the last that an exchange may still need
 
 
 def exchange_components(fit, X, sample_weight, settled=None, *, profile, seed, options):
     """Exchange components as long as a fit has converged and the bound rises.
 
     A pair that overlaps is merged and a third component is cut in two. The exchanges
-    that promise most are followed for a few sweeps, the best of them to its maximum.
+    that promise most are followed for a few sweeps over some of the rows, the best of
+    them over all rows as long as there is hope that it passes the fit.
 
     Returns
     -------
@@ -31,27 +34,53 @@ def exchange_components(fit, X, sample_weight, settled=None, *, profile, seed, o
     settled : ndarray or None
         The statistics of settled rows, moved along.
     """
-    mixture = fit.mixture
+    n_components = len(fit.state.concentration)
+    rows, weight = seeding_part(
+        X, sample_weight, n_components, seed, most=EXCHANGE_ROWS
+    )
+    total = X.shape[0] if sample_weight is None else sample_weight.sum()
+    few = rows, weight * (total / weight.sum())
     brief = {**options, "max_iter": min(MERGE_SWEEPS, options["max_iter"])}
-    for _ in range(len(fit.state.concentration)):
-        if not fit.converged:
+    enough = fit.mixture.enough(X, sample_weight, options["tol"])
+    for _ in range(n_components):
+        best, rest = best_exchange(fit, few, settled, brief, profile, seed)
+        if best is None:
             break
-        tries = [
-            (mixture.ascend(state, X, sample_weight, rest, **brief), rest)
-            for state, rest in exchanges(
-                mixture, fit, X, sample_weight, settled, profile=profile, seed=seed
-            )
-        ]
-        if not tries:
+        history = []
+        for _ in range(1 + options["max_iter"] // brief["max_iter"]):
+            best = best.mixture.ascend(best.state, X, sample_weight, rest, **brief)
+            history += best.history
+            if best.converged or not hopeful(best, fit.bound):
+                break
+        if best.bound - fit.bound <= enough:
             break
-        best, rest = max(tries, key=lambda pair: pair[0].bound)
-        best = best.mixture.ascend(best.state, X, sample_weight, rest, **options)
-        if best.bound - fit.bound <= mixture.enough(X, sample_weight, options["tol"]):
-            break
-        rising = [bound for bound in best.history if bound > fit.bound]
+        rising = [bound for bound in history if bound > fit.bound]
         fit, settled = best._replace(history=fit.history + rising), rest
-        mixture = fit.mixture
     return fit, settled
+
+
+def best_exchange(fit, few, settled, brief, profile, seed):
+    """Return the best exchange after a few sweeps over `few` rows, if hopeful."""
+    if not fit.converged:
+        return None, None
+    mixture = fit.mixture
+    tries = [
+        (mixture.ascend(state, *few, rest, **brief), rest)
+        for state, rest in exchanges(
+            mixture, fit, *few, settled, profile=profile, seed=seed
+        )
+    ]
+    if not tries:
+        return None, None
+    best, rest = max(tries, key=lambda pair: pair[0].bound)
+    log_normaliser = mixture.expect(fit.state, *few)[1]
+    to_beat = mixture.bound(fit.state, log_normaliser, settled)
+    return (best, rest) if hopeful(best, to_beat) else (None, None)
+
+
+def hopeful(fit, to_beat):
+    """Whether rises like the last one would carry the bound above `to_beat`."""
+    return fit.bound + PATIENCE * (fit.history[-1] - fit.history[-2]) > to_beat
 
 
 def exchanges(mixture, fit, X, sample_weight, settled, *, profile, seed):
@@ -113,13 +142,12 @@ def merged(mixture, state, statistics, kept, gone):
     return result
 
 
-def halves(mixture, state, total, X, sample_weight, *, profile, seed):
+def halves(mixture, state, total, X, weight, *, profile, seed):
     """Return statistics of the first and of the second half of each component.
 
     A component is cut by a mixture of two, fitted to the rows that are its own most of
-    all. A part of the rows stands for all: halves are scaled to the counts of `total`.
+    all. The halves are scaled to the counts of `total`.
     """
-    X, weight = seeding_part(X, sample_weight, len(total), seed)
     owners = np.empty(X.shape[0], dtype=np.intp)
     for tile, _, shares in Responsibilities(mixture.density(state)).tiles(X, weight):
         owners[tile] = shares.argmax(axis=1)

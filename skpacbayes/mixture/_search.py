@@ -28,10 +28,10 @@ def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
     return state._replace(components=mixture.family.recentred(state.components))
 
 
-def seeding_part(X, sample_weight, n_components, seed):
+def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
     """Return the rows and their weights, or a random part of them if they are many."""
     weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    most = max(SEEDING_ROWS, 50 * n_components)
+    most = max(most, 50 * n_components)
     if X.shape[0] <= most:
         return X, weight
     part = np.random.default_rng(seed).choice(X.shape[0], most, replace=False)
