@@ -435,38 +435,3 @@ class ABCPosteriorKDE(_TableEstimator):
             return self._transform.backward(draws)
 
         return self._like_y(np.array(self._for_each(X, draw)))
-
-    def kneighbors(self, X, n_neighbors=None, return_distance=True):
-        """Return the simulations nearest to each observation.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_observations, n_summaries)
-            Observed summaries.
-        n_neighbors : int, default=None
-            How many; None for `n_neighbors_`.
-        return_distance : bool, default=True
-            Whether to return the distances, too.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_observations, n_neighbors)
-            Distances in the metric, ascending, if `return_distance`.
-        indices : ndarray of shape (n_observations, n_neighbors)
-            Their rows in the table, of those with a positive weight; of equally far
-            ones the earlier come first.
-        """
-        settings = self._ready()
-        observations = self._observed(self._rows(X))
-        n_rows = self.n_neighbors_ if n_neighbors is None else n_neighbors
-        if not 1 <= n_rows <= self._table.n_rows:
-            raise ValueError(
-                f"n_neighbors must be from 1 to the {self._table.n_rows} rows of the "
-                f"table, got {n_rows}."
-            )
-        neighbours, table = settings.neighbours, self._table
-        algorithm = neighbours.prepared(table, len(X), n_rows, self.algorithm)
-        found = list(neighbours.nearest(table, observations, n_rows, algorithm))
-        indices = np.array([rows for rows, _, _ in found])
-        distances = np.sqrt([squares for _, _, squares in found])
-        return (distances, indices) if return_distance else indices

@@ -126,7 +126,7 @@ class Settings:
         best = scores.reshape(len(scores), -1)[:, mean.argmax()]
         short = best[:, None, None] - scores
         variances = np.average(np.square(short - short.mean(axis=0)), 0, weights)
-        errors = np.sqrt(variances / len(scores))
+        errors = np.sqrt(variances / weights.sum())
         good = mean.max() - mean <= errors
         if good[multipliers == 1.0].any():
             good &= multipliers == 1.0

@@ -1,0 +1,118 @@
+"""ABCPosteriorKDE on bad input, on hard tables and far from its table."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from test_abc import FIXED, answers, table
+
+from skpacbayes import ABCPosteriorKDE
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"parameter_transform": "logit"}, "needs bounds"),
+        ({"parameter_transform": ["log"]}, "one for each of 2 parameters"),
+        ({"parameter_transform": [None, "sqrt"]}, "must be None, 'log' or 'logit'"),
+        ({"bounds": (0, 1)}, "bounds need a parameter_transform"),
+        ({"parameter_transform": "logit", "bounds": (0, np.inf)}, "finite for 'logit'"),
+        ({"parameter_transform": "logit", "bounds": (1, 0)}, "must increase"),
+        ({"parameter_transform": "log", "bounds": (-9, 9)}, "must be \\(low, inf\\)"),
+        ({"parameter_transform": "log", "bounds": [[0, 1, 2]]}, "have the shape"),
+        ({"parameter_transform": "log"}, "strictly within bounds: y\\[0, "),
+    ],
+)
+def test_parameters_that_contradict_each_other(parameters, message):
+    X, y = table(n_parameters=2, seed=0)
+    y[0] = -0.5
+    with pytest.raises(ValueError, match=message):
+        ABCPosteriorKDE(**parameters).fit(X, y)
+
+
+def hard_tables():
+    X, y = table(n_summaries=3)
+    constant, double, coarse = X.copy(), X.copy(), X.copy()
+    constant[:, 2] = 0.1
+    double[:, 2] = double[:, 0]
+    coarse[:, 2] = np.where(np.arange(400) < 40, 1.0, 0.0)  # its MAD is zero
+    yield "constant summary", constant, y
+    yield "duplicated summary", double, y
+    yield "zero MAD", coarse, y
+    yield "all simulations the same", np.ones((50, 3)), y[:50]
+    yield "pairs repeated", np.repeat(X[:40], 10, axis=0), np.repeat(y[:40], 10, axis=0)
+    yield "integers", np.round(X), y
+    yield "more summaries than simulations", *table(12, n_summaries=30)
+    yield "two simulations", X[:2], y[:2]
+    yield "constant parameter", X, np.ones((400, 1))
+    yield "huge", 1e200 * X, 1e100 * y
+    yield "tiny", 1e-200 * X, 1e-100 * y
+
+
+@pytest.mark.parametrize("metric", ["mad", "whiten", "regression", None])
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [pytest.param(X, y, id=name) for name, X, y in hard_tables()],
+)
+def test_hard_tables(X, y, metric):
+    for parameters in ({}, {"n_neighbors": 3}, {"adjustment": "heteroscedastic"}):
+        estimator = ABCPosteriorKDE(
+            **parameters, metric=metric, n_validation=20, random_state=0
+        ).fit(X, y)
+        assert np.isfinite(answers(estimator, X[:5])).all()
+        assert np.isfinite(estimator.score(X[:5], y[:5]))
+
+
+def test_one_simulation_is_enough_to_begin():
+    X, y = table()
+    stream = ABCPosteriorKDE(random_state=0).partial_fit(X[:1], y[:1])
+    assert_allclose(stream.predict(X[1:3]), y[[0, 0]])
+    assert np.isfinite(stream.score(X[1:3], y[1:3]))
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        ABCPosteriorKDE().fit(X[:1], y[:1])
+
+
+@pytest.mark.parametrize("adjustment", [None, "linear", "heteroscedastic"])
+@pytest.mark.parametrize("far", [20.0, 1e10, 1e300])
+def test_far_observations_warn_and_get_an_answer(adjustment, far):
+    X, y = table()
+    estimator = ABCPosteriorKDE(100, bandwidth=1.0, adjustment=adjustment).fit(X, y)
+    new = [[0.0, 0.0], [0.0, far]]
+    with pytest.warns(UserWarning, match="1 of 2 observations are far .* summary 1"):
+        found = answers(estimator, np.array(new))
+    assert np.isfinite(found).all()
+
+
+def test_a_surprise_costs_a_bounded_amount():
+    """Log-densities of far parameters are those of a normal law with the prior's width.
+
+    They differ by no more than the log of k + 1 between any two settings.
+    """
+    X, y = table(500)
+    scores = []
+    for k in (5, 50, 500):
+        for bandwidth in (0.1, 1.0):
+            for adjustment in (None, "linear"):
+                estimator = ABCPosteriorKDE(
+                    k, bandwidth=bandwidth, adjustment=adjustment
+                ).fit(X, y)
+                scores.append(estimator.score_samples(X[:1], [[30.0]])[0])
+    assert np.ptp(scores) <= np.log(501)
+    wide = norm.logpdf(30.0, y.mean(), y.std())
+    assert_allclose(scores, wide, atol=np.log(502))
+    assert np.isfinite(estimator.score_samples(X[:1], [[1e300]])).all()
+
+
+def test_quantiles_out_of_range():
+    X, y = table()
+    with pytest.raises(ValueError, match="quantiles must be in"):
+        ABCPosteriorKDE(**FIXED).fit(X, y).predict_quantiles(X, [0.5, 1.5])
+
+
+def test_no_warning_where_there_is_no_reason():
+    X, y = table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ABCPosteriorKDE(**FIXED).fit(X, y).predict(1.3 * X)
