@@ -2,8 +2,8 @@
 
 Flights of 40 rows whose start is unknown (section 4.2 of Fan and Heller), over the
 elevation model that matplotlib ships. The exact answer is a filter on the map itself. A
-mode is a block of 16 x 16 cells with more than 1 % of the exact mass; it is covered if a
-particle is in it.
+mode is a block of 16 x 16 cells with more than 1 % of the exact mass; it is covered if
+a particle is in it.
 
     python benchmarks/bench_filtering_terrain.py [--quick]
 """
@@ -66,21 +66,14 @@ def main():
     exact = [list(exact_flight(model, X)) for model, X, _ in flights]
 
     def mean_scores(n, parameters):
-        scores = [
-            [
-                score_flight(
-                    tracker(model, n, n_runs * seed + run, **parameters),
-                    X,
-                    path,
-                    masses,
-                )
-                for run in range(n_runs)
-            ]
-            for seed, ((model, X, path), masses) in enumerate(
-                zip(flights, exact, strict=True)
-            )
-        ]
-        return np.mean(scores, axis=1)
+        scores = np.empty((n_flights, n_runs, 3))
+        for number, ((model, X, path), masses) in enumerate(
+            zip(flights, exact, strict=True)
+        ):
+            for run in range(n_runs):
+                found = tracker(model, n, n_runs * number + run, **parameters)
+                scores[number, run] = score_flight(found, X, path, masses)
+        return scores.mean(axis=1)
 
     def costs(settings):
         actions = {
