@@ -8,10 +8,23 @@ from scipy.ndimage import gaussian_filter, shift
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import TerrainNavigation
 
+PLAIN = {"n_clusters": None}
+CLUSTERED = {
+    "plain": PLAIN,
+    "conservation=0.5": {"conservation": 0.5},
+    "conservation=1 (the paper)": {"conservation": 1.0},
+}
 BLOCK = 16  # cells of the map on a side, for masses of modes
 ALTITUDE, POSITION_STD, HEIGHT_STD = 2000.0, 1.0, 25.0
+
+
+def tracker(model, n_particles, seed=0, **parameters):
+    return ClusteredParticleFilter(
+        model, n_particles=n_particles, random_state=seed, **parameters
+    )
 
 
 def volatility_log_likelihood(model, X, n_grid=2000):

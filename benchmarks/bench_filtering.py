@@ -1,6 +1,6 @@
 """Particle filters: speed and accuracy against `particles`, and what clusters buy.
 
-Needs matplotlib, for its elevation model. The peer is left out where it is not
+The peer is left out where it is not
 installed: `particles` 0.4 asks for numpy < 2, though it runs on 2, so it takes
 ``pip install --no-deps particles``. Both libraries resample systematically below half
 the effective size.
@@ -8,34 +8,22 @@ the effective size.
     python benchmarks/bench_filtering.py [--quick]
 """
 
-import time
 import warnings
 
 import numpy as np
 from _filtering_models import linear, run_peer, volatility
 from _filtering_problems import (
+    CLUSTERED,
+    PLAIN,
     Folded,
-    blocks_of,
-    elevation,
-    exact_flight,
-    flight,
+    tracker,
     volatility_log_likelihood,
 )
 from _harness import Report, arguments, interleaved, median_ratio
-from sklearn.exceptions import ConvergenceWarning
-
-from skpacbayes.filtering import ClusteredParticleFilter
 
 warnings.filterwarnings("ignore", module="particles")  # NumPy's deprecations
-warnings.filterwarnings("ignore", category=ConvergenceWarning)  # off the map: lost
 
-PLAIN = {"n_clusters": None}
 SQMC = {"method": "sqmc"}
-CLUSTERED = {
-    "plain": PLAIN,
-    "conservation=0.5": {"conservation": 0.5},
-    "conservation=1 (the paper)": {"conservation": 1.0},
-}
 
 
 def problems(n_rows):
@@ -44,12 +32,6 @@ def problems(n_rows):
         "linear, d = 2": linear(n_rows, 2),
         "linear, d = 4": linear(n_rows, 4),
     }
-
-
-def tracker(model, n_particles, seed=0, **parameters):
-    return ClusteredParticleFilter(
-        model, n_particles=n_particles, random_state=seed, **parameters
-    )
 
 
 def speed(report, sizes, n_turns):
@@ -89,7 +71,7 @@ def speed(report, sizes, n_turns):
     )
 
 
-def accuracy(report, n_rows, n_runs, n_peer_runs):
+def accuracy(report, n_rows, sizes):
     """Squared errors of the log-likelihood, whose exponential is unbiased."""
     table = []
     for problem, (X, model, _, peer) in problems(n_rows).items():
@@ -97,7 +79,7 @@ def accuracy(report, n_rows, n_runs, n_peer_runs):
             exact = model.kalman(X)[2].sum()
         else:
             exact = volatility_log_likelihood(model, X)
-        for n in (1024, 4096) if n_runs > 50 else (1024,):
+        for n, (n_runs, n_peer_runs) in sizes.items():
             errors = {
                 name: log_likelihoods(model, X, n, n_runs, **parameters) - exact
                 for name, parameters in {"bootstrap": PLAIN, "sqmc": SQMC}.items()
@@ -112,7 +94,7 @@ def accuracy(report, n_rows, n_runs, n_peer_runs):
             error = ratios.std() / np.sqrt(n_runs)
             table.append(
                 [
-                    *(problem, f"{n:,}"),
+                    *(problem, f"{n:,}", f"{n_runs}, {n_peer_runs}"),
                     *(f"{square:.2e}" for square in squares.values()),
                     f"{squares['bootstrap'] / squares['sqmc']:.0f}",
                     f"{squares['sqmc'] / squares['particles']:.2f}",
@@ -120,10 +102,17 @@ def accuracy(report, n_rows, n_runs, n_peer_runs):
                 ]
             )
     report.table(
-        f"Mean squared error of the log-likelihood of {n_rows} rows, {n_runs} runs "
-        f"({n_peer_runs} of particles)",
+        f"Mean squared error of the log-likelihood of {n_rows} rows; runs of ours, and "
+        "of the peer",
         [
-            *("problem", "particles", "bootstrap", "sqmc", "particles 0.4, qmc"),
+            *(
+                "problem",
+                "particles",
+                "runs",
+                "bootstrap",
+                "sqmc",
+                "particles 0.4, qmc",
+            ),
             *("bootstrap / sqmc", "sqmc / particles", "likelihood / exact, sqmc"),
         ],
         table,
@@ -210,83 +199,6 @@ def eight_modes(report, n_runs):
     )
 
 
-def terrain(report, n_flights):
-    """Where is the flight? Coverage of the exact modes, and at equal time."""
-    heights = elevation()
-    flights = [flight(heights, seed) for seed in range(n_flights)]
-    exact = [list(exact_flight(model, X)) for model, X, _ in flights]
-
-    def measured(n, **parameters):
-        start = time.process_time()
-        runs = [
-            score_flight(tracker(model, n, seed, **parameters), X, path, masses)
-            for seed, ((model, X, path), masses) in enumerate(
-                zip(flights, exact, strict=True)
-            )
-        ]
-        scored = time.process_time() - start
-        start = time.process_time()
-        for seed, (model, X, _) in enumerate(flights):
-            tracker(model, n, seed, **parameters).fit(X)
-        seconds = time.process_time() - start
-        assert seconds < scored
-        return np.array(runs), 1e6 * seconds / sum(len(X) for _, X, _ in flights)
-
-    table, cost = [], {}
-    settings = [(name, 1000, p) for name, p in CLUSTERED.items()]
-    reference, _ = measured(1000, **PLAIN)
-    for name, n, parameters in settings:
-        runs, cost[name] = measured(n, **parameters)
-        table.append([name, f"{n:,}", *cells(runs, reference), f"{cost[name]:.0f}"])
-    share = cost["conservation=0.5"] / cost["plain"]
-    for n in (round(1000 * share, -1), 2000, 4000):
-        runs, spent = measured(int(n), **PLAIN)
-        table.append(["plain", f"{int(n):,}", *cells(runs, reference), f"{spent:.0f}"])
-    runs, spent = measured(2000, conservation=0.5)
-    table.append(["conservation=0.5", "2,000", *cells(runs, reference), f"{spent:.0f}"])
-    report.table(
-        f"Terrain navigation, {n_flights} flights of 40 rows, unknown start; means "
-        "over rows 5, 10, ..., 40; differences from the plain filter with 1,000",
-        [
-            *("filter", "particles", "coverage of modes", "difference"),
-            *("total variation", "difference", "truth lost at the end", "us a row"),
-        ],
-        table,
-    )
-
-
-def score_flight(found, X, path, masses):
-    """Coverage of blocks above 1 %, total variation, and whether the truth is lost."""
-    shape = found.model.heights.shape
-    coverages, variations = [], []
-    for t, row in enumerate(X):
-        found.partial_fit(row[None])
-        if t % 5 == 4:
-            alive = found.weights_ > 0
-            inside = found.particles_[alive].clip(0, np.array(shape) - 1)
-            mass = np.bincount(
-                blocks_of(inside, shape), found.weights_[alive], len(masses[t])
-            )
-            modes = masses[t] > 0.01
-            coverages.append(np.mean(mass[modes] > 0))
-            variations.append(0.5 * np.abs(mass - masses[t]).sum())
-    gaps = np.linalg.norm(found.particles_ - path[-1], axis=1)
-    return np.mean(coverages), np.mean(variations), gaps.min() > 10
-
-
-def cells(runs, reference):
-    """Means, and paired differences with their standard errors."""
-    gaps = runs - reference
-    errors = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
-    shown = []
-    for k in range(2):
-        shown += [
-            f"{runs[:, k].mean():.3f}",
-            f"{gaps[:, k].mean():+.3f} ± {errors[k]:.3f}",
-        ]
-    return [*shown, f"{100 * runs[:, 2].mean():.0f} %"]
-
-
 def main():
     options = arguments(__doc__)
     report = Report("filtering", quick=options.quick)
@@ -299,10 +211,11 @@ def main():
         ("sqmc", 16_384, 50 // share),
     ]
     speed(report, sizes, n_turns=3 if quick else 7)
-    accuracy(report, 40, 12 if quick else 150, 3 if quick else 50)
+    accuracy(
+        report, 40, {1024: (12, 3)} if quick else {1024: (400, 400), 4096: (150, 50)}
+    )
     one_mode(report, 2 if quick else 8, 20 if quick else 150)
     eight_modes(report, 2 if quick else 20)
-    terrain(report, 4 if quick else 48)
     report.save()
 
 
