@@ -2,6 +2,8 @@
 
 import numpy as np
 from scipy.special import gammaln
+from sklearn.cluster import kmeans_plusplus
+from sklearn.metrics import pairwise_distances_argmin_min
 
 from .._kernels.subspace import (
     PRIOR_COUNT,
@@ -12,7 +14,6 @@ from .._kernels.subspace import (
     grow,
     sweep,
 )
-from ._tuples import CenterTuple
 
 # Prior of the background of a feature of unit variance: its mean has the weight of one
 # row, its variance an inverse gamma law of this shape and scale.
@@ -21,8 +22,8 @@ BACKGROUND_SHAPE, BACKGROUND_SCALE = 2.0, 1.0
 FACTOR_SHAPE, FACTOR_SCALE = 2.0, 10.0
 # Boxes tried for each cluster of the start, how many of them grow, for how long.
 _N_BOXES, _N_GROWN, _N_SWEEPS = 500, 10, 20
-# Swap moves for each cluster of a start from centres.
-_N_SWAPS = 4
+# Draws of centres, for the start from them.
+_N_DRAWS = 10
 
 
 class Chain:
@@ -63,11 +64,20 @@ class Chain:
     def start(self, from_centers):
         """Choose the first labels."""
         if from_centers and self.X.size:
-            found = CenterTuple.drawn(self.X, self._n_clusters, self.rng)
-            found.swap(_N_SWAPS * self._n_clusters, self.rng)
-            self.labels[:] = found.labels
+            self._start_from_centers()
         else:
             self._start_in_boxes()
+
+    def _start_from_centers(self):
+        """Label rows by the nearest of centres, the best of several draws."""
+        least = np.inf
+        for seed in self.rng.integers(2**31 - 1, size=_N_DRAWS):
+            drawn, _ = kmeans_plusplus(self.X, self._n_clusters, random_state=int(seed))
+            labels, distances = pairwise_distances_argmin_min(self.X, drawn)
+            inertia = distances @ distances
+            if inertia < least:
+                least = inertia
+                self.labels[:] = labels
 
     def _start_in_boxes(self):
         """Give each cluster in turn the best group that a random box leads to.
