@@ -24,7 +24,7 @@ LINES = [  # title, shape, separation, temperatures, rows a parameter, number of
     ("separated", "gaussian", 6.0, [0.9], 5, 100),
     ("overlapping", "gaussian", 3.0, [0.9], 10, 50),
     ("overlapping, few rows", "gaussian", 3.0, [0.9], 3, 20),
-    ("skewed", "skewed", 6.0, [0.1, 0.3, 0.9], 5, 30),
+    ("skewed", "skewed", 6.0, [0.1, 0.3, 0.9], 5, 100),
     ("heavy tails", "heavy-tailed", 6.0, [0.1, 0.9], 5, 20),
     ("3 % outliers", "outliers", 6.0, [0.1, 0.9], 5, 20),
 ]

@@ -92,6 +92,22 @@ def test_separated_components_are_counted():
     assert sum(found) >= 7
 
 
+@pytest.mark.parametrize("separation", [6.0, 3.0])
+def test_tight_groups_far_apart_need_a_smaller_precision_of_the_means(separation):
+    """A limit that the user guide states, and its remedy."""
+    X, _ = make_mixture(
+        n_samples=1574,
+        n_components=8,
+        n_features=1,
+        separation=separation,
+        random_state=29,
+    )
+    options = {"max_components": 10, "n_init": 2}
+    assert auto(**options).fit(X[:787]).n_components_ < 8
+    options["mean_precision_prior"] = 0.001
+    assert auto(**options).fit(X[:787]).n_components_ == 8
+
+
 def test_topics_are_counted_but_not_from_one_word_a_row():
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(20, 0.3), 3)
