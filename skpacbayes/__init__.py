@@ -18,7 +18,12 @@ _FAMILIES = {
         "variational_risk_bound",
     ],
     "cluster": ["PACOClusterer", "SSMCKMeansInit", "SubspaceMixture"],
-    "datasets": ["make_mixture", "make_paco_model", "make_subspace_groups"],
+    "datasets": [
+        "make_hidden_markov",
+        "make_mixture",
+        "make_paco_model",
+        "make_subspace_groups",
+    ],
     "filtering": ["ClusteredParticleFilter"],
     "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
     "mixture": ["TemperedVBGaussianMixture", "TemperedVBMultinomialMixture"],
