@@ -1,0 +1,3 @@
+"""Sparse additive models by Gibbs posteriors."""
+
+__all__ = []

@@ -1,0 +1,211 @@
+"""Functions of one variable: dictionaries, and their orthonormal versions."""
+
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.base import clone
+from sklearn.preprocessing import SplineTransformer
+
+NAMED = ("legendre", "cosine", "fourier", "spline")
+# A function whose variance, beyond what the functions before it explain, is a smaller
+# share of its own than this adds nothing that rounding would not.
+NEGLIGIBLE = 1e-10
+
+
+class Dictionary:
+    """The first functions of a basis, for each of several variables.
+
+    Each variable is mapped to [-1, 1] by its range, and clipped there: a polynomial
+    explodes outside.
+
+    Parameters
+    ----------
+    basis : str or transformer
+        One of `NAMED`, or a transformer of one column.
+    max_order : int
+        Number of functions of a variable.
+    low, high : ndarray of shape (n_features,)
+        The ranges.
+    X : ndarray of shape (n_samples, n_features), default=None
+        Rows to which a transformer is fitted, one clone for each variable.
+    """
+
+    def __init__(self, basis, max_order, low, high, X=None):
+        self.basis, self.max_order = basis, max_order
+        self.low, self.high = low, high
+        if basis == "spline":
+            self._knots, self._smooth = smoothest_splines(max_order)
+        elif not isinstance(basis, str):
+            points = self.mapped(X, range(len(low)))
+            self._fitted = [clone(basis).fit(t[:, None]) for t in points]
+            found = zip(self._fitted, points, strict=True)
+            widths = [f.transform(t[:1, None]).shape[1] for f, t in found]
+            self.max_order = min(max_order, max(widths))
+
+    def mapped(self, X, features):
+        """Return the variables in [-1, 1], as rows; 0 where a range has no length."""
+        features = list(features)
+        low, high = self.low[features, None], self.high[features, None]
+        middle, half = low / 2 + high / 2, high / 2 - low / 2
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            t = (X.T[features] - middle) / half
+        return np.where(half > 0, t, 0.0).clip(-1, 1)
+
+    def __call__(self, X, features=None):
+        """Evaluate the functions at the rows of X.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        features : sequence of int, default=None
+            Variables; None for all.
+
+        Returns
+        -------
+        values : ndarray of shape (n_chosen_features, max_order, n_samples)
+            The values.
+        """
+        features = range(X.shape[1]) if features is None else features
+        t = self.mapped(X, features)
+        if isinstance(self.basis, str):
+            return getattr(self, f"_{self.basis}")(t)
+        values = np.zeros((len(t), self.max_order, len(X)))
+        for row, feature in enumerate(features):
+            found = np.asarray(self._fitted[feature].transform(t[row, :, None]))
+            found = found.T[: self.max_order]
+            values[row, : len(found)] = found
+        return values
+
+    def _legendre(self, t):
+        values = np.empty((len(t), self.max_order, t.shape[1]))
+        before, now = np.ones_like(t), t
+        for k in range(1, self.max_order + 1):
+            values[:, k - 1] = now
+            before, now = now, ((2 * k + 1) * t * now - k * before) / (k + 1)
+        return values
+
+    def _cosine(self, t):
+        k = np.arange(1, self.max_order + 1)[:, None]
+        return np.cos(k * (np.pi / 2) * (t[:, None] + 1))
+
+    def _fourier(self, t):
+        k = np.arange(1, self.max_order + 1)[:, None]
+        angle = (k + 1) // 2 * np.pi * t[:, None]
+        return np.where(k % 2 == 1, np.sin(angle), np.cos(angle))
+
+    def _spline(self, t):
+        splines = self._knots.transform(t.reshape(-1, 1)) @ self._smooth
+        return np.moveaxis(splines.reshape(*t.shape, self.max_order), 2, 1)
+
+
+def smoothest_splines(count):
+    """Splines of [-1, 1], and the combinations of them from smooth to rough.
+
+    Returns a transformer to `count` B-splines, and the matrix of shape (count, count)
+    whose columns combine them: the first is the smoothest function of unit variance
+    (a line, if the splines are cubic), the next the smoothest orthogonal to it.
+    """
+    degree = min(3, count)
+    transformer = SplineTransformer(
+        n_knots=count + 2 - degree,
+        degree=degree,
+        include_bias=False,
+        extrapolation="constant",
+    )
+    grid = np.linspace(-1, 1, 200 * (count + 1))[:, None]
+    values = transformer.fit(np.array([[-1.0], [1.0]])).transform(grid)
+    bends = np.diff(values, n=min(2, degree), axis=0)
+    variance = np.cov(values.T, ddof=0).reshape(count, count)
+    _, combinations = eigh(bends.T @ bends, variance)
+    return transformer, combinations
+
+
+class Orthonormal:
+    """Functions of a dictionary, centred and made orthonormal one after the other.
+
+    The k-th combines the first k of the dictionary, so that the models of orders 1, 2,
+    ... are those of the dictionary. A function that adds nothing to those before it is
+    left out, and the others move up.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_features, max_order)
+        Means of the functions over the rows.
+    moments : ndarray of shape (n_features, max_order, max_order)
+        Means of their products.
+
+    Attributes
+    ----------
+    transform : ndarray of shape (n_features, max_order, max_order)
+        Column k of a variable's matrix combines the dictionary's functions.
+    orders : ndarray of shape (n_features,)
+        Number of functions that are left of each variable.
+    """
+
+    def __init__(self, means, moments):
+        self.means = means
+        covariance = moments - means[:, :, None] * means[:, None, :]
+        self.transform = np.zeros_like(covariance)
+        self.orders = np.zeros(len(means), dtype=np.int64)
+        features = np.arange(len(means))
+        # A mean that is known to a part in 1e16 leaves as much of its square.
+        own = np.einsum("jkk->jk", covariance)
+        rounding = 1e-14 * np.einsum("jkk->jk", moments)
+        for k in range(means.shape[1]):
+            direction = np.zeros_like(means)
+            direction[:, k] = 1.0
+            for _ in range(2):  # the second time removes what rounding left
+                shares = np.einsum(
+                    "ja,jab,jbi->ji", direction, covariance, self.transform
+                )
+                direction -= np.einsum("jai,ji->ja", self.transform, shares)
+            rest = np.einsum("ja,jab,jb->j", direction, covariance, direction)
+            new = rest > np.maximum(NEGLIGIBLE * own[:, k], rounding[:, k])
+            scale = np.sqrt(rest[new])[:, None]
+            self.transform[features[new], :, self.orders[new]] = direction[new] / scale
+            self.orders += new
+
+    def __call__(self, values, features=slice(None)):
+        """Evaluate the orthonormal functions, from values of the dictionary's."""
+        transform = self.transform[features].transpose(0, 2, 1)
+        return transform @ (values - self.means[features, :, None])
+
+    def rescaled(self, dictionary, n_points=1001):
+        """Divide each function by its largest absolute value on [-1, 1]."""
+        low, high = dictionary.low, dictionary.high
+        grid = low + np.linspace(0, 1, n_points)[:, None] * (high - low)
+        largest = np.zeros(self.means.shape)
+        for feature in range(len(low)):
+            values = self(dictionary(grid, [feature]), [feature])
+            largest[feature] = abs(values[0]).max(axis=1)
+        self.transform /= np.where(largest > 0, largest, 1.0)[:, None, :]
+        return self
+
+
+def weighted_moments(values, weights):
+    """Means of functions, and of their products, over weighted rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features, max_order, n_samples)
+        Values of the functions.
+    weights : ndarray of shape (n_samples,)
+        Weights.
+
+    Returns
+    -------
+    means : ndarray of shape (n_features, max_order)
+        Means.
+    moments : ndarray of shape (n_features, max_order, max_order)
+        Means of products.
+    """
+    total = weights.sum()
+    means = values @ weights / total
+    moments = np.empty((*means.shape, means.shape[1]))
+    step = max(1, 2**22 // max(1, values[0].size))  # variables at once: 32 MB
+    for start, stop in pairwise([*range(0, len(values), step), len(values)]):
+        part = values[start:stop]
+        moments[start:stop] = (part * weights) @ part.transpose(0, 2, 1) / total
+    return means, moments
