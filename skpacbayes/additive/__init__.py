@@ -1,3 +1,5 @@
 """Sparse additive models by Gibbs posteriors."""
 
-__all__ = []
+from ._regressor import SparseAdditiveGibbsRegressor
+
+__all__ = ["SparseAdditiveGibbsRegressor"]

@@ -1,0 +1,291 @@
+"""What the sparse additive estimators share: parameters, effects, selection."""
+
+from numbers import Integral, Real
+from typing import NamedTuple
+from warnings import warn
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import PacBayesEstimator
+from ._basis import NAMED, Dictionary, Orthonormal
+from ._posterior import Posterior
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+DISAGREEMENT = 1.1  # of R-hat, from which on we warn
+BLOCK = 2**20  # values of functions that are held at a time, to predict
+
+
+class Fitted(NamedTuple):
+    """What predictions need, and what there is to say of the chains."""
+
+    dictionary: Dictionary
+    functions: Orthonormal
+    posterior: Posterior
+    coefficients: np.ndarray
+    intercept: float
+    inverse_temperature: float
+    acceptance_rate: float
+    r_hat: float
+    full: int = 0  # the largest number of variables, if a chain was there
+    noise_variance: float = 0.0
+    intercept_variance: float = 0.0
+    radius: float = np.inf
+    standing: tuple = ()  # where the chains stand, and the noise there
+
+
+class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
+    """An additive model, known from `_ready()`.
+
+    A subclass defines it: it returns a `Fitted`.
+    """
+
+    _parameter_constraints: dict = {
+        "basis": [StrOptions(set(NAMED)), HasMethods(["fit", "transform"])],
+        "max_order": [Interval(Integral, 1, None, closed="left")],
+        "feature_range": [None, tuple, list],
+        "beta": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "max_active": [None, Interval(Integral, 1, None, closed="left")],
+        "prediction": [StrOptions({"mean", "randomized", "map"})],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+    }
+
+    def partial_effects(self, X, feature):
+        """Effect of one variable, with its uncertainty.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, of which only the variable is looked at.
+        feature : int or str
+            The variable: its column, or its name.
+
+        Returns
+        -------
+        effect : ndarray of shape (n_samples,)
+            Posterior mean of the effect. Its mean over the rows of `fit` is 0.
+        std : ndarray of shape (n_samples,)
+            Posterior standard deviation, that of being in or out included.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        feature = self._column(feature)
+        found = self._ready()
+        values = found.functions(found.dictionary(X, [feature]), [feature])
+        effect = found.posterior.mean()[feature] @ values[0]
+        variance = found.posterior.variance(values, np.array([feature]))
+        return effect, np.sqrt(variance)
+
+    def sample_posterior(self, n_samples=1, random_state=None):
+        """Draw functions from the posterior, as coefficients.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=None
+            Seed.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (n_samples, n_features, max_order)
+            Draws of what `coef_` is the mean of.
+        """
+        found = self._ready()
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        rng = np.random.default_rng(seed)
+        draws = [found.posterior.draw(rng) for _ in range(n_samples)]
+        return np.array(draws).reshape(n_samples, *found.posterior.shape)
+
+    def get_support(self, indices=False, *, threshold=0.5):
+        """Select variables by their inclusion probabilities.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return columns rather than a mask.
+        threshold : float, default=0.5
+            Least probability of a variable that is selected.
+
+        Returns
+        -------
+        support : ndarray
+            Mask of shape (n_features,), or the columns selected.
+        """
+        mask = self.inclusion_probabilities_ >= threshold
+        return np.flatnonzero(mask) if indices else mask
+
+    def _get_support_mask(self):
+        return self.get_support()
+
+    @property
+    def inclusion_probabilities_(self):
+        """Probability that each variable is in the model."""
+        return self._ready().posterior.inclusion()[:, 0]
+
+    @property
+    def expected_orders_(self):
+        """Posterior mean of the order of each variable."""
+        return self._ready().posterior.inclusion().sum(axis=1)
+
+    @property
+    def coef_(self):
+        """Coefficients of the orthonormal functions."""
+        return self._ready().coefficients.copy()
+
+    @property
+    def intercept_(self):
+        """What is predicted where all effects are 0."""
+        return float(self._ready().intercept)
+
+    @property
+    def models_(self):
+        """Orders of the variables in each model visited."""
+        return self._models()[0]
+
+    @property
+    def model_weights_(self):
+        """Probabilities of the models visited."""
+        return self._models()[1]
+
+    @property
+    def inverse_temperature_(self):
+        """Inverse temperature used."""
+        return float(self._ready().inverse_temperature)
+
+    @property
+    def acceptance_rate_(self):
+        """Share of the moves to other variables that were accepted."""
+        return self._ready().acceptance_rate
+
+    @property
+    def r_hat_(self):
+        """Largest potential scale reduction of the chains."""
+        return self._ready().r_hat
+
+    @property
+    def feature_ranges_(self):
+        """Range that is mapped to [-1, 1]."""
+        dictionary = self._ready().dictionary
+        return np.column_stack([dictionary.low, dictionary.high])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _models(self):
+        """Distinct models and their weights, the most probable first."""
+        posterior = self._ready().posterior
+        orders = posterior.orders()
+        if posterior.ridge is not None:
+            return orders, posterior.weights.copy()
+        orders, group = np.unique(orders, axis=0, return_inverse=True)
+        weights = np.bincount(group.ravel(), weights=posterior.weights)
+        order = np.argsort(-weights, kind="stable")
+        return orders[order], weights[order]
+
+    def _dictionary(self, rows):
+        """Functions of variables whose range is that of some rows, if not given."""
+        low, high = rows.X.min(axis=0), rows.X.max(axis=0)
+        if self.feature_range is not None:
+            low, high = (
+                np.broadcast_to(np.asarray(end, dtype=np.float64), low.shape).copy()
+                for end in self.feature_range
+            )
+        return Dictionary(self.basis, self.max_order, low, high, rows.X)
+
+    def _check_range(self):
+        """Refuse what is not a pair of finite ends, one below the other."""
+        if self.feature_range is None:
+            return
+        try:
+            low, high = np.broadcast_arrays(*map(np.asarray, self.feature_range))
+            low, high = low.astype(float), high.astype(float)
+            valid = low.shape in ((), (1,), (self.n_features_in_,))
+            valid = valid and np.isfinite([low, high]).all() and (low < high).all()
+        except (TypeError, ValueError):
+            valid = False
+        if not valid:
+            raise ValueError(
+                "feature_range must be two finite ends, low < high, for all features or "
+                f"for each of {self.n_features_in_}; got {self.feature_range!r}."
+            )
+
+    def _draw_seed(self):
+        return check_random_state(self.random_state).randint(2**31 - 1)
+
+    def _parts(self, count):
+        """Parts of a run, which callbacks see and may stop."""
+        return self._tasks(count, "moves")
+
+    def _column(self, feature):
+        """Column of a variable that is given by its column or its name."""
+        if isinstance(feature, str):
+            names = list(getattr(self, "feature_names_in_", []))
+            if feature not in names:
+                raise ValueError(f"feature {feature!r} is not one of {names}.")
+            return names.index(feature)
+        if not 0 <= feature < self.n_features_in_:
+            raise ValueError(
+                f"feature must be from 0 to {self.n_features_in_ - 1}, got {feature}."
+            )
+        return int(feature)
+
+    def _decision(self, X):
+        """Intercept and sum of the effects, at validated rows."""
+        found = self._ready()
+        features = np.flatnonzero(found.coefficients.any(axis=1))
+        result = np.full(len(X), float(found.intercept))
+        for rows in self._blocks(X, features):
+            values = found.functions(found.dictionary(X[rows], features), features)
+            result[rows] += np.tensordot(found.coefficients[features], values, 2)
+        return result
+
+    def _variance(self, X):
+        """Posterior variance of the sum of the effects, at validated rows."""
+        found = self._ready()
+        features = np.unique(found.posterior.visited // found.posterior.shape[1])
+        result = np.zeros(len(X))
+        for rows in self._blocks(X, features):
+            values = found.functions(found.dictionary(X[rows], features), features)
+            result[rows] = found.posterior.variance(values, features)
+        return result
+
+    def _blocks(self, X, features):
+        """Slices of rows whose values of functions fit into the memory allowed."""
+        step = max(1, BLOCK // max(1, len(features) * self.max_order))
+        return [slice(start, start + step) for start in range(0, len(X), step)]
+
+    def _chosen(self, posterior, rng):
+        """Coefficients that predict, as `prediction` says."""
+        if self.prediction == "mean":
+            return posterior.mean()
+        if self.prediction == "map":
+            return posterior.most_probable()
+        return posterior.draw(rng)
+
+    def _warn_of(self, found, stacklevel=4):
+        """Warn if chains disagree, or were held back by `max_active`."""
+        if found.r_hat > DISAGREEMENT:
+            warn(
+                f"The chains disagree (R-hat {found.r_hat:.2f}, more than "
+                f"{DISAGREEMENT}): increase n_iter or burn_in.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+        if found.full:
+            warn(
+                f"A chain had {found.full} variables in its model, and may have "
+                "no more: increase max_active.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )

@@ -1,0 +1,239 @@
+"""The paper's sampler: Carlin and Chib's, on neighbourhoods, with its ratio corrected."""
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ._chain import Chain, Record
+
+ADD, DELETE, STAY = 0, 1, 2
+
+
+class CarlinChib(Chain):
+    """Algorithm 7 of the review: models weighed by draws of their coefficients.
+
+    Each model of a neighbourhood is given coefficients drawn from its pseudo-prior,
+    normal around the conditional mean with covariance s^2 I, and weighed by w, their
+    posterior density divided by the pseudo-prior's. A model is chosen with probability
+    proportional to w, and accepted with probability
+
+        min(1, q(back) W(forth) / (q(forth) W(back))),
+
+    the sums W of the weights over the neighbourhoods of the current and of the chosen
+    model, of which the latter has fresh draws for all but the current model. The paper
+    prints w' / w instead, which leaves the sums out.
+    """
+
+    printed_ratio = False  # the paper's, for the test that it is wrong
+
+    def change(self, reader, linear, prior):
+        """Take another quadratic form and prior, of the same functions."""
+        super().change(reader, linear, prior)
+        squares = np.einsum("jkk->jk", reader.source.diagonal)
+        self._scale = 1 / math.sqrt(max(squares.max(), prior.ridge))
+        self._weight = None
+
+    def advance(self, n_steps, *, recorded=True):
+        """Move `n_steps` times."""
+        if self.prior.most == 0:
+            self._stay(n_steps if recorded else 0)
+            return
+        if self._weight is None:
+            self._begin()
+        for _ in range(n_steps):
+            moved = self._move()
+            if recorded:
+                self._note(moved)
+
+    def _begin(self):
+        """Draw the coefficients of the first model."""
+        super().neighbours()
+        self._take(self.rng.standard_normal(self._total()))
+
+    def _move(self):
+        """One step of the algorithm; returns whether it was accepted."""
+        features, orders = self.model
+        size, most = len(features), self.prior.most
+        kind = self._kind(size)
+        self.state.tally[0, kind] += 1
+        if kind == STAY:
+            draws = self.rng.standard_normal(self._total())
+            return self._accept(kind, self._log_weight(draws) - self._weight, draws)
+        current = self._weight
+        models, weights, draws = self._neighbourhood(kind)
+        forth = logsumexp(weights)
+        chosen = self.rng.choice(len(weights), p=np.exp(weights - forth))
+        chosen_draws, chosen_weight = draws(chosen), weights[chosen]
+        removed = [pair for pair in zip(features, orders, strict=True)]
+        self.start(*models(chosen))
+        super().neighbours()
+        back_kind = ADD + DELETE - kind
+        models_back, back, _ = self._neighbourhood(back_kind)
+        back[self._place(models_back, len(back), removed)] = current
+        ratio = forth - logsumexp(back)
+        ratio += math.log(self._share(back_kind, len(self.model[0]), most))
+        ratio -= math.log(self._share(kind, size, most))
+        if self.printed_ratio:
+            ratio = chosen_weight - current
+        if self._accept(kind, ratio, chosen_draws):
+            return True
+        self.start(features, orders)
+        super().neighbours()
+        return False
+
+    def _kind(self, size):
+        left = self.rng.random()
+        for kind in (ADD, DELETE):
+            left -= self._share(kind, size, self.prior.most)
+            if left < 0:
+                return kind
+        return STAY
+
+    @staticmethod
+    def _share(kind, size, most):
+        """Probability of a kind of move."""
+        possible = size < most if kind == ADD else size > 0
+        return 0.4 * possible
+
+    def _accept(self, kind, log_ratio, draws):
+        if math.log(1 - self.rng.random()) >= log_ratio:
+            return False
+        self.state.tally[1, kind] += 1
+        self._take(draws)
+        return True
+
+    def _take(self, draws):
+        """Make the draws those of the current model."""
+        self._draws, self._weight = draws, self._log_weight(draws)
+
+    def _total(self):
+        return self.state.counts[self.state.tally[2, 0], 1]
+
+    def _columns(self):
+        return self.state.columns[self.state.tally[2, 0], : self._total()]
+
+    def _factor(self):
+        """Cholesky factor of the current model's P, and its solution of b."""
+        now, q = self.state.tally[2, 0], self._total()
+        return self.state.factor[now, :q, :q], self.state.factor[now, -1, :q]
+
+    def _log_weight(self, draws):
+        """Log of w for the current model."""
+        factor, _ = self._factor()
+        collapsed = self.state.scalars[self.state.tally[2, 0], 0]
+        square = ((draws @ np.tril(factor)) ** 2).sum()
+        return (
+            collapsed
+            + np.log(np.diag(factor)).sum()
+            + self._noise(draws, square, len(draws))
+        )
+
+    def _noise(self, draws, square, total):
+        """Log of what the draws make of a weight; `square` is draws' P draws."""
+        own = (draws**2).sum(axis=-1) - self._scale**2 * square
+        return total * math.log(self._scale) + own / 2
+
+    def _neighbourhood(self, kind):
+        """Models of a neighbourhood, log weights of draws, and the draws."""
+        return self._larger() if kind == ADD else self._smaller()
+
+    def _larger(self):
+        """All models with one variable more, of any order, as (variable, order)."""
+        now = self.state.tally[2, 0]
+        q, source = self._total(), self.reader.source
+        p, width = source.diagonal.shape[:2]
+        factor = np.tril(self._factor()[0])
+        half_log = np.log(np.diag(factor)).sum()
+        rows = self._rows().reshape(q, p, width)
+        free = np.flatnonzero(self.state.shares[now] > -np.inf)
+        weights = np.full((p, width), -np.inf)
+        draws = self.rng.standard_normal((width, p, q + width))
+        for a in range(width):
+            inner, own = draws[a, :, :q], draws[a, :, q : q + a + 1]
+            square = ((inner @ factor) ** 2).sum(axis=1)
+            square += 2 * np.einsum("jq,qjb,jb->j", inner, rows[..., : a + 1], own)
+            block = source.diagonal[:, : a + 1, : a + 1]
+            square += np.einsum("ja,jab,jb->j", own, block, own)
+            square += self.prior.ridge * (own**2).sum(axis=1)
+            noise = self._noise(draws[a, :, : q + a + 1], square, q + a + 1)
+            some = free[source.ranks[free] > a]
+            weights[some, a] = (
+                self.state.scalars[now, 0]
+                + self.state.gains[now, some, a]
+                + half_log
+                + self.work.fits[1, some, a]
+                + noise[some]
+            )
+        features, orders = self.model
+
+        def models(place):
+            j, a = divmod(int(place), width)
+            return np.append(features, j), np.append(orders, a + 1)
+
+        def chosen(place):
+            j, a = divmod(int(place), width)
+            return draws[a, j, : q + a + 1]
+
+        return models, weights.ravel(), chosen
+
+    def _smaller(self):
+        """All models with one variable less."""
+        now = self.state.tally[2, 0]
+        features, orders = self.model
+        factor = np.tril(self._factor()[0])
+        precision = factor @ factor.T
+        owner = np.repeat(np.arange(len(features)), orders)
+        weights, draws = np.empty(len(features)), []
+        for i in range(len(features)):
+            keep = owner != i
+            part = precision[np.ix_(keep, keep)]
+            draw = self.rng.standard_normal(len(part))
+            weights[i] = (
+                self.state.scalars[now, 0]
+                + self.state.losses[now, i]
+                + np.linalg.slogdet(part)[1] / 2
+                + self._noise(draw, draw @ part @ draw, len(part))
+            )
+            draws.append(draw)
+
+        def models(place):
+            return np.delete(features, place), np.delete(orders, place)
+
+        return models, weights, draws.__getitem__
+
+    def _place(self, models, count, wanted):
+        """Place of the model `wanted` among the models of a neighbourhood."""
+        wanted = set(wanted)
+        if len(wanted) < len(self.model[0]):
+            candidates = range(count)
+        else:
+            new = wanted - set(zip(*self.model, strict=True))
+            j, order = new.pop()
+            return j * self.reader.source.diagonal.shape[1] + order - 1
+        for place in candidates:
+            if set(zip(*models(place), strict=True)) == wanted:
+                return place
+        raise AssertionError("the current model is a neighbour of its neighbours")
+
+    def _rows(self):
+        """Rows of G of the current model's functions."""
+        width = self.reader.source.diagonal.shape[1]
+        columns = self._columns()
+        slots = self.reader.index[1, columns // width]
+        return self.reader.rows[slots, columns % width]
+
+    def _note(self, moved):
+        """Record the current model and coefficients, as a new one if they changed."""
+        tally, record = self.state.tally[2], self.record
+        if moved or tally[1] == 0:
+            factor, solution = self._factor()
+            mean = np.linalg.solve(factor.T, solution) if len(solution) else solution
+            place = tally[1]
+            record.counts[place] = 0, len(mean)
+            record.columns[place, : len(mean)] = self._columns()
+            record.coefficients[place, : len(mean)] = mean + self._scale * self._draws
+            tally[1] += 1
+        record.counts[tally[1] - 1, 0] += 1
+        record.path[tally[2]] = tally[1] - 1, self.state.scalars[tally[0], 0]
+        tally[2] += 1

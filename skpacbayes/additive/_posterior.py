@@ -1,0 +1,223 @@
+"""A posterior as a mixture: the models that chains visited, and their coefficients."""
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+
+class Posterior:
+    """Weighted models, with the law of the coefficients of each.
+
+    Given its model the coefficients are normal; or, where a chain has drawn them
+    (`ridge` is None), they are known.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models,)
+        Their probabilities.
+    columns : ndarray of shape (n_models, largest)
+        Functions of each model, ascending; -1 fills the rows.
+    means : ndarray of shape (n_models, largest)
+        Conditional means of their coefficients; 0 fills the rows.
+    log_weights : ndarray of shape (n_models,)
+        Log posterior weights, up to a constant.
+    shape : tuple of int
+        Number of variables, and of functions of a variable.
+    unit : float
+        Unit of the coefficients: their covariance is unit**2 (G + ridge I)^-1.
+    ridge : float or None
+        See above.
+    among : callable
+        Returns G among some functions.
+    """
+
+    def __init__(
+        self, weights, columns, means, log_weights, shape, *, unit, ridge, among
+    ):
+        order = np.argsort(-weights, kind="stable")
+        self.weights, self.columns = weights[order], columns[order]
+        self.means, self.log_weights = means[order], log_weights[order]
+        self.shape, self.unit, self.ridge = shape, unit, ridge
+        self.visited = np.unique(columns[columns >= 0])
+        self._gram = None if ridge is None else among(self.visited)
+
+    @classmethod
+    def of_chains(cls, chains, shape, *, unit, ridge, among, drawn=False):
+        """Put together what chains have recorded.
+
+        Parameters
+        ----------
+        chains : list of Chain
+            Chains that have recorded as many moves each.
+        shape, unit, ridge, among
+            See the class.
+        drawn : bool, default=False
+            Whether coefficients were recorded as drawn.
+        """
+        parts = [visited_models(chain) for chain in chains]
+        largest = max(columns.shape[1] for _, columns, _, _ in parts)
+        counts = np.concatenate([part[0] for part in parts])
+        columns = np.concatenate([padded(part[1], largest, -1) for part in parts])
+        means = unit * np.concatenate([padded(part[2], largest, 0.0) for part in parts])
+        log_weights = np.concatenate([part[3] for part in parts])
+        if drawn:
+            ridge = None
+        else:
+            columns, first, group = np.unique(
+                columns, axis=0, return_index=True, return_inverse=True
+            )
+            counts = np.bincount(group.ravel(), weights=counts)
+            means, log_weights = means[first], log_weights[first]
+        return cls(
+            counts / counts.sum(),
+            columns,
+            means,
+            log_weights,
+            shape,
+            unit=unit,
+            ridge=ridge,
+            among=among,
+        )
+
+    def inclusion(self):
+        """Probability that each function is in, of shape (n_features, max_order)."""
+        return self._spread(np.broadcast_to(self.weights[:, None], self.columns.shape))
+
+    def mean(self):
+        """Posterior mean of the coefficients, of shape (n_features, max_order)."""
+        return self._spread(self.weights[:, None] * self.means)
+
+    def most_probable(self):
+        """Conditional mean of the most probable model visited, of the same shape."""
+        best = self.log_weights.argmax()
+        return self._of_model(best, self.means[best])
+
+    def draw(self, rng):
+        """Draw the coefficients, of the same shape."""
+        model = rng.choice(len(self.weights), p=self.weights)
+        columns = self._functions(model)
+        values = self.means[model, : len(columns)].copy()
+        if self.ridge is not None and len(columns):
+            factor = self._factor(columns)
+            normal = rng.standard_normal(len(columns))
+            values += self.unit * solve_triangular(factor, normal, lower=True, trans=1)
+        return self._of_model(model, values)
+
+    def variance(self, values, features=None):
+        """Posterior variance of the sum of effects at rows.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_chosen, max_order, n_samples)
+            Values of the functions of the chosen variables.
+        features : ndarray of shape (n_chosen,)
+            The variables, ascending; all that were visited, or some of them.
+        """
+        width = self.shape[1]
+        flat = values.reshape(-1, values.shape[2])
+        position = np.full(np.prod(self.shape), -1)
+        chosen = (np.asarray(features)[:, None] * width + np.arange(width)).ravel()
+        position[chosen] = np.arange(len(chosen))
+        mean = np.zeros(flat.shape[1])
+        second = np.zeros(flat.shape[1])
+        for model, weight in enumerate(self.weights):
+            columns = self._functions(model)
+            rows = position[columns]
+            here = rows >= 0
+            if not here.any():
+                continue
+            part = flat[rows[here]]
+            effect = self.means[model, : len(columns)][here] @ part
+            mean += weight * effect
+            second += weight * effect**2
+            if self.ridge is not None:
+                inner = np.zeros((len(columns), flat.shape[1]))
+                inner[here] = part
+                inner = solve_triangular(self._factor(columns), inner, lower=True)
+                second += weight * self.unit**2 * (inner**2).sum(axis=0)
+        return (second - mean**2).clip(0)
+
+    def orders(self):
+        """Orders of the models, of shape (n_models, n_features)."""
+        orders = np.zeros((len(self.weights), self.shape[0]), dtype=np.int16)
+        rows, places = np.nonzero(self.columns >= 0)
+        features = self.columns[rows, places] // self.shape[1]
+        np.add.at(orders, (rows, features), 1)
+        return orders
+
+    def _functions(self, model):
+        columns = self.columns[model]
+        return columns[columns >= 0]
+
+    def _factor(self, columns):
+        """Cholesky factor of a model's precision, in the unit."""
+        place = np.searchsorted(self.visited, columns)
+        precision = self._gram[np.ix_(place, place)].copy()
+        precision[np.diag_indices_from(precision)] += self.ridge
+        return cholesky(precision, lower=True, check_finite=False)
+
+    def _of_model(self, model, values):
+        coefficients = np.zeros(self.shape)
+        columns = self._functions(model)
+        coefficients.flat[columns] = values[: len(columns)]
+        return coefficients
+
+    def _spread(self, values):
+        """Sum values of the models' functions, function by function."""
+        inside = self.columns >= 0
+        total = np.bincount(
+            self.columns[inside], weights=values[inside], minlength=np.prod(self.shape)
+        )
+        return total.reshape(self.shape)
+
+
+def visited_models(chain):
+    """Counts, functions (ascending), coefficients and log weights of a record."""
+    n_models, n_moves = chain.state.tally[2, 1:3]
+    counts, totals = chain.record.counts[:n_models].T
+    largest = int(totals.max(initial=0))
+    columns = chain.record.columns[:n_models, :largest].copy()
+    coefficients = chain.record.coefficients[:n_models, :largest].copy()
+    outside = np.arange(largest) >= totals[:, None]
+    columns[outside] = np.iinfo(np.int64).max
+    coefficients[outside] = 0.0
+    order = np.argsort(columns, axis=1)
+    columns = np.take_along_axis(columns, order, axis=1)
+    coefficients = np.take_along_axis(coefficients, order, axis=1)
+    columns[outside] = -1  # they have moved to the end
+    number, log_weight = chain.record.path[:n_moves].T
+    log_weights = np.zeros(n_models)
+    log_weights[number.astype(int)] = log_weight
+    return counts.astype(float), columns, coefficients, log_weights
+
+
+def padded(table, width, value):
+    """Fill the rows of a table up to a width."""
+    result = np.full((len(table), width), value, dtype=table.dtype)
+    result[:, : table.shape[1]] = table
+    return result
+
+
+def split_r_hat(series):
+    """Potential scale reduction of the halves of chains.
+
+    Parameters
+    ----------
+    series : ndarray of shape (..., n_chains, n_steps)
+        One value of each step of each chain.
+
+    Returns
+    -------
+    r_hat : ndarray of shape (...)
+        1 where the halves agree, or where nothing varies.
+    """
+    half = series.shape[-1] // 2
+    if half < 2:
+        return np.ones(series.shape[:-2])
+    halves = np.concatenate([series[..., :half], series[..., -half:]], axis=-2)
+    within = halves.var(axis=-1, ddof=1).mean(axis=-1)
+    between = halves.mean(axis=-1).var(axis=-1, ddof=1)
+    tiny = 1e-12 * (1 + (halves**2).mean(axis=(-2, -1)))
+    total = (half - 1) / half * within + between
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt(np.where(total > tiny, total / np.maximum(within, tiny), 1.0))
+    return np.maximum(ratio, 1.0)

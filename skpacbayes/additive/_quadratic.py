@@ -1,0 +1,140 @@
+"""Quadratic forms of the coefficients, whose rows are computed when a chain asks."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# A chain keeps the rows of as many variables as fit into this number of bytes.
+CACHE_BYTES = 2**27
+
+
+class Form(NamedTuple):
+    """What the kernel reads of a quadratic form; see `_kernels.additive`."""
+
+    diagonal: np.ndarray
+    linear: np.ndarray
+    rows: np.ndarray
+    index: np.ndarray
+
+
+class Gram:
+    """G, given as a matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_features * max_order, n_features * max_order)
+        G.
+    ranks : ndarray of shape (n_features,)
+        Number of functions there are of each variable.
+    """
+
+    def __init__(self, matrix, ranks):
+        p, n_columns = len(ranks), len(matrix)
+        self.ranks = ranks
+        self._rows = np.ascontiguousarray(matrix).reshape(p, n_columns // p, n_columns)
+        blocks = matrix.reshape(p, n_columns // p, p, n_columns // p)
+        every = np.arange(p)
+        self.diagonal = np.ascontiguousarray(blocks[every, :, every, :])
+
+    def among(self, columns):
+        """Return G among some functions."""
+        return self._rows.reshape(-1, self._rows.shape[2])[np.ix_(columns, columns)]
+
+    def reader(self):
+        """Return rows of G for one chain: all of them are there."""
+        every = np.arange(len(self.ranks))
+        return Reader(self, self._rows, np.array([self.ranks, every, self.ranks]))
+
+
+class WeightedRows:
+    """G = V W V', by the values of the functions at rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features, max_order, n_samples)
+        V, the values of the functions.
+    weights : ndarray of shape (n_samples,)
+        The diagonal of W.
+    ranks : ndarray of shape (n_features,)
+        Number of functions there are of each variable.
+    """
+
+    def __init__(self, values, weights, ranks):
+        p, width, n_samples = values.shape
+        self.values, self.weights, self.ranks = values, weights, ranks
+        self._flat = values.reshape(p * width, n_samples)
+        self.diagonal = np.empty((p, width, width))
+        step = max(1, 2**20 // max(1, width * n_samples))
+        for start in range(0, p, step):
+            part = values[start : start + step]
+            weighted = (part * weights) @ part.transpose(0, 2, 1)
+            self.diagonal[start : start + step] = weighted
+
+    def against(self, targets):
+        """Return V W targets."""
+        return self._flat @ (self.weights * targets)
+
+    def among(self, columns):
+        """Return G among some functions."""
+        part = self._flat[columns]
+        return (part * self.weights) @ part.T
+
+    def fetch(self, feature, start, stop, out):
+        """Write the rows of G of some functions of a variable."""
+        part = self.values[feature, start:stop] * self.weights
+        np.matmul(part, self._flat.T, out=out)
+
+    def reader(self):
+        """Return rows of G for one chain: none is there yet."""
+        p, width, _ = self.values.shape
+        n_slots = int(max(1, min(p, CACHE_BYTES // (8 * p * width**2))))
+        rows = np.empty((n_slots, width, p * width))
+        none = np.full(p, -1)
+        return Reader(self, rows, np.array([self.ranks, none, np.zeros_like(none)]))
+
+
+class Reader:
+    """Rows of G that one chain has asked for, as many as there is room for.
+
+    A variable that asks for a slot when all are taken gets that of a variable that is
+    not in the model, in turn.
+    """
+
+    def __init__(self, source, rows, index):
+        self.source, self.rows, self.index = source, rows, index
+        _, self._slots, self._ready = index
+        self._turn = 0
+
+    def form(self, linear):
+        """Return the quadratic form with the linear terms b."""
+        return Form(self.source.diagonal, linear, self.rows, self.index)
+
+    def fetch(self, features, orders):
+        """Have the rows of a model ready, in the forms asked for from now on."""
+        for feature, order in zip(features, orders, strict=True):
+            start = self._ready[feature]
+            if start >= order:
+                continue
+            if self._slots[feature] < 0:
+                self._slots[feature] = self._free_slot(features)
+            out = self.rows[self._slots[feature], start:order]
+            self.source.fetch(feature, start, order, out)
+            self._ready[feature] = order
+
+    def _free_slot(self, features):
+        holder = np.full(len(self.rows), -1)
+        taken = np.flatnonzero(self._slots >= 0)
+        holder[self._slots[taken]] = taken
+        in_model = np.isin(holder, features)
+        if in_model.all():
+            more = np.empty((2 * len(holder), *self.rows.shape[1:]))
+            more[: len(holder)] = self.rows
+            self.rows = more
+            return len(holder)
+        while in_model[self._turn]:
+            self._turn = (self._turn + 1) % len(holder)
+        slot = self._turn
+        self._turn = (slot + 1) % len(holder)
+        if holder[slot] >= 0:
+            self._slots[holder[slot]], self._ready[holder[slot]] = -1, 0
+        return slot
