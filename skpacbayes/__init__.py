@@ -9,6 +9,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _FAMILIES = {
+    "additive": ["PartialEffectsDisplay", "SparseAdditiveGibbsRegressor"],
     "certificates": [
         "Certificate",
         "gaussian_mixture_rate",

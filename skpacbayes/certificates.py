@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, gammaln, logsumexp
 
+from ._bounds_additive import additive_risk_terms  # noqa: F401
 from ._bounds_mixture import (  # noqa: F401
     gaussian_mixture_rate,
     mixture_risk_bound,

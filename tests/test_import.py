@@ -18,7 +18,7 @@ FILES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
     for path in PACKAGE.rglob("*.py")
 }
-BOUNDS = ("_bounds_mixture", "_bounds_online")
+BOUNDS = ("_bounds_additive", "_bounds_mixture", "_bounds_online")
 NOT_FAMILIES = ("__init__", "_base", *BOUNDS, "certificates", "_kernels")
 
 DESCRIBE_KERNELS = """

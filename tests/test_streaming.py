@@ -110,6 +110,27 @@ def rows_with_gaps(n, seed):
     return (X,)
 
 
+# Sums of weighted products differ from those of repeated rows in the last digits, and
+# blocks count rows: that is all an integer weight may change.
+SUMS = {
+    "integer_weights": {
+        "_stream": None,
+        "inclusion_probabilities_": 1e-6,
+        "noise_variance_": 1e-6,
+    }
+}
+
+
+def additive(length=120, **parameters):
+    cheap = {"max_order": 3, "n_iter": 50, "burn_in": 10, "random_state": 0}
+    return Stream(
+        lambda: skpacbayes.SparseAdditiveGibbsRegressor(**(cheap | parameters)),
+        numbers,
+        length=length,
+        inexact=SUMS,
+    )
+
+
 # The estimator's name, and which setting of it.
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50),
@@ -153,6 +174,8 @@ STREAMS = {
     "ClusteredParticleFilter": filtering(),
     "ClusteredParticleFilter, plain": filtering(n_clusters=None),
     "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
+    "SparseAdditiveGibbsRegressor": additive(),
+    "SparseAdditiveGibbsRegressor, sums": additive(1300),
     "EWARegressor": replace(online(EWARegressor), saturated=200),
 }
 

@@ -1,5 +1,6 @@
 """Sparse additive models by Gibbs posteriors."""
 
+from ._display import PartialEffectsDisplay
 from ._regressor import SparseAdditiveGibbsRegressor
 
-__all__ = ["SparseAdditiveGibbsRegressor"]
+__all__ = ["PartialEffectsDisplay", "SparseAdditiveGibbsRegressor"]

@@ -35,6 +35,7 @@ class Fitted(NamedTuple):
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
     radius: float = np.inf
+    most: int = 0  # the largest number of variables of a model
     standing: tuple = ()  # where the chains stand, and the noise there
 
 
@@ -76,13 +77,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
             Posterior standard deviation, that of being in or out included.
         """
         check_is_fitted(self)
-        X = self._rows(X)
-        feature = self._column(feature)
-        found = self._ready()
-        values = found.functions(found.dictionary(X, [feature]), [feature])
-        effect = found.posterior.mean()[feature] @ values[0]
-        variance = found.posterior.variance(values, np.array([feature]))
-        return effect, np.sqrt(variance)
+        return self._effect(self._rows(X), self._column(feature))
 
     def sample_posterior(self, n_samples=1, random_state=None):
         """Draw functions from the posterior, as coefficients.
@@ -239,6 +234,14 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
                 f"feature must be from 0 to {self.n_features_in_ - 1}, got {feature}."
             )
         return int(feature)
+
+    def _effect(self, X, feature):
+        """Effect of one variable at validated rows, and its deviation."""
+        found = self._ready()
+        values = found.functions(found.dictionary(X, [feature]), [feature])
+        effect = found.posterior.mean()[feature] @ values[0]
+        variance = found.posterior.variance(values, np.array([feature]))
+        return effect, np.sqrt(variance)
 
     def _decision(self, X):
         """Intercept and sum of the effects, at validated rows."""

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from ._chain import Chain, Record
+from ._chain import Chain
 
-ADD, DELETE, STAY = 0, 1, 2
+ADD, DELETE, ORDER = 0, 1, 2
 
 
 class CarlinChib(Chain):
@@ -23,6 +23,9 @@ class CarlinChib(Chain):
     the sums W of the weights over the neighbourhoods of the current and of the chosen
     model, of which the latter has fresh draws for all but the current model. The paper
     prints w' / w instead, which leaves the sums out.
+
+    A neighbourhood holds the models with one variable more, those with one less or,
+    where the paper stays, those in which one variable has another order, or its own.
     """
 
     printed_ratio = False  # the paper's, for the test that it is wrong
@@ -48,60 +51,60 @@ class CarlinChib(Chain):
 
     def _begin(self):
         """Draw the coefficients of the first model."""
-        super().neighbours()
+        self.neighbours()
         self._take(self.rng.standard_normal(self._total()))
 
     def _move(self):
         """One step of the algorithm; returns whether it was accepted."""
         features, orders = self.model
-        size, most = len(features), self.prior.most
-        kind = self._kind(size)
+        kind = self._kind(len(features))
         self.state.tally[0, kind] += 1
-        if kind == STAY:
-            draws = self.rng.standard_normal(self._total())
-            return self._accept(kind, self._log_weight(draws) - self._weight, draws)
-        current = self._weight
-        models, weights, draws = self._neighbourhood(kind)
+        only = None
+        if kind == ORDER:
+            if len(features) == 0:
+                return False
+            only = self.rng.integers(len(features))
+            self._go(np.delete(features, only), np.delete(orders, only))
+            only = features[only]
+        models, weights, draws = self._neighbourhood(kind, only)
         forth = logsumexp(weights)
         chosen = self.rng.choice(len(weights), p=np.exp(weights - forth))
-        chosen_draws, chosen_weight = draws(chosen), weights[chosen]
-        removed = [pair for pair in zip(features, orders, strict=True)]
-        self.start(*models(chosen))
-        super().neighbours()
-        back_kind = ADD + DELETE - kind
-        models_back, back, _ = self._neighbourhood(back_kind)
-        back[self._place(models_back, len(back), removed)] = current
-        ratio = forth - logsumexp(back)
-        ratio += math.log(self._share(back_kind, len(self.model[0]), most))
-        ratio -= math.log(self._share(kind, size, most))
+        model, weight, drawn = models(chosen), weights[chosen], draws(chosen)
+        if kind != ORDER:
+            self._go(*model)
+        back_kind = ORDER if kind == ORDER else ADD + DELETE - kind
+        models, weights, _ = self._neighbourhood(back_kind, only)
+        current = set(zip(features, orders, strict=True))
+        weights[self._place(models, weights, current)] = self._weight
+        ratio = forth - logsumexp(weights)
+        ratio += self._log_share(back_kind, len(model[0]))
+        ratio -= self._log_share(kind, len(features))
         if self.printed_ratio:
-            ratio = chosen_weight - current
-        if self._accept(kind, ratio, chosen_draws):
-            return True
+            ratio = weight - self._weight
+        accepted = math.log(1 - self.rng.random()) < ratio
+        self._go(*(model if accepted else (features, orders)))
+        if accepted:
+            self.state.tally[1, kind] += 1
+            self._take(drawn)
+        return accepted
+
+    def _go(self, features, orders):
+        """Make a model the current one, and weigh its neighbours."""
         self.start(features, orders)
-        super().neighbours()
-        return False
+        self.neighbours()
 
     def _kind(self, size):
         left = self.rng.random()
         for kind in (ADD, DELETE):
-            left -= self._share(kind, size, self.prior.most)
+            left -= math.exp(self._log_share(kind, size))
             if left < 0:
                 return kind
-        return STAY
+        return ORDER
 
-    @staticmethod
-    def _share(kind, size, most):
-        """Probability of a kind of move."""
-        possible = size < most if kind == ADD else size > 0
-        return 0.4 * possible
-
-    def _accept(self, kind, log_ratio, draws):
-        if math.log(1 - self.rng.random()) >= log_ratio:
-            return False
-        self.state.tally[1, kind] += 1
-        self._take(draws)
-        return True
+    def _log_share(self, kind, size):
+        """Log probability of a kind of move."""
+        possible = size < self.prior.most if kind == ADD else size > 0
+        return math.log(0.4) if possible else -math.inf
 
     def _take(self, draws):
         """Make the draws those of the current model."""
@@ -134,42 +137,38 @@ class CarlinChib(Chain):
         own = (draws**2).sum(axis=-1) - self._scale**2 * square
         return total * math.log(self._scale) + own / 2
 
-    def _neighbourhood(self, kind):
+    def _neighbourhood(self, kind, only):
         """Models of a neighbourhood, log weights of draws, and the draws."""
-        return self._larger() if kind == ADD else self._smaller()
+        return self._smaller() if kind == DELETE else self._larger(only)
 
-    def _larger(self):
-        """All models with one variable more, of any order, as (variable, order)."""
-        now = self.state.tally[2, 0]
-        q, source = self._total(), self.reader.source
-        p, width = source.diagonal.shape[:2]
+    def _larger(self, only):
+        """All models with one variable more (perhaps a certain one), of any order."""
+        now, source, q = self.state.tally[2, 0], self.reader.source, self._total()
+        width = source.diagonal.shape[1]
+        new = np.flatnonzero(self.state.shares[now] > -np.inf)
+        new = new if only is None else np.array([only])
         factor = np.tril(self._factor()[0])
-        half_log = np.log(np.diag(factor)).sum()
-        rows = self._rows().reshape(q, p, width)
-        free = np.flatnonzero(self.state.shares[now] > -np.inf)
-        weights = np.full((p, width), -np.inf)
-        draws = self.rng.standard_normal((width, p, q + width))
+        collapsed = self.state.scalars[now, 0] + np.log(np.diag(factor)).sum()
+        rows = self._rows().reshape(q, len(source.ranks), width)[:, new]
+        weights = np.full((len(new), width), -np.inf)
+        draws = self.rng.standard_normal((width, len(new), q + width))
         for a in range(width):
-            inner, own = draws[a, :, :q], draws[a, :, q : q + a + 1]
+            both = draws[a, :, : q + a + 1]
+            inner, own = both[:, :q], both[:, q:]
+            block = source.diagonal[new, : a + 1, : a + 1]
             square = ((inner @ factor) ** 2).sum(axis=1)
             square += 2 * np.einsum("jq,qjb,jb->j", inner, rows[..., : a + 1], own)
-            block = source.diagonal[:, : a + 1, : a + 1]
             square += np.einsum("ja,jab,jb->j", own, block, own)
             square += self.prior.ridge * (own**2).sum(axis=1)
-            noise = self._noise(draws[a, :, : q + a + 1], square, q + a + 1)
-            some = free[source.ranks[free] > a]
-            weights[some, a] = (
-                self.state.scalars[now, 0]
-                + self.state.gains[now, some, a]
-                + half_log
-                + self.work.fits[1, some, a]
-                + noise[some]
-            )
+            weights[:, a] = self._noise(both, square, q + a + 1)
+            weights[:, a] += self.state.gains[now, new, a] + self.work.fits[1, new, a]
+        weights += collapsed
+        weights[np.arange(width) >= source.ranks[new, None]] = -np.inf
         features, orders = self.model
 
         def models(place):
             j, a = divmod(int(place), width)
-            return np.append(features, j), np.append(orders, a + 1)
+            return np.append(features, new[j]), np.append(orders, a + 1)
 
         def chosen(place):
             j, a = divmod(int(place), width)
@@ -202,19 +201,12 @@ class CarlinChib(Chain):
 
         return models, weights, draws.__getitem__
 
-    def _place(self, models, count, wanted):
+    def _place(self, models, weights, wanted):
         """Place of the model `wanted` among the models of a neighbourhood."""
-        wanted = set(wanted)
-        if len(wanted) < len(self.model[0]):
-            candidates = range(count)
-        else:
-            new = wanted - set(zip(*self.model, strict=True))
-            j, order = new.pop()
-            return j * self.reader.source.diagonal.shape[1] + order - 1
-        for place in candidates:
+        for place in np.flatnonzero(weights > -np.inf):
             if set(zip(*models(place), strict=True)) == wanted:
                 return place
-        raise AssertionError("the current model is a neighbour of its neighbours")
+        raise AssertionError("a model is a neighbour of its neighbours")
 
     def _rows(self):
         """Rows of G of the current model's functions."""

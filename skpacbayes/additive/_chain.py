@@ -189,7 +189,14 @@ class Chain:
         if self.prior.most == 0:
             self._stay(n_steps if recorded else 0)
             return
-        record = self.record if recorded else self._no_record
+        self._run(n_steps, self.record if recorded else self._no_record)
+
+    def neighbours(self):
+        """Weigh the neighbours of the current model; they are in `state`."""
+        if self.prior.most > 0:
+            self._run(0, self._no_record)
+
+    def _run(self, n_steps, record):
         while True:
             self.reader.fetch(*self.model)
             form = self.reader.form(self.linear)
@@ -198,11 +205,6 @@ class Chain:
             n_steps -= done
             if n_steps == 0:
                 return
-
-    def neighbours(self):
-        """Weigh the neighbours of the current model; they are in `state`."""
-        if self.prior.most > 0:
-            self.advance(0, recorded=False)
 
     def _stay(self, n_steps):
         """Record the empty model, where there is no other."""

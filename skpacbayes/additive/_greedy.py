@@ -43,7 +43,7 @@ def greedy_model(problem, reader, most):
         chain.neighbours()
         gains = chain.work.fits[0]
         residual = np.maximum(problem.square - 2 * (fit + gains), least)
-        allowed = (order <= ranks[:, None]) & (2 * (used + order) < weight)
+        allowed = (order <= ranks[:, None]) & (5 * (used + order) <= weight)
         allowed[features] = False
         if not allowed.any():
             break

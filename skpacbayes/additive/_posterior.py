@@ -171,7 +171,7 @@ class Posterior:
 
 
 def visited_models(chain):
-    """Counts, functions (ascending), coefficients and log weights of a record."""
+    """Return counts, functions (ascending), coefficients, log weights of a record."""
     n_models, n_moves = chain.state.tally[2, 1:3]
     counts, totals = chain.record.counts[:n_models].T
     largest = int(totals.max(initial=0))

@@ -1,31 +1,155 @@
 """Sparse additive regression by a Gibbs posterior."""
 
-import math
 from numbers import Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, partial_fit_context
+from .._base import fit_context
 from ._base import POSITIVE, Fitted, _SparseAdditiveGibbs
-
 from ._certificate import certify
 from ._sampling import Settings, sample
-from ._statistics import Rows
-from ._stream import Stream
-
-FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
-FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
+from ._streaming import _LearnsRows, as_it_is
 
 
-class SparseAdditiveGibbsRegressor(RegressorMixin, _SparseAdditiveGibbs):
-    """XXX."""
+class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveGibbs):
+    """Additive regression that selects its variables, by a Gibbs posterior.
+
+    The prediction is a sum of effects, one for each of the few variables that matter,
+    of which each is a combination of the first functions of a basis. Which variables,
+    and how many functions of each, has a posterior [1]_; Markov chains draw from it,
+    with the coefficients integrated out. Memory on a stream is bounded: rows are kept
+    up to 1000, or n_features x max_order if more, and then the matrix of their
+    products, (n_features x max_order)^2 numbers.
+
+    Parameters
+    ----------
+    basis : str or transformer, default="legendre"
+        Functions of a variable mapped to [-1, 1]: "legendre" (polynomials, for smooth
+        effects), "cosine" (half frequencies, for rough ones), "fourier" (full
+        frequencies, which want periodic effects), "spline" (from smooth to rough), or
+        a transformer of one column.
+    max_order : int, default=8
+        Number of functions of each variable.
+    feature_range : tuple (low, high), default=None
+        What is mapped to [-1, 1]: numbers, or arrays of shape (n_features,). None for
+        the range of the rows of `fit`, or of the first rows of a stream.
+    beta : float, default=0.5
+        Each function divides the prior of a model by 1 / beta.
+    slab : {"gaussian", "l1ball"}, default="gaussian"
+        Prior of the coefficients: normal, or uniform on a ball (the paper's).
+    slab_scale : "auto" or float, default="auto"
+        Standard deviation of a coefficient under "gaussian"; "auto" is that of y. The
+        functions have variance 1.
+    radius : float, default=None
+        C, the radius of the ball, for functions of absolute value 1 at most. None for
+        the largest distance of y from its mean.
+    inverse_temperature : "likelihood", "pac" or float, default="likelihood"
+        lambda in exp(-lambda x mean squared error): n / (2 noise_variance), the normal
+        likelihood; n gamma / (4 noise_variance + 4 C^2), Theorem 5.2 of [1]_; a number.
+    gamma : float, default=0.5
+        See `inverse_temperature`.
+    noise_variance : "auto" or float, default="auto"
+        Variance of the noise; "auto" estimates it by short runs.
+    sampler : {"collapsed", "carlin_chib"}, default="collapsed"
+        "carlin_chib" is the paper's, corrected, far slower; for comparison.
+    n_iter : int, default=3000
+        Moves of each chain that count.
+    burn_in : int, default=1000
+        Moves of each chain before them.
+    n_chains : int, default=2
+        Chains. The first starts at a greedy choice, the others at no variable.
+    max_active : int, default=None
+        Largest number of variables of a model; None for 50.
+    prediction : {"mean", "randomized", "map"}, default="mean"
+        Predict by the posterior mean, by one draw, or by the most probable model.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    n_jobs : int, default=None
+        Threads for the chains.
+
+    Attributes
+    ----------
+    inclusion_probabilities_ : ndarray of shape (n_features,)
+        Probability that each variable is in the model. Of a constant one it is 0.
+    expected_orders_ : ndarray of shape (n_features,)
+        Posterior mean of the number of functions of each variable.
+    coef_ : ndarray of shape (n_features, max_order)
+        Coefficients that predict, of functions orthonormal over the rows of the fit.
+    intercept_ : float
+        Mean of y: what is predicted where all effects are 0.
+    models_ : ndarray of shape (n_models, n_features)
+        Orders of the variables in each model visited, the most frequent first.
+    model_weights_ : ndarray of shape (n_models,)
+        Shares of the visits.
+    noise_variance_ : float
+        Variance of the noise, given or estimated.
+    inverse_temperature_ : float
+        lambda.
+    acceptance_rate_ : float
+        Share of the proposals to add or to delete a variable that were accepted.
+    r_hat_ : float
+        Largest potential scale reduction, over halves of chains, of the log posterior
+        and of the presence of each uncertain variable. Near 1 if the chains agree.
+    feature_ranges_ : ndarray of shape (n_features, 2)
+        Ranges that are mapped to [-1, 1].
+    n_samples_seen_ : int or float
+        Weight of the rows since the last `fit`: their number, if they have none.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X had some.
+
+    See Also
+    --------
+    PartialEffectsDisplay : Draws the effects.
+    sklearn.linear_model.LassoCV : On the same functions, keeps many false variables.
+    sklearn.ensemble.HistGradientBoostingRegressor : Has interactions, selects nothing.
+
+    Notes
+    -----
+    With R_n the mean squared error, the posterior of a model m, of orders m_1, ..., m_d
+    with s of them positive, and of its coefficients theta is proportional to
+
+        exp(-lambda R_n(theta)) binom(d, s)^-1 beta^(m_1 + ... + m_d) p(theta | m).
+
+    For the normal slab theta has a normal law given m, and is integrated out exactly;
+    the moves add, delete or exchange a variable, chosen among all with the exact
+    weights of all orders, or draw one order anew. In the ball coefficients are drawn
+    from the normal law and accepted against the ball. Algorithm 7 as printed in [1]_
+    does not leave the posterior invariant; "carlin_chib" has the ratio that does.
+
+    The intercept has a flat prior. The time of a move grows with n_features x max_order
+    and the square of the number of functions in the model.
+
+    References
+    ----------
+    .. [1] Chopin, N., Gadat, S., Guedj, B., Guyader, A. and Vernet, E. (2015). On some
+       recent advances on high dimensional Bayesian statistics. ESAIM: Proceedings and
+       Surveys 51, section 5.
+    .. [2] Guedj, B. and Alquier, P. (2013). PAC-Bayesian estimation and prediction in
+       sparse additive models. Electronic Journal of Statistics 7.
+
+    Examples
+    --------
+    A hundred variables, of which three matter, and two hundred rows:
+
+    >>> import numpy as np
+    >>> from skpacbayes.additive import SparseAdditiveGibbsRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(200, 100))
+    >>> y = np.sin(3 * X[:, 5]) + X[:, 30] ** 2 + X[:, 70] + 0.3 * rng.normal(size=200)
+    >>> model = SparseAdditiveGibbsRegressor(random_state=0).fit(X, y)
+    >>> model.get_support(indices=True)
+    array([ 5, 30, 70])
+    >>> model.models_[0][[5, 30, 70]]
+    array([3, 2, 1], dtype=int16)
+    >>> effect, std = model.partial_effects(X[:3], 70)
+    >>> bool((abs(effect - X[:3, 70]) < 3 * std + 0.1).all())
+    True
+    """
 
     _parameter_constraints: dict = {
         **_SparseAdditiveGibbs._parameter_constraints,
@@ -106,112 +230,11 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _SparseAdditiveGibbs):
         with self._all_or_nothing(keep=as_it_is):
             rows = self._checked(X, y, sample_weight, reset=True, least=2)
             self._begin(rows)
-            if len(rows) > self._stream.n_kept and self._few_functions():
-                self._stream = self._stream.settled(self._dictionary(rows))
             rng = np.random.default_rng(self._seed)
             self._result = self._learn(
                 self._stream.problem(self, self._bounded()), None, rng, self._parts
             )
             self._warn_of(self._result)
-        return self
-
-    @partial_fit_context
-    def partial_fit(self, X, y, sample_weight=None):
-        """Learn more rows; the chains run when something is asked.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : SparseAdditiveGibbsRegressor
-            The regressor.
-
-        Raises
-        ------
-        ValueError
-            If X or y is not finite or has another width; nothing is then changed.
-        """
-        streaming = self._streaming()
-        if streaming and sample_weight is None and self._recognises_pair(X, y):
-            return self._extend(Rows.of(X, y, np.ones(len(y))))
-        with self._all_or_nothing(keep=as_it_is):
-            rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
-            if not streaming:
-                self._begin(Rows.none(self.n_features_in_))
-            return self._extend(rows)
-
-    def sufficient_statistics(self, X, y, sample_weight=None):
-        """Sums of products of 1, y and all functions, over some rows.
-
-        They add over sets of rows, and their sum is what `absorb` takes, provided that
-        all come from copies of one regressor, which has seen some rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
-
-        Returns
-        -------
-        statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
-            The sums, n_functions = n_features x max_order. The first is that of the
-            weights.
-        """
-        check_is_fitted(self)
-        rows = self._checked(X, y, sample_weight, reset=False, least=1)
-        return self._settled().sums.products(rows)
-
-    def absorb(self, statistics, memory=1.0):
-        """Learn from sums of products, computed elsewhere or before.
-
-        Parameters
-        ----------
-        statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
-            What `sufficient_statistics` returns, or sums of it.
-        memory : float in [0, 1], default=1.0
-            Weight of all rows so far: 1 adds to them, 0 replaces them.
-
-        Returns
-        -------
-        self : SparseAdditiveGibbsRegressor
-            The regressor.
-
-        Raises
-        ------
-        ValueError
-            If the statistics have another shape, are not finite or count no row; or if
-            `memory` is outside [0, 1].
-        """
-        check_is_fitted(self)
-        stream = self._settled()
-        statistics = np.asarray(statistics, dtype=np.float64)
-        if statistics.shape != stream.sums.total.shape:
-            raise ValueError(
-                f"statistics have shape {statistics.shape}, but this regressor's have "
-                f"shape {stream.sums.total.shape}."
-            )
-        if not np.isfinite(statistics).all() or statistics[0, 0] < 0:
-            raise ValueError("statistics must be finite, with a weight >= 0.")
-        if not 0 <= memory <= 1:
-            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
-        weight = memory * self.n_samples_seen_ + statistics[0, 0]
-        if not weight > 0:
-            raise ValueError("statistics and memory leave no row.")
-        self._stream = stream.absorbed(statistics, memory)
-        self._result = None
-        self.__dict__.pop("_provisional", None)
-        self.n_samples_seen_ = round(float(weight))
         return self
 
     def predict(self, X, return_std=False):
@@ -281,67 +304,6 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _SparseAdditiveGibbs):
         """Variance of the noise, given or estimated."""
         return float(self._ready().noise_variance)
 
-    # How rows come in.
-
-    def _checked(self, X, y, sample_weight, *, reset, least):
-        """Validate rows; return those of positive weight."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            order="C",
-            reset=reset,
-            y_numeric=True,
-            ensure_min_samples=least,
-        )
-        y = np.asarray(y, dtype=np.float64)
-        weights = np.ones(len(y))
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight,
-                X,
-                dtype=np.float64,
-                ensure_non_negative=True,
-                allow_all_zero_weights=least == 1,
-            )
-        present = weights > 0
-        if np.count_nonzero(present) < least > 1:
-            raise ValueError(
-                f"sample_weight is zero for all rows but "
-                f"{np.count_nonzero(present)}, while {least} are required."
-            )
-        return Rows.of(X[present], y[present], weights[present])
-
-    def _recognises_pair(self, X, y):
-        """Whether X and y are arrays that need no validation."""
-        return (
-            self._recognises(X)
-            and type(y) is np.ndarray
-            and y.dtype == np.float64
-            and y.shape == (len(X),)
-            and math.isfinite(X.sum())
-            and math.isfinite(y.sum())
-        )
-
-    def _begin(self, rows):
-        """Forget everything but these rows."""
-        self._check_parameters()
-        n_features = rows.X.shape[1]
-        self._stream = Stream(rows, max(FEW_ROWS, n_features * self.max_order))
-        self._seed = self._draw_seed()
-        self.n_samples_seen_ = len(rows)
-        self._result = None
-        self.__dict__.pop("_provisional", None)
-
-    def _extend(self, rows):
-        """Take more rows; what was found is out of date."""
-        self._stream = self._stream.extended(rows, self)
-        self.n_samples_seen_ += len(rows)
-        self._result = None
-        self.__dict__.pop("_provisional", None)
-        return self
-
     def _check_parameters(self):
         if self.slab == "l1ball" and self.sampler == "carlin_chib":
             raise ValueError(
@@ -350,17 +312,8 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _SparseAdditiveGibbs):
             )
         self._check_range()
 
-    def _few_functions(self):
-        return self.n_features_in_ * self.max_order <= FEW_FUNCTIONS
-
     def _bounded(self):
         return self.slab == "l1ball"
-
-    def _settled(self):
-        """Return the stream with all rows summed."""
-        stream = self._stream
-        dictionary = None if stream.rows is None else self._dictionary(stream.rows)
-        return stream.settled(dictionary)
 
     # How the posterior is found.
 
@@ -380,6 +333,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _SparseAdditiveGibbs):
             noise_variance=found.noise_variance,
             intercept_variance=1 / (2 * found.inverse_temperature),
             radius=found.radius,
+            most=found.prior.most,
             standing=(found.models, found.noise_variance),
         )
 
@@ -404,16 +358,3 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _SparseAdditiveGibbs):
 
     def _settings(self):
         return Settings(**{name: getattr(self, name) for name in Settings._fields})
-
-    def __sklearn_is_fitted__(self):
-        return self._streaming() and self.n_samples_seen_ > 0
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        state.pop("_provisional", None)
-        return state
-
-
-def as_it_is(value):
-    """Keep what is never changed in place."""
-    return value

@@ -2,8 +2,6 @@
 
 import copy
 
-import numpy as np
-
 from ._statistics import BLOCK, Rows, Sums
 
 
