@@ -211,8 +211,8 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
             valid = False
         if not valid:
             raise ValueError(
-                "feature_range must be two finite ends, low < high, for all features or "
-                f"for each of {self.n_features_in_}; got {self.feature_range!r}."
+                "feature_range must be two finite ends, low < high, for all features "
+                f"or for each of {self.n_features_in_}; got {self.feature_range!r}."
             )
 
     def _draw_seed(self):

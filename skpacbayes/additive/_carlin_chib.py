@@ -1,4 +1,4 @@
-"""The paper's sampler: Carlin and Chib's, on neighbourhoods, with its ratio corrected."""
+"""The paper's sampler, Carlin and Chib's on neighbourhoods, its ratio corrected."""
 
 import math
 

@@ -1,0 +1,485 @@
+"""The additive regressor: what it finds, what it refuses, what its options change."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
+from skpacbayes.certificates import additive_risk_terms
+
+
+def truth(X):
+    return np.sin(3 * X[:, 0]) + X[:, 1] ** 2 + X[:, 2]
+
+
+def data(n=150, p=12, noise=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, p))
+    return X, truth(X) + noise * rng.normal(size=n)
+
+
+def quick(**parameters):
+    few = {"n_iter": 400, "burn_in": 100, "random_state": 0}
+    return SparseAdditiveGibbsRegressor(**(few | parameters))
+
+
+@pytest.mark.parametrize("basis", ["legendre", "cosine", "spline"])
+def test_it_finds_the_variables_and_their_effects(basis):
+    X, y = data()
+    model = quick(basis=basis).fit(X, y)
+    np.testing.assert_array_equal(model.get_support(indices=True), [0, 1, 2])
+    new = data(500, seed=1)[0]
+    assert np.mean((model.predict(new) - truth(new)) ** 2) < 0.02
+    assert model.noise_variance_ == pytest.approx(0.09, rel=0.4)
+    effect, std = model.partial_effects(new, 2)
+    assert np.mean(abs(effect - new[:, 2] + X[:, 2].mean()) < 3 * std + 0.02) > 0.9
+
+
+def test_predictions_are_intercept_and_effects():
+    X, y = data()
+    model = quick().fit(X, y)
+    effects = sum(model.partial_effects(X, j)[0] for j in range(X.shape[1]))
+    np.testing.assert_allclose(model.predict(X), model.intercept_ + effects, atol=1e-9)
+    assert effects.mean() == pytest.approx(0, abs=1e-9)
+    draws = model.sample_posterior(2000, random_state=0)
+    assert draws.shape == (2000, *model.coef_.shape)
+    error = draws.std(axis=0) / math.sqrt(2000)
+    assert (abs(draws.mean(axis=0) - model.coef_) <= 5 * error + 1e-3).all()
+
+
+def test_intervals_hold_new_rows():
+    """95 % of 2000 rows within two deviations: a share of .93 to .98."""
+    X, y = data()
+    new, target = data(2000, seed=1)
+    mean, std = quick().fit(X, y).predict(new, return_std=True)
+    assert 0.93 < np.mean(abs(target - mean) < 1.96 * std) < 0.98
+
+
+def test_models_and_their_weights():
+    X, y = data()
+    model = quick().fit(X, y)
+    assert model.model_weights_.sum() == pytest.approx(1)
+    assert (np.diff(model.model_weights_) <= 0).all()
+    assert len(np.unique(model.models_, axis=0)) == len(model.models_)
+    inclusion = model.model_weights_ @ (model.models_ > 0)
+    np.testing.assert_allclose(inclusion, model.inclusion_probabilities_)
+    orders = model.model_weights_ @ model.models_
+    np.testing.assert_allclose(orders, model.expected_orders_)
+
+
+def test_the_three_predictions():
+    X, y = data()
+    mean, randomized, best = (
+        quick(prediction=kind).fit(X, y).coef_ for kind in ("mean", "randomized", "map")
+    )
+    assert np.any(mean != randomized)
+    assert np.count_nonzero(best) <= np.count_nonzero(mean)
+    model = quick(prediction="map").fit(X, y)
+    found = (model.coef_ != 0).sum(axis=1)
+    assert any((found == visited).all() for visited in model.models_)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"beta": 0.01},
+        {"slab_scale": 0.01},
+        {"slab": "l1ball", "radius": 4.0},
+        {"inverse_temperature": 20.0},
+        {"inverse_temperature": "pac", "radius": 2.0},
+        {"noise_variance": 1.0},
+        {"max_order": 1},
+        {"feature_range": (-2.0, 2.0)},
+        {"n_chains": 1},
+        {"sampler": "carlin_chib", "n_iter": 100, "burn_in": 20},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+def test_every_parameter_matters(changed):
+    X, y = data(80, 4)
+    before = quick().fit(X, y)
+    after = quick(**changed).fit(X, y)
+    assert np.any(before.predict(X) != after.predict(X))
+
+
+def test_temperatures():
+    X, y = data()
+    n = len(y)
+    likelihood = quick(noise_variance=0.1).fit(X, y)
+    assert likelihood.inverse_temperature_ == pytest.approx(n / 0.2)
+    pac = quick(noise_variance=0.1, inverse_temperature="pac", radius=3.0, gamma=0.4)
+    assert pac.fit(X, y).inverse_temperature_ == pytest.approx(n * 0.4 / 36.4)
+    same = quick(noise_variance=0.1, inverse_temperature=n / 0.2).fit(X, y)
+    np.testing.assert_allclose(same.coef_, likelihood.coef_, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+def test_gamma_is_of_the_pac_temperature():
+    X, y = data(80, 4)
+    pac = {"inverse_temperature": "pac", "radius": 1.0, "slab": "l1ball"}
+    cold, warm = (quick(gamma=gamma, **pac).fit(X, y) for gamma in (0.9, 0.1))
+    assert cold.inverse_temperature_ > 8 * warm.inverse_temperature_
+
+
+def test_threads_change_nothing():
+    X, y = data()
+    one, two = quick().fit(X, y), quick(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_at_low_temperature_the_prior_is_left():
+    """Inclusion is that of the prior: each size as likely as beta and order allow."""
+    X, y = data(60, 3)
+    model = quick(
+        inverse_temperature=1e-9, slab_scale=1.0, max_order=2, n_iter=20_000
+    ).fit(X, y)
+    mass = 0.5 + 0.25  # of the orders of one variable
+    sizes = mass ** np.arange(4)
+    expected = (sizes / sizes.sum()) @ np.arange(4) / 3
+    np.testing.assert_allclose(model.inclusion_probabilities_, expected, atol=0.03)
+
+
+def test_equivariance():
+    """Shifted and scaled variables and targets give shifted and scaled predictions."""
+    X, y = data()
+    model = quick().fit(X, y)
+    other = quick().fit(7 * X - 3, 100 * y + 5)
+    np.testing.assert_allclose(other.predict(7 * X - 3), 100 * model.predict(X) + 5)
+    np.testing.assert_allclose(other.noise_variance_, 1e4 * model.noise_variance_)
+
+
+def test_a_selector_in_a_pipeline():
+    frame = pd.DataFrame(data()[0], columns=[f"v{j}" for j in range(12)])
+    y = data()[1]
+    pipeline = make_pipeline(
+        quick(), PolynomialFeatures(4, include_bias=False), LinearRegression()
+    )
+    assert pipeline.fit(frame, y).score(frame, y) > 0.85
+    model = pipeline[0]
+    assert list(model.get_feature_names_out()) == ["v0", "v1", "v2"]
+    assert model.transform(frame).shape == (150, 3)
+    assert model.get_support(threshold=0.0).all()
+    by_name = model.partial_effects(frame, "v1")[0]
+    np.testing.assert_array_equal(by_name, model.partial_effects(frame, 1)[0])
+
+
+# Section 3: bad input and faults.
+
+
+def test_outside_the_range_is_at_its_end():
+    X, y = data()
+    model = quick().fit(X, y)
+    far = np.where(X > 0, 1e6, -1e6)
+    ends = np.where(X > 0, X.max(axis=0), X.min(axis=0))
+    np.testing.assert_array_equal(model.predict(far), model.predict(ends))
+
+
+def test_more_variables_than_rows():
+    X, y = data(60, 200, noise=0.1)
+    assert set(quick().fit(X, y).get_support(indices=True)) == {0, 1, 2}
+
+
+def test_constant_and_duplicated_columns():
+    """A constant is never in; of twins one is always in, each as often as the other."""
+    X, y = data()
+    X[:, 5] = 3.0
+    X[:, 6] = X[:, 0]
+    model = quick(n_iter=3000).fit(X, y)
+    found = model.inclusion_probabilities_
+    assert found[5] == 0
+    assert share_with_any(model, [0, 6]) > 0.99
+    assert found[0] == pytest.approx(found[6], abs=0.15)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def share_with_any(model, features):
+    """Probability that one of some variables is in."""
+    return model.model_weights_ @ (model.models_[:, features] > 0).any(axis=1)
+
+
+def test_collinear_blocks():
+    """A variable, its negative, and a multiple: bases that span the same functions."""
+    X, y = data(100, 3)
+    X = np.column_stack([X, -X[:, 0], 5 * X[:, 1] + 1])
+    model = quick(n_iter=3000).fit(X, y)
+    assert share_with_any(model, [0, 3]) > 0.99
+    assert share_with_any(model, [1, 4]) > 0.99
+    assert np.mean((model.predict(X) - truth(X)) ** 2) < 0.02
+
+
+@pytest.mark.parametrize("value", [0.0, 1e9, -3.5])
+def test_constant_targets(value):
+    X, _ = data()
+    model = quick().fit(X, np.full(len(X), value))
+    np.testing.assert_allclose(model.predict(X), value)
+    assert model.inclusion_probabilities_.max() < 0.2
+    _, std = model.predict(X, return_std=True)
+    assert np.isfinite(std).all()
+    assert std.max() <= 1e-6 * max(1.0, abs(value))
+
+
+@pytest.mark.parametrize("p", [10, 300])
+def test_noise_alone(p):
+    """The null model: five seeds, no variable in, fewer than one expected."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(100, p)), rng.normal(size=100)
+        found = quick().fit(X, y).inclusion_probabilities_
+        assert found.max() < 0.6
+        assert found.sum() < 1
+
+
+def test_without_noise():
+    X, _ = data()
+    model = quick().fit(X, truth(X))
+    assert np.mean((model.predict(X) - truth(X)) ** 2) < 1e-4
+
+
+def test_weights_select_rows():
+    X, y = data(300)
+    spoilt = y.copy()
+    spoilt[::2] = 50.0
+    weights = np.ones(300)
+    weights[::2] = 0
+    weighted = quick().fit(X, spoilt, sample_weight=weights)
+    alone = quick().fit(X[1::2], y[1::2])
+    np.testing.assert_allclose(weighted.predict(X), alone.predict(X))
+    with pytest.raises(ValueError, match="zero for all rows but 1"):
+        quick().fit(X, y, sample_weight=np.eye(300)[0])
+
+
+def test_chains_that_disagree_are_told_of():
+    X, y = data(60, 30, noise=2.0)
+    with pytest.warns(ConvergenceWarning, match="R-hat .* increase n_iter"):
+        model = quick(n_iter=6, burn_in=0, n_chains=4).fit(X, y)
+    assert model.r_hat_ > 1.1
+
+
+def test_a_full_model_is_told_of():
+    X, y = data()
+    with pytest.warns(ConvergenceWarning, match="2 variables in its model"):
+        model = quick(max_active=2).fit(X, y)
+    assert (model.models_ > 0).sum(axis=1).max() == 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"sampler": "carlin_chib", "slab": "l1ball"}, "needs slab='gaussian'"),
+        ({"feature_range": (1.0, 0.0)}, "feature_range must be two finite ends"),
+        ({"feature_range": (0.0, [1.0, 2.0])}, "feature_range must be"),
+        ({"feature_range": (0.0, math.nan)}, "feature_range must be"),
+        ({"feature_range": (0.0,)}, "feature_range must be"),
+    ],
+)
+def test_parameters_that_do_not_agree(parameters, message):
+    X, y = data(40, 3)
+    model = quick().fit(X, y)
+    before = pickle.dumps(model)
+    refused = model.set_params(**parameters)
+    with pytest.raises(ValueError, match=message):
+        refused.fit(X, y)
+    again = pickle.loads(before)
+    np.testing.assert_array_equal(refused.predict(X), again.predict(X))
+
+
+def test_what_is_not_a_variable():
+    X, y = data(40, 3)
+    model = quick().fit(X, y)
+    for feature in (3, -1):
+        with pytest.raises(ValueError, match="feature must be from 0 to 2"):
+            model.partial_effects(X, feature)
+    with pytest.raises(ValueError, match="is not one of"):
+        model.partial_effects(X, "v1")
+    for name in ("coef_", "r_hat_", "inclusion_probabilities_"):
+        with pytest.raises(NotFittedError):
+            getattr(quick(), name)
+
+
+# Streams and distributed rows.
+
+
+def test_a_stream_finds_what_fit_finds():
+    X, y = data(1800, 5)
+    stream = quick(max_order=4)
+    for start in range(0, 1800, 300):
+        stream.partial_fit(X[start : start + 300], y[start : start + 300])
+    batch = quick(max_order=4, feature_range=(*stream.feature_ranges_.T,)).fit(X, y)
+    np.testing.assert_allclose(stream.predict(X), batch.predict(X), atol=0.02)
+    assert list(stream.get_support(indices=True)) == [0, 1, 2]
+    assert stream.n_samples_seen_ == 1800
+
+
+def test_chains_go_on_from_where_they_stood():
+    X, y = data(2100, 5)
+    stream = quick(max_order=4).partial_fit(X[:1000], y[:1000])
+    assert stream._stream.standing is None
+    stream.partial_fit(X[1000:], y[1000:])
+    models, noise = stream._stream.standing
+    assert stream._stream.n_stood == 2024  # 1000 rows and four blocks
+    assert {0, 1, 2} <= set(models[1][0])
+    assert noise == pytest.approx(0.09, rel=0.2)
+
+
+def test_statistics_of_parts_add_up():
+    X, y = data(900, 4)
+    first = quick(max_order=4, feature_range=(-1.0, 1.0)).partial_fit(X[:100], y[:100])
+    parts = [
+        clone_with_state(first).sufficient_statistics(X[i::4], y[i::4])
+        for i in range(4)
+    ]
+    merged = clone_with_state(first).absorb(sum(parts), memory=0.0)
+    assert merged.n_samples_seen_ == 900
+    batch = quick(max_order=4, feature_range=(-1.0, 1.0)).fit(X, y)
+    np.testing.assert_allclose(
+        merged.inclusion_probabilities_, batch.inclusion_probabilities_, atol=1e-6
+    )
+    np.testing.assert_allclose(merged.predict(X), batch.predict(X), atol=1e-6)
+    added = clone_with_state(first).absorb(parts[0])
+    assert added.n_samples_seen_ == 100 + 225
+
+
+def clone_with_state(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+def test_statistics_that_are_refused():
+    X, y = data(100, 3)
+    model = quick(max_order=2).fit(X, y)
+    good = model.sufficient_statistics(X, y)
+    for bad, message in [
+        (good[:-1], "have shape"),
+        (np.full_like(good, np.nan), "must be finite"),
+        (-good, "must be finite, with a weight"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.absorb(bad)
+    with pytest.raises(ValueError, match=r"memory must be in \[0, 1\]"):
+        model.absorb(good, memory=2)
+    with pytest.raises(ValueError, match="leave no row"):
+        model.absorb(0 * good, memory=0)
+    assert model.n_samples_seen_ == 100
+
+
+def test_many_rows_are_summed():
+    """`fit` keeps sums of products, not rows, where those are smaller."""
+    X, y = data(1500, 4)
+    model = quick(max_order=3).fit(X, y)
+    assert model._stream.rows is None
+    assert len(pickle.dumps(model)) < X.nbytes
+    assert list(model.get_support(indices=True)) == [0, 1, 2]
+
+
+# The certificate, the display.
+
+
+def certified(n=2000, seed=0, **parameters):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 3))
+    y = 0.5 * X[:, 0] + 0.2 * rng.normal(size=n)
+    model = quick(
+        inverse_temperature="pac",
+        slab="l1ball",
+        radius=1.0,
+        noise_variance=0.04,
+        feature_range=(-1.0, 1.0),
+        max_order=3,
+        **{"n_iter": 4000, **parameters},
+    )
+    return model.fit(X, y)
+
+
+def test_certificate():
+    """The bound is above the risk, .04 + .25 E(posterior error), and not vacuous."""
+    certificate = certified().certificate()
+    assert certificate.observed < certificate.bound < 0.25 / 3 + 0.04
+    assert certificate.bound == pytest.approx(sum(certificate.terms.values()))
+    known = [name for name in certificate.assumptions if "known" in name]
+    assert all(certificate.assumptions[name] for name in known)
+    few = certified(200).certificate()
+    assert few.terms["divergence"] > certificate.terms["divergence"]
+    surer = certified(200).certificate(confidence=0.999)
+    assert surer.bound > few.bound
+    text = str(certificate)
+    assert "cannot be checked" in text
+
+
+def test_certificate_says_what_was_estimated():
+    X, y = data(100, 3)
+    model = quick(inverse_temperature="pac", slab="l1ball").fit(X, y)
+    assumptions = model.certificate().assumptions
+    assert assumptions["noise_variance is known, not estimated"] is False
+    assert assumptions["radius is known, not estimated"] is False
+
+
+@pytest.mark.parametrize(
+    "changed", [{"slab": "gaussian"}, {"inverse_temperature": 9.0}]
+)
+def test_no_certificate_elsewhere(changed):
+    model = certified(100, **{}).set_params(**changed)
+    with pytest.raises(NotImplementedError, match="needs inverse_temperature='pac'"):
+        model.certificate()
+
+
+def test_inequality_behind_the_bound():
+    """E exp(t (2 W g - g^2)) <= exp(-kappa t E g^2), by quadrature over W and laws."""
+    rng = np.random.default_rng(0)
+    radius, variance = 1.0, 0.3
+    for t in (0.05, 0.2, 1.0):
+        terms = additive_risk_terms(
+            1.0 + variance,
+            0.0,
+            n_samples=1.0,
+            inverse_temperature=t,
+            noise_variance=variance,
+            radius=radius,
+        )
+        kappa = 1 / (1 + terms["contraction"])
+        for _ in range(50):
+            g = rng.uniform(-2 * radius, 2 * radius, 5)
+            weights = rng.dirichlet(np.ones(5))
+            # E exp(2 t W g) of normal noise is exp(2 t^2 variance g^2), exactly.
+            left = weights @ np.exp(2 * t**2 * variance * g**2 - t * g**2)
+            assert left <= np.exp(-kappa * t * (weights @ g**2)) + 1e-12
+    with pytest.raises(ValueError, match="must be below"):
+        additive_risk_terms(
+            1.0,
+            0.0,
+            n_samples=10,
+            inverse_temperature=10.0,
+            noise_variance=1.0,
+            radius=1.0,
+        )
+
+
+def test_display():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=[f"v{j}" for j in range(12)])
+    model = quick().fit(frame, y)
+    display = PartialEffectsDisplay.from_estimator(model, frame)
+    assert display.names == ["v0", "v1", "v2"]
+    assert len(display.axes_) == 3
+    effect = model.partial_effects(frame, 1)[0]
+    drawn = np.interp(X[:, 1], display.points[1], display.effects[1])
+    np.testing.assert_allclose(drawn, effect, atol=1e-3)
+    one = PartialEffectsDisplay.from_estimator(model, features=["v7"])
+    assert one.axes_[0].get_xlabel() == "v7"
+
+
+def test_callbacks_stop_the_chains():
+    from sklearn.callback import ProgressBar
+
+    X, y = data(150, 3)
+    model = clone(quick()).set_callbacks(ProgressBar())
+    np.testing.assert_array_equal(
+        model.fit(X, y).predict(X), quick().fit(X, y).predict(X)
+    )
