@@ -57,17 +57,17 @@ def collect_nearer(
                 j += 2
             threshold = thresholds[q]
             for start in range(0, width, STRIDE):
-                stop = min(start + STRIDE, width)
+                tile = squares[start : min(start + STRIDE, width)]
                 n_nearer = 0
-                for i in range(start, stop):
-                    n_nearer += not squares[i] >= threshold
+                for i in range(tile.shape[0]):
+                    n_nearer += not tile[i] >= threshold
                 if n_nearer == 0:
                     continue
                 count = counts[q]
-                for i in range(start, stop):
-                    if not squares[i] >= threshold:
-                        distances[q, count] = squares[i]
-                        rows[q, count] = row + i
+                for i in range(tile.shape[0]):
+                    if not tile[i] >= threshold:
+                        distances[q, count] = tile[i]
+                        rows[q, count] = row + start + i
                         count += 1
                 counts[q] = count
         row += width
