@@ -110,6 +110,17 @@ def rows_with_gaps(n, seed):
     return (X,)
 
 
+def markov(**parameters):
+    cheap = {"n_iter": 20, "burn_in": 10, "random_state": 0}
+    return Stream(
+        lambda: skpacbayes.DirichletProcessHMM(**(cheap | parameters)),
+        rows_with_gaps,
+        weights=False,
+        missing=True,
+        grows=True,
+    )
+
+
 # The estimator's name, and which setting of it.
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50),
@@ -153,6 +164,8 @@ STREAMS = {
     "ClusteredParticleFilter": filtering(),
     "ClusteredParticleFilter, plain": filtering(n_clusters=None),
     "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
+    "DirichletProcessHMM": markov(),
+    "DirichletProcessHMM, full": markov(covariance_type="full"),
     "EWARegressor": replace(online(EWARegressor), saturated=200),
 }
 
