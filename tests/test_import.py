@@ -155,5 +155,7 @@ def test_imports_go_one_way(module):
 )
 def test_kernels_import_nothing_but_their_decorator(module):
     """A kernel of another file changes unseen: numba's cache does not notice it."""
-    expected = {"math", "numpy", "skpacbayes._kernels"}
-    assert set(imports(module)) <= (expected if "__init__" not in module else {"numba"})
+    allowed = {"math", "numpy", "skpacbayes._kernels"}
+    if "__init__" in module:
+        allowed = {"functools", "gc", "numba"}
+    assert set(imports(module)) <= allowed

@@ -184,7 +184,7 @@ class _Problem:
             self.weights,
             self.spreads,
             self.order,
-            self.manhattan,
+            self.manhattan or None,
             _PRIOR_SIZE,
             self.tempering,
             self.smallest,

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._kernels.kmeans import leaving_scales, lloyd
-from .._kernels.paco import cumulative_loss
 from ._local_scales import metric_of
-from ._quasi_posterior import kernel_points
+from ._quasi_posterior import kernel_points, loss_and_owners
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
@@ -117,7 +116,7 @@ class _Lloyd:
             self.weights,
             self.order,
             len(centers),
-            self.manhattan,
+            self.manhattan or None,
             max_iter,
             centers,
             self.labels,
@@ -260,8 +259,7 @@ def noise_scale(path, rows, manhattan, scale=None):
 def rows_loss(rows, centers, manhattan):
     """Cumulative loss of `rows` at `centers`."""
     points = kernel_points(rows.points, rows.weights, rows.spreads)
-    centers = np.ascontiguousarray(centers)
-    return cumulative_loss(*points, centers, len(centers), manhattan)[0]
+    return loss_and_owners(points, centers, manhattan)[0]
 
 
 def floor_scale(loss, n_rows, n_features, manhattan):
