@@ -1,13 +1,25 @@
-"""Compiled loops: arrays in, arrays out, and nothing else of the package."""
+"""Compiled loops: arrays in, arrays out, and nothing else of the package.
+
+A file of kernels is imported when it is first asked for as an attribute of this package
+(``_kernels.kmeans.lloyd(...)``), and Numba with the first of them: a process that
+fits nothing does without both.
+"""
 
 import functools
 import gc
+from importlib import import_module
 
-from numba import njit
+
+def __getattr__(name):
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f".{name}", __name__)
 
 
 def kernel(function):
     """Compile `function` for arrays: GIL released, cached on disk where possible."""
+    from numba import njit
+
     options = {"nogil": True, "error_model": "numpy"}
     try:
         compiled = njit(cache=True, **options)(function)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .._kernels.kmeans import leaving_scales, lloyd
+from .. import _kernels
 from ._local_scales import metric_of
 from ._quasi_posterior import kernel_points, loss_and_owners
 
@@ -110,7 +110,7 @@ class _Lloyd:
 
     def run(self, centers, max_iter):
         """Improve `centers` in place; their loss."""
-        return lloyd(
+        return _kernels.kmeans.lloyd(
             self.points,
             self.columns,
             self.weights,
@@ -184,7 +184,7 @@ class NoiseCells:
             centers = np.ascontiguousarray(centers)
             gaps = cdist(centers, centers, "cityblock")
             leaving = np.empty((_N_DRAWS, len(centers)))
-            leaving_scales(noise, centers, gaps, largest, leaving)
+            _kernels.kmeans.leaving_scales(noise, centers, gaps, largest, leaving)
         else:
             # s z stays at c_j while 2 s z'(c_i - c_j) <= |c_i - c_j|^2 for all i.
             along = noise @ centers.T
