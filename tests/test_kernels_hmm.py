@@ -250,25 +250,6 @@ def test_accept_rows_of_states_that_hardly_communicate(kernel):
     assert_allclose(law, [0.25, 0.75], rtol=1e-12)
 
 
-@twin_of(hmm.tally)
-def test_tally(kernel):
-    rng = np.random.default_rng(5)
-    states, votes = rng.integers(N_STATES, size=20), rng.random((20, N_STATES))
-    table = np.ones((N_STATES, N_STATES))
-    kernel(states, votes, table)
-    assert_allclose(table, 1 + np.eye(N_STATES)[states].T @ votes)
-
-
-@twin_of(hmm.vote)
-def test_vote(kernel):
-    rng = np.random.default_rng(6)
-    states, votes = rng.integers(N_STATES, size=20), rng.random((20, N_STATES))
-    labels = np.array([2, 0, 1])
-    expected = votes + np.eye(N_STATES)[labels[states]]
-    kernel(states, labels, votes)
-    assert_array_equal(votes, expected)
-
-
 @twin_of(hmm.viterbi)
 def test_viterbi(kernel):
     transitions, start, densities = law_of(7, np.random.default_rng(7))

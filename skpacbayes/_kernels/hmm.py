@@ -250,24 +250,6 @@ def accept_rows(transitions, law, proposed, thresholds, firsts, work):
 
 
 @kernel
-def tally(states, votes, table):
-    """Add the votes that rows of each state have, in `table` (n_states, n_states).
-
-    `votes` (n_rows, n_states): how often each row had each label.
-    """
-    for t in range(states.shape[0]):
-        for j in range(votes.shape[1]):
-            table[states[t], j] += votes[t, j]
-
-
-@kernel
-def vote(states, labels, votes):
-    """Add one to the votes of each row for the label of its state."""
-    for t in range(states.shape[0]):
-        votes[t, labels[states[t]]] += 1.0
-
-
-@kernel
 def smooth(filtered, transitions, bounds):
     """Replace the filtered laws of states by the laws given all rows of a sequence.
 

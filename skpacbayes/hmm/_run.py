@@ -5,7 +5,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from .._kernels.hmm import tally, vote
 from ._chain import Chain
 from ._model import Parameters
 
@@ -14,16 +13,16 @@ class Run:
     """A chain, and the draws that are kept of it, their states aligned.
 
     States have no names. After each sweep that is kept they are given those under
-    which they agree best with the labels that the rows had so far: `votes` (n_rows,
-    n_states) counts these.
+    which they agree best with the labels that the rows had so far: `votes` (n_states,
+    n_rows) counts these.
     """
 
     def __init__(self, rows, model, rng, parameters=None, votes=None):
         self._begin = rows, model, rng, parameters
         self.chain = None
-        self.votes = np.zeros((len(rows), model.n_states))
+        self.votes = np.zeros((model.n_states, len(rows)))
         if votes is not None:
-            self.votes[: len(votes)] = votes
+            self.votes[:, : votes.shape[1]] = votes
         self.draws, self.log_likelihoods = [], []
 
     def advance(self, keep):
@@ -37,18 +36,18 @@ class Run:
 
     def keep(self):
         """Keep the present draw."""
-        k = self.votes.shape[1]
-        table = np.zeros((k, k))
-        tally(self.chain.states, self.votes, table)
-        labels = assigned(table)
-        vote(self.chain.states, labels, self.votes)
+        states, k = self.chain.states, len(self.votes)
+        counts = [np.bincount(states, votes, minlength=k) for votes in self.votes]
+        labels = assigned(np.column_stack(counts))
+        for state, label in enumerate(labels):
+            self.votes[label] += states == state
         self.draws.append(self.chain.parameters.reordered(np.argsort(labels)))
 
     def relabel(self, votes):
         """Rename the states of all draws, to agree best with the votes of another."""
-        labels = assigned(self.votes.T @ votes)
+        labels = assigned(self.votes @ votes.T)
         order = np.argsort(labels)
-        self.votes = np.ascontiguousarray(self.votes[:, order])
+        self.votes = self.votes[order]
         self.draws = [draw.reordered(order) for draw in self.draws]
 
 
