@@ -404,8 +404,8 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         rows, states = _posterior.simulate(n_samples, draw, generator)
         return rows * self._units.unit + self._units.offset, states
 
-    def emission_density(self, grid, state=None):
-        """Posterior mean of the density of the emissions.
+    def emission_density(self, grid, state=None, quantiles=None):
+        """Density of the emissions: its posterior mean, or quantiles.
 
         Parameters
         ----------
@@ -413,17 +413,18 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
             Points; one dimension will do for one feature.
         state : int or None, default=None
             Which state; None for all.
+        quantiles : array-like of shape (n_quantiles,), default=None
+            Levels, from 0 to 1, of the posterior law of the density at each point; None
+            for its mean.
 
         Returns
         -------
-        density : ndarray of shape (n_points,) or (n_points, n_states)
+        density : ndarray of shape ([n_quantiles,] n_points[, n_states])
             Density of the points in the state, or in each.
         """
-        draws = self._used_draws()
-        if state is not None and state not in range(self._model.n_states):
-            raise ValueError(
-                f"state={state!r} should be from 0 to {self._model.n_states - 1}."
-            )
+        draws, k = self._used_draws(), self._model.n_states
+        if state is not None and state not in range(k):
+            raise ValueError(f"state={state!r} should be from 0 to {k - 1}.")
         grid = np.asarray(grid, dtype=np.float64)
         if grid.ndim == 1 and self.n_features_in_ == 1:
             grid = grid[:, None]
@@ -432,11 +433,16 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
                 f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
                 "features."
             )
-        bounds = sequence_bounds(len(grid))
-        rows, log_units = _posterior.rows_of(grid, self._units, bounds)
-        logs = _posterior.log_emissions(rows, draws, self._model) + log_units
-        density = np.exp(logs.T)
-        return density if state is None else density[:, state]
+        rows, log_units = _posterior.rows_of(
+            grid, self._units, sequence_bounds(len(grid))
+        )
+        if quantiles is None:
+            logs = _posterior.log_mean_emissions(rows, draws, self._model)
+        else:
+            logs = np.array(list(_posterior.log_emissions(rows, draws, self._model)))
+            logs = np.quantile(logs, quantiles, axis=0)
+        density = np.exp(np.swapaxes(logs + log_units, -1, -2))
+        return density if state is None else density[..., state]
 
     def _new_rows(self, X, lengths, groups):
         """Sequences to answer for, in standard units, and the logs of these units."""

@@ -33,11 +33,17 @@ def log_predictives(rows, draws, model):
 
 
 def log_emissions(rows, draws, model):
-    """Log of the mean density of rows in each state, (n_states, n_rows)."""
-    total = np.full((model.n_states, len(rows)), -np.inf)
+    """Yield the log density of rows in each state, (n_states, n_rows), of each draw."""
     for draw in draws:
         highest, densities, _ = densities_of(rows, draw, model)
-        total = np.logaddexp(total, highest + np.log(densities))
+        yield highest + np.log(densities)
+
+
+def log_mean_emissions(rows, draws, model):
+    """Log of the mean density of rows in each state, (n_states, n_rows)."""
+    total = np.full((model.n_states, len(rows)), -np.inf)
+    for log_densities in log_emissions(rows, draws, model):
+        total = np.logaddexp(total, log_densities)
     return total - np.log(len(draws))
 
 
@@ -48,7 +54,7 @@ def most_probable_path(rows, draws, model):
     states = np.empty(len(rows), dtype=np.int64)
     with np.errstate(divide="ignore"):
         logs = np.log(transitions), np.log(start)
-    densities = log_emissions(rows, draws, model)
+    densities = log_mean_emissions(rows, draws, model)
     previous = np.empty(densities.shape, dtype=np.int64)
     log_probability = viterbi(densities, *logs, rows.bounds, previous, states)
     return log_probability, states
