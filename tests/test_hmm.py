@@ -82,7 +82,7 @@ def test_skewed_emissions_take_their_shape():
     """A normal law leaves a mean log density of -1.42, the exponential one of -1."""
     rng = np.random.default_rng(0)
     X = rng.exponential(size=(1000, 1))
-    model = markov(1).fit(X)
+    model = markov(1, n_iter=400).fit(X)
     assert model.score(rng.exponential(size=(1000, 1))) > -1.2
 
 
@@ -345,7 +345,7 @@ def test_partial_fit_goes_on_from_where_the_chains_stand():
 def test_parameters_in_other_units(emission, covariance_type):
     """The densities of rows are the same, but for the unit, after they are rescaled."""
     X, _ = two_states(60, n_features=2)
-    model = markov(emission=emission, covariance_type=covariance_type, burn_in=190)
+    model = markov(emission=emission, covariance_type=covariance_type, n_chains=1)
     draw = model.fit(X)._used_draws()[0]
     rows = Rows(model._units.standard(X), sequence_bounds(60))
     _, expected, _ = filtered(rows, draw, model._model)
@@ -374,6 +374,10 @@ def test_a_pickled_model_answers_the_same(fitted):
 # Searches.
 
 
+short_runs = pytest.mark.filterwarnings("ignore:The chains have not found the same law")
+
+
+@short_runs
 def test_grid_search_over_sequences():
     """Metadata routing splits `groups`; the right number of states wins."""
     X, _ = two_states(240)
@@ -386,6 +390,7 @@ def test_grid_search_over_sequences():
     assert search.best_params_ == {"n_states": 2}
 
 
+@short_runs
 def test_grid_search_over_one_sequence():
     X, _ = two_states(240)
     model = markov(n_iter=60, burn_in=30)
@@ -403,6 +408,53 @@ def test_lengths_are_routed_whole():
         search = GridSearchCV(model, {"n_states": [2]}, cv=everything)
         search.fit(X, lengths=[20, 40])
     assert_array_equal(search.best_estimator_._series.bounds, [0, 20, 60])
+
+
+# Callbacks.
+
+
+class Recorder:
+    """Counts the blocks of sweeps; may stop after so many."""
+
+    def __init__(self, stop_after=None):
+        self.ended, self.stop_after = 0, stop_after
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **kwargs):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **kwargs):
+        self.ended += context.task_name == "sweeps"
+        return self.ended == self.stop_after
+
+
+def test_callbacks_follow_the_sweeps():
+    X, _ = two_states()
+    recorder = Recorder()
+    model = markov().set_callbacks(recorder).fit(X)
+    assert recorder.ended == 20
+    assert_array_equal(model.transmat_samples_, markov().fit(X).transmat_samples_)
+
+
+@pytest.mark.parametrize(("blocks", "n_draws"), [(18, 80), (2, 1)])
+def test_a_callback_stops_the_chains(blocks, n_draws):
+    """Within the burn-in, too: the last sweep of the best chain is all there is."""
+    X, states = two_states()
+    model = markov().set_callbacks(Recorder(stop_after=blocks))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X)
+    assert model.n_iter_ == 10 * blocks
+    assert len(model.transmat_samples_) == n_draws * (2 if n_draws > 1 else 1)
+    assert agreement(states, model.predict(X))[0] > 0.95
+    said = [str(warning.message) for warning in caught]
+    few = "There are too few sweeps after burn_in=100 to tell"
+    assert [message.startswith(few) for message in said] == [True] * (n_draws == 1)
 
 
 # Faults.
@@ -503,20 +555,20 @@ def test_strange_rows(emission, covariance_type, name, X, lengths):
 
 
 def test_chains_in_different_modes_are_reported():
-    """Two groups of rows apart in two features; two states can tell but one of them.
+    """Two features, each with two states of its own: two states can tell but one.
 
-    One chain starts where the first feature decides, the other where the second does.
+    Chains find the first or the second, whose likelihoods differ; the draws are of one
+    chain, so that the predictions are of one of them.
     """
-    rng = np.random.default_rng(0)
-    X, _ = two_states(100)
-    model = markov(n_iter=40, burn_in=20).fit(X)
-    runs = [np.sort(rng.normal(size=50)), np.sort(rng.normal(size=50)) + 5]
-    assert r_hat(np.array(runs)) > 1.5
-    model._chains[1][0].locations[:] = 1e3  # one chain is lost
-    model.set_params(n_iter=4, burn_in=0)
-    with pytest.warns(ConvergenceWarning, match=r"R-hat .* (inf|\d\.\d\d): the chains"):
-        model.partial_fit(X[:2]).predict(X)
-    assert len(model.transmat_samples_) == 4
+    (first, states), (second, _) = (two_states(300, seed=seed) for seed in (1, 2))
+    X = np.column_stack([first, second])
+    model = markov(n_chains=4, emission="per_state", random_state=1)
+    with pytest.warns(ConvergenceWarning, match=r"R-hat .* is 1\.\d\d, .* means are -"):
+        model.fit(X)
+    assert model.r_hat_ > 1.2
+    assert len(model.transmat_samples_) == 100
+    assert agreement(states, model.predict(X))[0] > 0.98
+    assert markov(emission="per_state").fit(first).r_hat_ < 1.2
 
 
 def test_r_hat():

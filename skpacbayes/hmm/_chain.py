@@ -39,7 +39,8 @@ def components(parameters, model, features):
         else:
             factors = factors[(..., *of_features)]
     constants = parameters.log_weights - 0.5 * shape[2] * _LOG_2_PI
-    constants = constants + np.log(np.einsum("...ff->...f", factors)).sum(axis=-1)
+    diagonals = factors.diagonal(axis1=-2, axis2=-1)
+    constants = constants + np.log(diagonals).sum(axis=-1)
     centers = parameters.centers()[..., features, None]
     shifts = (factors @ centers).reshape(-1, shape[2])
     factors = np.broadcast_to(factors, (*shape, shape[2])).reshape(-1, *shape[2:] * 2)
@@ -141,21 +142,12 @@ class Chain:
         old, model, rng = self.parameters, self.model, self.rng
         if model.full:
             self._complete_rows(atoms)
-        moments = Moments(model)
-        flat = [
-            part.reshape(model.n_states * model.n_atoms, *part.shape[2:])
-            for part in (
-                old.centers(),
-                moments.sizes,
-                moments.counts,
-                moments.sums,
-                moments.products,
-            )
-        ]
-        centers, *found = flat
-        add_moments(self._complete, self.states, atoms, centers, model.full, *found)
-        log_weights = draw_log_weights(moments, model, rng)
-        means, factors = draw_atoms(moments, old.means, model, rng)
+        moments, centers = Moments.zero(model), old.centers()
+        flat = [part.reshape(-1, *part.shape[2:]) for part in (centers, *moments)]
+        add_moments(self._complete, self.states, atoms, flat[0], model.full, *flat[1:])
+        of_shapes = moments.of_shapes(model.shared)
+        log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
+        means, factors = draw_atoms(of_shapes, old.means, model, rng)
         new = old._replace(log_weights=log_weights, means=means, factors=factors)
         if model.shared:
             moved = means[0] - old.means[0]

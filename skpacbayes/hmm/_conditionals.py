@@ -1,5 +1,7 @@
 """What a Gibbs sampler draws given states and atoms: shapes, locations, transitions."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._kernels.hmm import accept_rows
@@ -8,7 +10,7 @@ _N_TRIES = 16  # draws of a row of transitions, before slices take over
 _N_SLICES = 4  # steps for each state, where they do
 
 
-class Moments:
+class Moments(NamedTuple):
     """Moments of the rows about the centres of their components.
 
     `sizes` (n_states, n_atoms): rows; `counts`: values observed, and `sums` (n_states,
@@ -17,29 +19,35 @@ class Moments:
     no digits.
     """
 
-    def __init__(self, model):
+    sizes: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
+    products: np.ndarray
+
+    @classmethod
+    def zero(cls, model):
+        """Return the moments of no rows."""
         shape = model.n_states, model.n_atoms, model.n_features
-        self.sizes = np.zeros(shape[:2])
-        self.counts, self.sums = np.zeros(shape), np.zeros(shape)
-        self.products = np.zeros((*shape, model.n_features))
+        zeros = [np.zeros(shape) for _ in range(2)]
+        return cls(np.zeros(shape[:2]), *zeros, np.zeros((*shape, shape[2])))
 
     def of_shapes(self, shared):
         """Sum over states if one shape is shared; as they are if not."""
-        found = self.sizes, self.counts, self.sums, self.products
-        return [part.sum(axis=0)[None] if shared else part for part in found]
+        if not shared:
+            return self
+        return Moments(*(part.sum(axis=0, keepdims=True) for part in self))
 
 
-def draw_log_weights(moments, model, rng):
-    """Logarithms of the weights of a truncated stick-breaking law given rows.
+def draw_log_weights(sizes, concentration, rng):
+    """Logarithms of the weights of truncated stick-breaking laws given rows.
 
-    Each piece of the stick is beta; as a ratio of gamma
-    variables, so that what is left of the stick keeps its digits.
+    `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta; as a
+    ratio of gamma variables, so that what is left of the stick keeps its digits.
     """
-    counts = moments.of_shapes(model.shared)[0]
-    after = counts[:, ::-1].cumsum(axis=1)[:, ::-1] - counts
-    taken = rng.standard_gamma(1.0 + counts[:, :-1])
-    left = rng.standard_gamma(model.concentration + after[:, :-1])
-    log_weights = np.zeros(counts.shape)
+    after = sizes[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    taken = rng.standard_gamma(1.0 + sizes[:, :-1])
+    left = rng.standard_gamma(concentration + after)
+    log_weights = np.zeros(sizes.shape)
     with np.errstate(divide="ignore"):
         log_sum = np.log(taken + left)
         log_weights[:, 1:] = (np.log(left) - log_sum).cumsum(axis=1)
@@ -50,9 +58,9 @@ def draw_log_weights(moments, model, rng):
 def draw_atoms(moments, means, model, rng):
     """Means and factors of the atoms given their rows, from conjugate laws.
 
-    The moments are about `means` (n_shapes, n_atoms, n_features).
+    The moments are of shapes, about `means` (n_shapes, n_atoms, n_features).
     """
-    _, counts, sums, products = moments.of_shapes(model.shared)
+    _, counts, sums, products = moments
     total = model.mean_count + counts
     step = (sums - model.mean_count * means) / total
     best = means + step
@@ -61,16 +69,14 @@ def draw_atoms(moments, means, model, rng):
         factors = _draw_factors(model, counts[..., 0], sums, products, step, best, rng)
         noise = np.linalg.solve(factors, noise[..., None])[..., 0]
     else:
-        squares = np.einsum("...ff->...f", products)
-        squares = (
-            squares - 2 * step * sums + counts * step**2 + model.mean_count * best**2
-        )
+        squares = products.diagonal(axis1=-2, axis2=-1)
+        squares = squares + step * (counts * step - 2 * sums)
+        squares += model.mean_count * best**2
         precisions = rng.standard_gamma(model.shape + 0.5 * counts)
         precisions /= model.scale + 0.5 * np.maximum(squares, 0.0)
-        deviations = np.sqrt(1.0 / precisions)
-        factors = np.zeros(products.shape)
-        np.einsum("...ff->...f", factors)[:] = 1.0 / deviations
-        noise *= deviations
+        roots = np.sqrt(precisions)
+        factors = roots[..., None] * np.eye(model.n_features)
+        noise /= roots
     return best + noise / np.sqrt(total), factors
 
 
@@ -110,7 +116,7 @@ def draw_locations(moments, moved, parameters, model, rng):
         step = np.linalg.solve(precision, pull[..., None])[..., 0]
         root = np.linalg.cholesky(precision).swapaxes(-1, -2)
         return locations + step + np.linalg.solve(root, noise[..., None])[..., 0]
-    diagonal = np.einsum("lff->lf", precisions)
+    diagonal = precisions.diagonal(axis1=-2, axis2=-1)
     pull = (diagonal * residuals).sum(axis=1) - locations / model.location_variance
     precision = (diagonal * moments.counts).sum(axis=1) + 1.0 / model.location_variance
     return locations + pull / precision + noise / np.sqrt(precision)

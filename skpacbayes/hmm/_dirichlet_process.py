@@ -103,7 +103,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
     A chain starts with k-means that sees rows beyond the 5 % and 95 % quantiles there,
     so that outliers make no state. States have no names: after each sweep those of the
     draw are assigned to the labels that the rows had before, and those of the
-    chains to each other's. Where R-hat is above 1.5 the chains have found different
+    chains to each other's. Where R-hat is above 1.2 the chains have found different
     laws: there is a warning, and only the chain with the largest mean log-likelihood
     has its draws kept. Answers for new rows are means over 100 of the draws at most.
 

@@ -8,6 +8,8 @@ from scipy.stats import rankdata
 from ._chain import Chain
 from ._model import Parameters
 
+LEAST_SWEEPS = 4  # for R-hat
+
 
 class Run:
     """A chain, and the draws that are kept of it, their states aligned.
@@ -64,11 +66,11 @@ def stacked(draws):
 def r_hat(log_likelihoods):
     """Split R-hat of ranks: 1 where all halves of all chains have the same law.
 
-    `log_likelihoods` (n_chains, n_draws). Infinity where there are less than four.
+    `log_likelihoods` (n_chains, n_draws). Infinity where there are too few.
     """
-    half = log_likelihoods.shape[1] // 2
-    if half < 2:
+    if log_likelihoods.shape[1] < LEAST_SWEEPS:
         return np.inf
+    half = log_likelihoods.shape[1] // 2
     halves = np.concatenate([log_likelihoods[:, :half], log_likelihoods[:, -half:]])
     ranks = rankdata(halves).reshape(halves.shape)
     scores = ndtri((ranks - 0.375) / (halves.size + 0.25))

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._base import PacBayesEstimator
 from ._model import Model, Parameters
 from ._posterior import medians
-from ._run import Run, r_hat, stacked
+from ._run import LEAST_SWEEPS, Run, r_hat, stacked
 from ._series import Rows, Series, units_of
 
 N_USED = 100  # draws that answer for new rows, at most
-R_HAT_LIMIT = 1.5  # from which on chains are said to disagree
+R_HAT_LIMIT = 1.2  # from which on chains are said to disagree
 _N_BLOCKS = 20  # in which chains run, between which callbacks are called
 
 
@@ -166,31 +166,38 @@ class SampledHMM(PacBayesEstimator):
         for run in runs[1:]:
             run.relabel(runs[0].votes)
         self._units = units
+        self._chains = [
+            (run.chain.parameters, run.chain.rng, run.votes) for run in runs
+        ]
         self._log_likelihoods = (
             np.array([run.log_likelihoods for run in runs]) - log_unit
         )
         self._n_iter = self._log_likelihoods.shape[1]
         kept = self._log_likelihoods[:, min(self.burn_in, self._n_iter - 1) :]
         self._r_hat = r_hat(kept)
-        best = int(kept.mean(axis=1).argmax())
         if self._r_hat > R_HAT_LIMIT:
+            best = int(kept.mean(axis=1).argmax())
             self._warn(kept, best)
-            chosen = [runs[best]]
-        else:
-            chosen = runs
-        self._draws = stacked([draw for run in chosen for draw in run.draws])
+            runs = runs[best : best + 1]
+        self._draws = stacked([draw for run in runs for draw in run.draws])
         n_draws = len(self._draws.start)
         self._used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
-        self._chains = [
-            (run.chain.parameters, run.chain.rng, run.votes) for run in runs
-        ]
 
     def _warn(self, kept, best):
-        means = ", ".join(f"{mean:.1f}" for mean in kept.mean(axis=1))
+        if kept.shape[1] < LEAST_SWEEPS:
+            found = (
+                f"There are too few sweeps after burn_in={self.burn_in} to tell "
+                "whether the chains agree."
+            )
+        else:
+            means = ", ".join(f"{mean:.1f}" for mean in kept.mean(axis=1))
+            found = (
+                f"The chains have not found the same law: R-hat of the log-likelihoods "
+                f"is {self._r_hat:.2f}, and their means are {means}."
+            )
         warnings.warn(
-            f"R-hat of the log-likelihoods is {self._r_hat:.2f}: the chains have not "
-            f"found the same law (mean log-likelihoods: {means}). The draws are those "
-            f"of chain {best}, the best; increase n_iter and burn_in, or n_chains.",
+            f"{found} The draws are those of chain {best}, the best; increase n_iter "
+            "and burn_in, or n_chains.",
             ConvergenceWarning,
             stacklevel=4,
         )
