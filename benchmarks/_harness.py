@@ -25,6 +25,7 @@ LIBRARIES = [
     "scikit-learn",
     "numba",
     "river",
+    "hmmlearn",
     "particles",
 ]
 

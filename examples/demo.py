@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from skpacbayes.cluster import PACOClusterer, SSMCKMeansInit
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import StochasticVolatility
+from skpacbayes.hmm import DirichletProcessHMM
 from skpacbayes.likelihood_free import ABCPosteriorKDE, simulate
 from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.online import OnlineVIRegressor
@@ -234,6 +235,40 @@ def nervousness_of_a_share(figure):
     axes.set(ylabel="% a day", ylim=(0, 9), title="a share price, 2004 to 2008")
 
 
+def regimes_of_a_market(figure):
+    """Find the calm and the nervous months of the S&P 500, and how long they last."""
+    with get_sample_data("Stocks.csv") as file:
+        table = np.genfromtxt(
+            file, delimiter=",", names=True, dtype=None, encoding="utf-8", skip_header=1
+        )
+    table = table[np.char.endswith(table["Date"], "-01")]
+    months, prices = table["Date"].astype("datetime64[D]"), table["GSPC"]
+    returns = 100 * np.diff(np.log(prices))[:, None]
+    print(f"\nRegimes of the S&P 500 over {len(returns)} months")
+    start = time.process_time()
+    model = DirichletProcessHMM(2, emission="per_state", random_state=0).fit(returns)
+    seconds = time.process_time() - start
+    laws = model.predict_proba(returns)
+    swings = np.abs(returns[:, 0]) @ laws / laws.sum(axis=0)
+    for name, state in zip(["calm", "nervous"], np.argsort(swings), strict=True):
+        stays = 1 / (1 - model.transmat_samples_[:, state, state])
+        low, middle, high = np.quantile(stays, [0.05, 0.5, 0.95])
+        print(
+            f"   {name:7}: {swings[state]:.1f} % up or down a month; lasts "
+            f"{middle:.0f} months (90 %: {low:.0f} to {high:.0f})"
+        )
+    print(
+        f"   {model.n_chains} chains of {model.n_iter_:,} sweeps in {seconds:.1f} s of "
+        f"CPU time, R-hat {model.r_hat_:.2f}"
+    )
+    axes = figure.subplots()
+    axes.fill_between(months[1:], laws[:, state], color="tab:red", alpha=0.4, lw=0)
+    axes.set(ylim=(0, 1), ylabel="probability of the nervous regime")
+    axes.set_xlim(*months[[0, -1]])
+    axes.set_title("the S&P 500, and when it was nervous")
+    axes.twinx().semilogy(months, prices, color="black", lw=1)
+
+
 def posterior_without_a_likelihood(figure):
     """How infectious was the influenza in a boarding school of 763 boys, in 1978?"""
     in_bed = [3, 8, 26, 76, 225, 298, 258, 233, 189, 128, 68, 29, 14, 4]
@@ -289,6 +324,7 @@ TOUR = [
     (digits_as_a_mixture, 3.0),
     (intervals_on_a_stream, 3.0),
     (nervousness_of_a_share, 3.0),
+    (regimes_of_a_market, 3.0),
     (posterior_without_a_likelihood, 3.0),
 ]
 

@@ -26,6 +26,7 @@ _FAMILIES = {
         "make_subspace_groups",
     ],
     "filtering": ["ClusteredParticleFilter"],
+    "hmm": ["DirichletProcessHMM"],
     "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
     "mixture": ["TemperedVBGaussianMixture", "TemperedVBMultinomialMixture"],
     "online": [

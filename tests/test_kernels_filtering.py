@@ -140,8 +140,8 @@ def test_move_centers(kernel):
     assert_array_equal(moved[6], centers[6])
 
 
-@twin_of(quasi.shifted_normals)
-def test_shifted_normals(kernel):
+@twin_of(quasi.shift_points)
+def test_shift_points(kernel):
     """Quantiles of the digitally shifted points, to the tails."""
     rng = np.random.default_rng(0)
     points = rng.integers(0, 2**53, (300, 3))
@@ -149,7 +149,9 @@ def test_shifted_normals(kernel):
     shift = np.array([rng.integers(2**53), 0, rng.integers(2**53)])
     rows = rng.permutation(300)
     scratch, normals = np.empty((2, 600))
-    kernel(points, rows, shift, scratch, np.empty(600, dtype=np.int64), normals)
+    firsts, tails = np.empty(300), np.empty(600, dtype=np.int64)
+    kernel(points, rows, shift, firsts, scratch, tails, normals)
+    assert_array_equal(firsts, (points[rows, 0] ^ shift[0]) * UNIT)
     uniforms = (((points ^ shift) >> 1) + 0.5) * 2 * UNIT
     assert_array_equal(scratch.reshape(300, 2), uniforms[rows, 1:])
     assert_allclose(normals.reshape(300, 2), ndtri(uniforms[rows, 1:]), rtol=1e-13)

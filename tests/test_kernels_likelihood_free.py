@@ -11,18 +11,19 @@ from skpacbayes._kernels import likelihood_free
 def test_collect_nearer(kernel):
     """In the order of the rows, what is nearer, until there might be no room."""
     rng = np.random.default_rng(0)
-    columns, scales = rng.normal(size=(3, 2600)), np.array([0.5, 1.0, 2.0])
-    n_rows, first = 2500, 7  # the rows beyond are room
+    block, first = likelihood_free.BLOCK, 7
+    n_rows = first + 4 * block - 50  # the rows beyond are room
+    columns, scales = rng.normal(size=(3, n_rows + 100)), np.array([0.5, 1.0, 2.0])
     observations = rng.normal(size=(2, 3))
     gaps = (columns[:, first:n_rows] - observations[:, :, None]) / scales[:, None]
     squares = (gaps**2).sum(axis=1)
     thresholds = np.array([np.quantile(squares[0], 0.1), np.nan])
     counts = np.zeros(2, dtype=np.int64)
-    distances, rows = np.empty((2, 2200)), np.empty((2, 2200), dtype=np.int64)
+    distances, rows = np.empty((2, 3 * block - 1)), np.empty((2, 3 * block - 1), int)
     arguments = (scales, observations, thresholds, counts, distances, rows)
 
     reached = kernel(columns, first, n_rows, *arguments)
-    assert reached == first + 2 * likelihood_free.BLOCK  # NaN: all were collected
+    assert reached == first + 2 * block  # NaN: all were collected
     assert kernel(columns, reached, n_rows, *arguments) == reached
     counts[1] = 0  # make room
     assert kernel(columns, reached, n_rows, *arguments) == n_rows

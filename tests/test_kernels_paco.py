@@ -16,6 +16,25 @@ from skpacbayes.cluster._quasi_posterior import CenterPrior, Proposal, log_ball
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 
 
+def loss_of(kernel, points, spreads, linear, quadratic, centers, n_clusters, manhattan):
+    """What `cumulative_loss` returns."""
+    return kernel(
+        np.vstack([columns_of(points), spreads, linear, quadratic]),
+        centers,
+        n_clusters,
+        manhattan or None,
+        *work_space(len(points), len(centers)),
+    )
+
+
+def work_space(n_points, n_clusters):
+    return (
+        np.full((3, n_points), np.nan),
+        np.full((2, n_points), -7),
+        np.full((n_clusters, n_clusters), np.nan),
+    )
+
+
 def losses_at(points, centers, manhattan):
     return cdist(points, centers, "cityblock" if manhattan else "sqeuclidean")
 
@@ -42,8 +61,8 @@ def test_cumulative_loss(kernel, manhattan):
     centers[2] = 100.0  # owns nothing
     spare = np.vstack([centers, points[:1]])  # centres past n_clusters do not count
     losses = losses_at(points, centers, manhattan)
-    data = columns_of(points), np.zeros(30), linear, quadratic
-    total, n_owners = kernel(*data, spare, 3, manhattan)
+    data = points, np.zeros(30), linear, quadratic
+    total, n_owners = loss_of(kernel, *data, spare, 3, manhattan)
     least = losses.min(axis=1)
     assert_allclose(total, linear @ least + quadratic @ least**2, rtol=1e-12)
     assert n_owners == len(np.unique(losses.argmin(axis=1))) == 2
@@ -66,8 +85,8 @@ def test_squared_loss_of_merged_rows(kernel, spread):
     points = np.array([[0.2, 0.1], [1.0, -1.0], [3.0, 0.0]])
     centers = np.array([[-1.0, 0.0], [1.5, 0.5]])
     weights = np.array([1.0, 3.0, 2.5])
-    data = columns_of(points), np.full(3, spread), weights, np.zeros(3)
-    total, _ = kernel(*data, centers, 2, False)
+    data = points, np.full(3, spread), weights, np.zeros(3)
+    total, _ = loss_of(kernel, *data, centers, 2, False)
     means = [mean_minimum(point, spread, centers, False) for point in points]
     assert_allclose(total, weights @ means, rtol=1e-4)
 
@@ -83,9 +102,9 @@ def test_manhattan_loss_of_merged_rows(kernel):
     centers = np.array([[-1.0, -3.0], [1.5, 3.0]])
     weights = np.array([1.0, 3.0, 2.5])
     for spread in (0.02, 0.05, 8.0):
-        data = columns_of(points), np.full(3, spread), weights, np.zeros(3)
+        data = points, np.full(3, spread), weights, np.zeros(3)
         for n_clusters in (1, 2):
-            total, _ = kernel(*data, centers, n_clusters, True)
+            total, _ = loss_of(kernel, *data, centers, n_clusters, True)
             known = centers[:n_clusters]
             means = [mean_minimum(point, spread, known, True) for point in points]
             if n_clusters == 1 or spread < 1.0:
@@ -128,7 +147,7 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
         slots[k, : k + 1] = points[: k + 1]
     scales = np.full((3, 3), 6.0)  # wide: the proposals reach the whole ball
     proposal = Proposal(slots, scales, 5.0, symmetric, moves)
-    data = columns_of(points), np.zeros(30), weights, np.zeros(30)
+    none = np.zeros(30)
     log_sizes = LAW.log_sizes + np.arange(1, 4) * LAW.log_constant(2)
     states = np.zeros((2, 3, 2))
     trace = np.zeros((n_iter, 3), dtype=np.int64)
@@ -136,8 +155,8 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
     losses = losses_at(points, states[0, :1], False)[:, 0]
     choices, *draws = proposal.draws(n_iter, 10.0, np.random.default_rng(seed))
     log_target, now = kernel(
-        *data,
-        False,
+        np.vstack([columns_of(points), none, weights, none]),
+        None,
         temperature,
         log_sizes,
         10.0,
@@ -154,6 +173,7 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
         states,
         np.zeros((2, 3, 3)),
         np.empty(3, dtype=np.int64),
+        *work_space(30, 3),
         trace,
         log_sizes[0] - temperature * (weights @ losses),
     )
@@ -214,7 +234,7 @@ def lloyds(kernel, points, weights, centers, manhattan, max_iter=100):
     losses = np.empty((2, len(points)))
     columns, work = columns_of(points), np.empty((2, len(centers)))
     order = np.argsort(columns, axis=1)
-    data = points, columns, weights, order, len(centers), manhattan, max_iter
+    data = points, columns, weights, order, len(centers), manhattan or None, max_iter
     loss = kernel(*data, centers, labels, losses, work)
     least = losses_at(points, centers, manhattan)
     assert_array_equal(labels, least.argmin(axis=1))

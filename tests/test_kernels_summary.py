@@ -51,7 +51,7 @@ class Table:
             self.columns,
             self.n_points,
             self.n_features,
-            self.manhattan,
+            self.manhattan or None,
             np.zeros_like(self.pair_costs),
             self.pair_costs,
             self.pairs,
@@ -155,7 +155,7 @@ class Stream:
             begin,
             inverse_unit,
             1e6,
-            self.manhattan,
+            self.manhattan or None,
             0.5 * 0.3,
             0.3,
             np.concatenate([forecast, centers]),
@@ -286,7 +286,7 @@ def fitted(kernel, manhattan, max_iter, prior_size=2.0, tempering=1.0, spread=1.
         weights,
         spread * spreads,
         order,
-        manhattan,
+        manhattan or None,
         prior_size,
         tempering,
         1e-9,
@@ -345,7 +345,7 @@ def test_fit_cells(kernel, max_iter, manhattan):
     ratio = stats.hmean(scales) / scales
     pull = np.sum(ratio - 1 - np.log(ratio)) * 2.0 * 2 * (1.0 if manhattan else 0.5)
     size = 0.5 * (2 + 2) * np.sum(np.log(20 + weights.sum() * shares))
-    assert_allclose(objective, 0.7 * weights @ expected - size - pull, rtol=1e-9)
+    assert_allclose(objective, 0.7 * weights @ logs - size - pull, rtol=1e-9)
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 4])

@@ -130,6 +130,17 @@ def additive(length=120, inexact=KEEPS_FEW, **parameters):
     )
 
 
+def markov(**parameters):
+    cheap = {"n_iter": 20, "burn_in": 10, "random_state": 0}
+    return Stream(
+        lambda: skpacbayes.DirichletProcessHMM(**(cheap | parameters)),
+        rows_with_gaps,
+        weights=False,
+        missing=True,
+        grows=True,
+    )
+
+
 # The estimator's name, and which setting of it.
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50),
@@ -175,6 +186,8 @@ STREAMS = {
     "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
     "SparseAdditiveGibbsRegressor": additive(),
     "SparseAdditiveGibbsRegressor, sums": additive(1300, SUMS_ROWS),
+    "DirichletProcessHMM": markov(),
+    "DirichletProcessHMM, full": markov(covariance_type="full"),
     "EWARegressor": replace(online(EWARegressor), saturated=200),
 }
 

@@ -3,6 +3,7 @@
 Gaussian cells with variances for the squared Euclidean loss, Laplace cells with scales
 for the Manhattan loss. Points stand for `weights` rows each, spread about the point
 with mean squared distance `spreads` (mean absolute distance for the Manhattan loss).
+`manhattan` is None or True: what None excludes is not compiled.
 """
 
 import math
@@ -32,18 +33,17 @@ def fit_cells(
     """Penalised EM from `centers`, `scales` and `shares`, in place; the objective.
 
     `columns` are the points transposed; `order` (n_features, n_points) sorts them along
-    each feature, for the medians. `logs` (n_points,) receives the log densities. The
-    objective is the log-likelihood times `tempering`, less half a log of each cell's
-    mass per parameter, less the pull (of `prior_size` rows) of the scales towards their
-    harmonic mean.
+    each feature, for the medians. `logs` (n_points,) receives the log densities, less a
+    constant. The objective is the sum of these over the rows times `tempering`, less
+    half a log of each cell's mass per parameter, less the pull (of `prior_size` rows)
+    of the scales towards their harmonic mean.
     """
     n_features, n_points = columns.shape
     n_clusters = centers.shape[0]
-    half = 1.0 if manhattan else 0.5
+    half = 0.5 if manhattan is None else 1.0
     losses = np.empty((n_clusters, n_points))
     parts = np.empty((n_clusters, n_points))
-    heights = np.empty(n_clusters)
-    masses = np.empty(n_clusters)
+    heights, masses = np.empty(n_clusters), np.empty(n_clusters)
     n_rows = 0.0
     harmonic = 1.0  # mean of the inverse scales, from the first iteration on
     log_likelihood = -math.inf
@@ -51,27 +51,29 @@ def fit_cells(
         pull = prior_size / harmonic
         harmonic = 0.0
         for j in range(n_clusters):
-            passed = 0.0
-            for i in range(0 if manhattan or iteration == 0 else n_points):
-                passed += parts[j, i]
-                share = parts[j, i] / passed if parts[j, i] > 0.0 else 0.0
-                for f in range(n_features if share > 1e-18 else 0):  # running means
-                    centers[j, f] += share * (points[i, f] - centers[j, f])
-            for f in range(n_features if manhattan and iteration > 0 else 0):
+            if manhattan is None:
                 passed = 0.0
-                for rank in range(n_points):
-                    i = order[f, rank]
+                for i in range(n_points if iteration > 0 else 0):
                     passed += parts[j, i]
-                    if passed >= 0.5 * masses[j]:
-                        centers[j, f] = points[i, f]
-                        break
+                    share = parts[j, i] / passed if parts[j, i] > 0.0 else 0.0
+                    for f in range(n_features if share > 1e-18 else 0):  # running means
+                        centers[j, f] += share * (points[i, f] - centers[j, f])
+            else:
+                for f in range(n_features if iteration > 0 else 0):
+                    passed = 0.0
+                    for rank in range(n_points):
+                        i = order[f, rank]
+                        passed += parts[j, i]
+                        if passed >= 0.5 * masses[j]:
+                            centers[j, f] = points[i, f]
+                            break
             for i in range(n_points):
                 losses[j, i] = spreads[i]
             for f in range(n_features):
                 place = centers[j, f]
                 for i in range(n_points):
                     gap = columns[f, i] - place
-                    losses[j, i] += abs(gap) if manhattan else gap * gap
+                    losses[j, i] += gap * gap if manhattan is None else abs(gap)
             if iteration > 0:
                 total = 0.0
                 for i in range(n_points):
@@ -82,9 +84,7 @@ def fit_cells(
             harmonic += 1.0 / (n_clusters * scales[j])
             heights[j] = math.log(shares[j]) - half * n_features * math.log(scales[j])
             masses[j] = 1e-12
-        previous = log_likelihood
-        log_likelihood = 0.0
-        n_rows = 0.0
+        previous, log_likelihood, n_rows = log_likelihood, 0.0, 0.0
         for i in range(n_points):
             highest = -math.inf
             for j in range(n_clusters):
@@ -102,8 +102,7 @@ def fit_cells(
             n_rows += weights[i]
         if log_likelihood - previous < 1e-3:
             break
-    constant = math.log(2.0) if manhattan else 0.5 * math.log(2.0 * math.pi)
-    objective = tempering * (log_likelihood - n_rows * n_features * constant)
+    objective = tempering * log_likelihood
     for j in range(n_clusters):
         ratio = 1.0 / (harmonic * scales[j])
         objective -= 0.5 * (n_features + 2) * math.log(20.0 + shares[j] * n_rows)

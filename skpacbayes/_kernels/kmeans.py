@@ -1,8 +1,9 @@
 """k-means and k-medians over weighted points, and how stable their cells are.
 
-`manhattan` chooses the loss: squared Euclidean distance and means, or Manhattan
-distance and coordinatewise medians. Points come by columns too, (n_features,
-n_points), so that the loops over them vectorise.
+`manhattan` chooses the loss: None for squared Euclidean distance and means, True for
+Manhattan distance and coordinatewise medians. The compiler leaves out what None
+excludes. Points come by columns too, (n_features, n_points), so that the loops over
+them vectorise.
 """
 
 import math
@@ -38,22 +39,24 @@ def lloyd(
     for iteration in range(max_iter + 1):
         for j in range(n_clusters):
             passed[j] = 0.0
-        for i in range(0 if manhattan or iteration == 0 else n_points):
-            j = labels[i]
-            passed[j] += weights[i]
-            share = weights[i] / passed[j] if weights[i] > 0.0 else 0.0
-            for f in range(n_features):  # running means
-                centers[j, f] += share * (points[i, f] - centers[j, f])
-        for f in range(n_features if manhattan and iteration > 0 else 0):
-            for rank in range(n_points):
-                i = order[f, rank]
+        if manhattan is None:
+            for i in range(n_points if iteration > 0 else 0):
                 j = labels[i]
-                below = passed[j]
                 passed[j] += weights[i]
-                if below < 0.5 * masses[j] <= passed[j]:
-                    centers[j, f] = points[i, f]
-            for j in range(n_clusters):
-                passed[j] = 0.0
+                share = weights[i] / passed[j] if weights[i] > 0.0 else 0.0
+                for f in range(n_features):  # running means
+                    centers[j, f] += share * (points[i, f] - centers[j, f])
+        else:
+            for f in range(n_features if iteration > 0 else 0):
+                for rank in range(n_points):
+                    i = order[f, rank]
+                    j = labels[i]
+                    below = passed[j]
+                    passed[j] += weights[i]
+                    if below < 0.5 * masses[j] <= passed[j]:
+                        centers[j, f] = points[i, f]
+                for j in range(n_clusters):
+                    passed[j] = 0.0
         for i in range(n_points):
             nearest[i] = math.inf
         for j in range(n_clusters):
@@ -64,7 +67,7 @@ def lloyd(
                 place = centers[j, f]
                 for i in range(n_points):
                     gap = columns[f, i] - place
-                    current[i] += abs(gap) if manhattan else gap * gap
+                    current[i] += gap * gap if manhattan is None else abs(gap)
             for i in range(n_points):  # without a branch: LLVM vectorises it
                 closer = current[i] < nearest[i]
                 labels[i] = j if closer else labels[i]

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import kernel
 
-BLOCK = 1024  # rows whose distances are computed together
+BLOCK = 512  # rows whose distances are computed together
 STRIDE = 64  # rows that are passed over together if none is near
 
 
@@ -37,26 +37,37 @@ def collect_nearer(
         for q in range(observations.shape[0]):
             for i in range(width):
                 squares[i] = 0.0
-            for j in range(columns.shape[0]):
+            j = 0
+            while j < columns.shape[0]:
                 column = columns[j, row : row + width]
                 x = observations[q, j]
                 precision = 1.0 / scales[j]
-                for i in range(width):
-                    gap = (column[i] - x) * precision
-                    squares[i] += gap * gap
+                if j + 1 < columns.shape[0]:  # two at a time: half the stores
+                    other = columns[j + 1, row : row + width]
+                    other_x = observations[q, j + 1]
+                    other_precision = 1.0 / scales[j + 1]
+                    for i in range(width):
+                        gap = (column[i] - x) * precision
+                        other_gap = (other[i] - other_x) * other_precision
+                        squares[i] = squares[i] + gap * gap + other_gap * other_gap
+                else:
+                    for i in range(width):
+                        gap = (column[i] - x) * precision
+                        squares[i] += gap * gap
+                j += 2
             threshold = thresholds[q]
             for start in range(0, width, STRIDE):
-                stop = min(start + STRIDE, width)
+                tile = squares[start : min(start + STRIDE, width)]
                 n_nearer = 0
-                for i in range(start, stop):
-                    n_nearer += not squares[i] >= threshold
+                for i in range(tile.shape[0]):
+                    n_nearer += not tile[i] >= threshold
                 if n_nearer == 0:
                     continue
                 count = counts[q]
-                for i in range(start, stop):
-                    if not squares[i] >= threshold:
-                        distances[q, count] = squares[i]
-                        rows[q, count] = row + i
+                for i in range(tile.shape[0]):
+                    if not tile[i] >= threshold:
+                        distances[q, count] = tile[i]
+                        rows[q, count] = row + start + i
                         count += 1
                 counts[q] = count
         row += width

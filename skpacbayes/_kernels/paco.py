@@ -1,7 +1,10 @@
 """The quasi-posterior of PACO on weighted points, and its reversible-jump chain.
 
-A *point* stands for the rows that were merged into it. Points come by columns, so that
-the loops over them vectorise: `columns` (n_features, n_points) holds the rows' means.
+A *point* stands for the rows that were merged into it. It is a column of `points`
+(n_features + 3, n_points), so that the loops over points vectorise: the rows' mean;
+their mean squared distance from it (0 for a single row); and the factors of the loss l
+and of l^2 in the cumulative loss. `manhattan` is True for the Manhattan distance as the
+loss and None for the squared Euclidean distance: what None excludes is not compiled.
 """
 
 import math
@@ -53,85 +56,71 @@ def _overlap(gap, deviation):
 
 
 @kernel
-def cumulative_loss(
-    columns,
-    spreads,
-    linear,
-    quadratic,
-    centers,
-    n_clusters,
-    manhattan,
-):
-    """Sum over the points of linear l + quadratic l^2, and how many centres own one.
+def cumulative_loss(points, centers, n_clusters, manhattan, losses, owners, slopes):
+    """Sum of the losses of the points, and how many centres own one.
 
-    A single row (`spreads` 0) has the loss l at its nearest centre. Merged rows, of
-    mean squared distance `spreads` (n_points,) from their mean, are taken as an
+    A single row has the loss l at its nearest centre. Merged rows are taken as an
     isotropic normal cloud: l is the mean of the minimum over the two nearest centres.
+    `losses` (3, n_points), the integers `owners` (2, n_points) and `slopes`
+    (max_clusters, max_clusters) are work space.
     """
-    n_features, n_points = columns.shape
-    lowest = np.empty(n_points)
-    second = np.empty(n_points)
-    current = np.empty(n_points)
-    nearest = np.empty(n_points, dtype=np.int64)
-    runner_up = np.empty(n_points, dtype=np.int64)
-    owned = np.empty(n_clusters, dtype=np.int64)
-    slopes = np.empty((n_clusters, n_clusters))  # of the difference of two losses
-    for i in range(n_points):
-        lowest[i] = math.inf
-        second[i] = math.inf
-        nearest[i] = 0
-        runner_up[i] = 0
+    n_features, n_points = points.shape[0] - 3, points.shape[1]
+    for i in range(n_points):  # nearest, runner-up; the loss at this centre
+        losses[0, i] = math.inf
+        losses[1, i] = math.inf
+        owners[0, i] = 0
+        owners[1, i] = 0
     for j in range(n_clusters):
-        owned[j] = 0
         for other in range(n_clusters):
-            slopes[j, other] = -1.0
+            slopes[j, other] = -1.0  # not known yet, or no point is owned
         for i in range(n_points):
-            current[i] = 0.0
+            losses[2, i] = 0.0
         for f in range(n_features):
             place = centers[j, f]
             for i in range(n_points):
-                gap = columns[f, i] - place
-                current[i] += abs(gap) if manhattan else gap * gap
-        if manhattan:
+                gap = points[f, i] - place
+                losses[2, i] += gap * gap if manhattan is None else abs(gap)
+        if manhattan is not None:
             for i in range(n_points):
-                if spreads[i] > 0.0 and current[i] < second[i]:
-                    deviation = math.sqrt(spreads[i] / n_features)
+                spread = points[n_features, i]
+                if spread > 0.0 and losses[2, i] < losses[1, i]:
+                    deviation = math.sqrt(spread / n_features)
                     for f in range(n_features):
-                        gap = abs(columns[f, i] - centers[j, f])
-                        current[i] += 2.0 * _overlap(gap, deviation)
+                        gap = abs(points[f, i] - centers[j, f])
+                        losses[2, i] += 2.0 * _overlap(gap, deviation)
         for i in range(n_points):  # without a branch: LLVM vectorises it
-            loss, low, high = current[i], lowest[i], second[i]
+            loss, low, high = losses[2, i], losses[0, i], losses[1, i]
             closer, close = loss < low, loss < high
-            runner_up[i] = nearest[i] if closer else (j if close else runner_up[i])
-            second[i] = low if closer else (loss if close else high)
-            nearest[i] = j if closer else nearest[i]
-            lowest[i] = loss if closer else low
+            owners[1, i] = owners[0, i] if closer else (j if close else owners[1, i])
+            losses[1, i] = low if closer else (loss if close else high)
+            owners[0, i] = j if closer else owners[0, i]
+            losses[0, i] = loss if closer else low
     total = 0.0
     n_owners = 0
     for i in range(n_points):
-        j, other = nearest[i], runner_up[i]
-        if owned[j] == 0:
-            owned[j] = 1
+        j, other = owners[0, i], owners[1, i]
+        if slopes[j, j] < 0.0:
+            slopes[j, j] = 0.0
             n_owners += 1
-        loss = lowest[i]
-        if spreads[i] > 0.0:
+        loss, spread = losses[0, i], points[n_features, i]
+        if spread > 0.0:
             # The difference of the two losses varies over the cloud by its gradient.
-            margin = second[i] - loss
-            if manhattan or slopes[j, other] < 0.0:
+            margin = losses[1, i] - loss
+            if manhattan is not None or slopes[j, other] < 0.0:
                 slope = 0.0
                 for f in range(n_features):
                     gap = 2.0 * (centers[j, f] - centers[other, f])
-                    if manhattan:
-                        left = columns[f, i] < centers[j, f]
-                        gap = 2.0 * (left != (columns[f, i] < centers[other, f]))
+                    if manhattan is not None:
+                        left = points[f, i] < centers[j, f]
+                        gap = 2.0 * (left != (points[f, i] < centers[other, f]))
                     slope += gap * gap
                 slopes[j, other] = slope
-            variance = slopes[j, other] * spreads[i] / n_features
+            variance = slopes[j, other] * spread / n_features
             if margin * margin < _END * _END * variance:
                 loss -= _overlap(margin, math.sqrt(variance))
-            if not manhattan:
-                loss = max(loss + spreads[i], 0.0)
-        total += loss * (linear[i] + quadratic[i] * loss)
+            if manhattan is None:
+                loss = max(loss + spread, 0.0)
+        total += loss * (points[n_features + 1, i] + points[n_features + 2, i] * loss)
     return total, n_owners
 
 
@@ -217,10 +206,7 @@ def _log_proposal(
 
 @kernel
 def run_chain(
-    columns,
-    spreads,
-    linear,
-    quadratic,
+    points,
     manhattan,
     temperature,
     log_sizes,
@@ -241,6 +227,9 @@ def run_chain(
     states,
     densities,
     order,
+    losses,
+    owners,
+    slopes,
     trace,
     log_target,
 ):
@@ -260,11 +249,11 @@ def run_chain(
     the others `jumps` (n_other, n_features): a step in units of `walk_scales`
     (max_clusters,), or the centre that is born.
 
-    `states` (2, max_clusters, n_features), `densities` (2, max_clusters, max_clusters)
-    and `order` (max_clusters,) are work space. trace[0] holds the numbers of centres,
-    and of those that own a point, before; `trace` (n_iter, 3) receives both after each
-    iteration, and whether it accepted. Returns the log of the target density at the
-    last state, and which of `states` that is.
+    `states` (2, max_clusters, n_features), `densities` (2, max_clusters, max_clusters),
+    `order` (max_clusters,) and what `cumulative_loss` asks for are work space. trace[0]
+    holds the numbers of centres, and of those that own a point, before; `trace`
+    (n_iter, 3) receives both after each iteration, and whether it accepted. Returns the
+    log of the target density at the last state, and which of `states` that is.
     """
     n_features = states.shape[2]
     k, n_owners = trace[0, 0], trace[0, 1]
@@ -318,13 +307,13 @@ def run_chain(
         accepted = False
         if proposed > -math.inf:
             loss, trial_owners = cumulative_loss(
-                columns,
-                spreads,
-                linear,
-                quadratic,
+                points,
                 states[1 - now],
                 new,
                 manhattan,
+                losses,
+                owners,
+                slopes,
             )
             proposed -= temperature * loss
             accepted = uniforms[iteration, 1] < log_ratio + proposed - log_target

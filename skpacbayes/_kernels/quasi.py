@@ -78,17 +78,19 @@ def _tail_quantile(u):
 
 
 @kernel
-def shifted_normals(points, rows, shift, uniforms, tails, normals):
-    """Take normal quantiles of shifted points, but for their first column.
+def shift_points(points, rows, shift, firsts, uniforms, tails, normals):
+    """Shift points digitally; take normal quantiles of all but the first coordinate.
 
-    `points` (n_points, 1 + n_noise) and `shift` (1 + n_noise,) are integers of 53 bits;
-    row i of `normals` (n_points * n_noise,), filled in place row by row, is that of
-    point ``rows[i]``. `uniforms` and `tails`, of the same shape, are scratch, of
-    floats and of integers.
+    `points` (n_points, 1 + n_noise) and `shift` (1 + n_noise,) are integers of 53 bits.
+    Point ``rows[i]`` gives entry i of `firsts` (n_points,), its first coordinate in
+    [0, 1), and row i of `normals` (n_points * n_noise,), both filled in place.
+    `uniforms` and `tails`, of the shape of `normals`, are scratch, of floats and of
+    integers.
     """
     n_noise = points.shape[1] - 1
     place = 0
     for i in range(rows.shape[0]):
+        firsts[i] = (points[rows[i], 0] ^ shift[0]) * UNIT
         for f in range(1, n_noise + 1):
             digits = points[rows[i], f] ^ shift[f]
             # half a unit keeps quantiles finite; beyond 52 bits it would round to 1

@@ -4,7 +4,8 @@ A point has n_features + 7 entries: the mean of the merged rows; their weight; t
 of their squared distances from it; the sums of lambda, lambda h and lambda h^2 (h: the
 loss of the forecast that met the row, lambda: the inverse temperature then); the sum of
 the losses between consecutive rows of the stream that fell in one cluster, and the
-weight of those rows. All in units of a power of two kept by the caller.
+weight of those rows. All in units of a power of two kept by the caller. `manhattan` is
+None or True: what None excludes is not compiled.
 """
 
 import math
@@ -64,7 +65,7 @@ def meet(
             incoming[n_incoming, f] = value
             square += value * value
             gap = value - previous[f]
-            step += abs(gap) if manhattan else gap * gap
+            step += gap * gap if manhattan is None else abs(gap)
             jump += gap * gap
         loss = math.inf
         nearest = math.inf
@@ -74,7 +75,7 @@ def meet(
             total = 0.0
             for f in range(n_features):
                 gap = incoming[n_incoming, f] - places[j, f]
-                total += abs(gap) if manhattan else gap * gap
+                total += gap * gap if manhattan is None else abs(gap)
                 if total >= lowest:
                     break
             if j < n_forecast:
@@ -144,7 +145,7 @@ def insert(
                 place = table[f, point]
                 for j in range(n_points):
                     gap = table[f, j] - place
-                    costs[j] += abs(gap) if manhattan else gap * gap
+                    costs[j] += gap * gap if manhattan is None else abs(gap)
             weight = table[n_features, point]
             cheapest, other = math.inf, -1
             least, following = math.inf, -1  # of what is known of the others

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .._kernels.cells import fit_cells
+from .. import _kernels
 
 # Rows worth of pull towards a common scale, and of evidence that the likelihood may
 # reach: beyond it misspecification, not noise, would split the cells.
@@ -178,13 +178,13 @@ class _Problem:
             start.shares.copy(),
             log_densities=np.empty(len(self.points)),
         )
-        cells.objective = fit_cells(
+        cells.objective = _kernels.cells.fit_cells(
             self.points,
             self.columns,
             self.weights,
             self.spreads,
             self.order,
-            self.manhattan,
+            self.manhattan or None,
             _PRIOR_SIZE,
             self.tempering,
             self.smallest,

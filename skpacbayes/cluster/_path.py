@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .._kernels.kmeans import leaving_scales, lloyd
-from .._kernels.paco import cumulative_loss
+from .. import _kernels
 from ._local_scales import metric_of
-from ._quasi_posterior import kernel_points
+from ._quasi_posterior import kernel_points, loss_and_owners
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
@@ -111,13 +110,13 @@ class _Lloyd:
 
     def run(self, centers, max_iter):
         """Improve `centers` in place; their loss."""
-        return lloyd(
+        return _kernels.kmeans.lloyd(
             self.points,
             self.columns,
             self.weights,
             self.order,
             len(centers),
-            self.manhattan,
+            self.manhattan or None,
             max_iter,
             centers,
             self.labels,
@@ -185,7 +184,7 @@ class NoiseCells:
             centers = np.ascontiguousarray(centers)
             gaps = cdist(centers, centers, "cityblock")
             leaving = np.empty((_N_DRAWS, len(centers)))
-            leaving_scales(noise, centers, gaps, largest, leaving)
+            _kernels.kmeans.leaving_scales(noise, centers, gaps, largest, leaving)
         else:
             # s z stays at c_j while 2 s z'(c_i - c_j) <= |c_i - c_j|^2 for all i.
             along = noise @ centers.T
@@ -260,8 +259,7 @@ def noise_scale(path, rows, manhattan, scale=None):
 def rows_loss(rows, centers, manhattan):
     """Cumulative loss of `rows` at `centers`."""
     points = kernel_points(rows.points, rows.weights, rows.spreads)
-    centers = np.ascontiguousarray(centers)
-    return cumulative_loss(*points, centers, len(centers), manhattan)[0]
+    return loss_and_owners(points, centers, manhattan)[0]
 
 
 def floor_scale(loss, n_rows, n_features, manhattan):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import f as fisher
 
-from .._kernels.paco import cumulative_loss, log_prior, run_chain
+from .. import _kernels
 
 # Below this share of the Student law in the ball, the law is uniform to all digits.
 _LEAST_SHARE = 1e-300
@@ -27,14 +27,35 @@ def log_ball(radius, n_features):
 
 
 def kernel_points(points, weights, spreads, forecasts=None):
-    """Points as the kernels take them, and what weighs their loss l and l^2.
+    """Points as the kernels take them, without the constant of the variance term."""
+    linear, quadratic = weights, np.zeros(len(points))
+    if forecasts is not None and len(forecasts):
+        linear, quadratic = weights - forecasts[:, 1], 0.5 * forecasts[:, 0]
+    return np.ascontiguousarray(np.vstack([points.T, spreads, linear, quadratic]))
 
-    Without the constant of the variance term.
+
+def _work_space(points, n_clusters):
+    """Arrays that `cumulative_loss` works with."""
+    n_points = points.shape[1]
+    return (
+        np.empty((3, n_points)),
+        np.empty((2, n_points), dtype=np.int64),
+        np.empty((n_clusters, n_clusters)),
+    )
+
+
+def loss_and_owners(points, centers, manhattan):
+    """Cumulative loss of `centers` (n_clusters, n_features), and how many own a point.
+
+    `points`: as `kernel_points` returns them.
     """
-    columns = np.ascontiguousarray(points.T)
-    if forecasts is None or not len(forecasts):
-        return columns, spreads, weights, np.zeros(len(points))
-    return columns, spreads, weights - forecasts[:, 1], 0.5 * forecasts[:, 0]
+    return _kernels.paco.cumulative_loss(
+        points,
+        np.ascontiguousarray(centers),
+        len(centers),
+        manhattan or None,
+        *_work_space(points, len(centers)),
+    )
 
 
 @dataclass(frozen=True)
@@ -268,12 +289,7 @@ class QuasiPosterior:
 
     def loss(self, centers):
         """S(c), the cumulative loss of `centers` (n_clusters, n_features)."""
-        total, _ = cumulative_loss(
-            *self._points,
-            np.ascontiguousarray(centers),
-            len(centers),
-            self.manhattan,
-        )
+        total, _ = loss_and_owners(self._points, centers, self.manhattan)
         return total + 0.5 * self.forecasts[:, 2].sum()
 
     def log_evidences(self, losses, cell_weights, deviations):
@@ -307,17 +323,19 @@ class QuasiPosterior:
         log_sizes += self.prior.log_sizes
         prior = log_sizes, float(self.prior.radius), float(self.prior.scale)
         k = chain.n_clusters
-        loss, n_owners = cumulative_loss(*self._points, states[0], k, self.manhattan)
-        log_target = log_prior(states[0], k, *prior) - self.temperature * loss
+        loss, n_owners = loss_and_owners(self._points, states[0, :k], self.manhattan)
+        log_target = (
+            _kernels.paco.log_prior(states[0], k, *prior) - self.temperature * loss
+        )
         traces = [chain.trace]
         block = max(1, _BLOCK // (max_clusters * n_features))
         for begin in range(0, n_iter, block):
             trace = np.empty((min(block, n_iter - begin), 3), dtype=np.int64)
             trace[0] = k, n_owners, 0
             moves, *draws = proposal.draws(len(trace), self.prior.radius, chain.rng)
-            log_target, now = run_chain(
-                *self._points,
-                self.manhattan,
+            log_target, now = _kernels.paco.run_chain(
+                self._points,
+                self.manhattan or None,
                 float(self.temperature),
                 *prior,
                 log_ball(self.prior.radius, n_features),
@@ -332,6 +350,7 @@ class QuasiPosterior:
                 states,
                 np.zeros((2, max_clusters, max_clusters)),
                 np.empty(max_clusters, dtype=np.int64),
+                *_work_space(self._points, max_clusters),
                 trace,
                 log_target,
             )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from .._kernels.subspace import PRIOR_COUNT, PRIOR_SCALE, PRIOR_SHAPE
+from .. import _kernels
 from ._subspace_chain import Chain
 
 _LOG_2_PI = math.log(2 * math.pi)
@@ -95,12 +95,13 @@ class Predictive:
             self._center = self._mean + shift
             self._scale = self._variance * (1 + run.factor / discount)
         else:
-            weight = PRIOR_COUNT + count
+            prior = _kernels.subspace
+            weight = prior.PRIOR_COUNT + count
             self._center = total / weight
             spread = ((rows - self._center) ** 2).sum(axis=0)
-            spread += PRIOR_COUNT * self._center**2
-            self._degrees = 2 * PRIOR_SHAPE + count
-            scale = (2 * PRIOR_SCALE + spread) / self._degrees
+            spread += prior.PRIOR_COUNT * self._center**2
+            self._degrees = 2 * prior.PRIOR_SHAPE + count
+            scale = (2 * prior.PRIOR_SCALE + spread) / self._degrees
             self._scale = scale * (1 + 1 / weight)
 
     def log_density(self, X):

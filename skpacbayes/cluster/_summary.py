@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._kernels.summary import insert, meet
+from .. import _kernels
 
 # Coordinates beyond this, in the summary's unit, ask for a larger unit.
 _LIMIT = 2.0**60
@@ -166,13 +166,13 @@ class StreamSummary:
         while begin < len(X) and not self.due:
             if self.clock[_SQUARE] == 0.0:
                 self._set_unit_by(X[begin:])
-            begin, n_incoming = meet(
+            begin, n_incoming = _kernels.summary.meet(
                 X,
                 weights,
                 begin,
                 math.ldexp(1.0, -self.exponent),
                 _LIMIT,
-                self.manhattan,
+                self.manhattan or None,
                 *self.held,
                 self.places,
                 len(self.forecast),
@@ -227,13 +227,13 @@ class StreamSummary:
 
     def _insert(self, incoming, n_incoming):
         """Give incoming points their places."""
-        self.n_points = insert(
+        self.n_points = _kernels.summary.insert(
             incoming,
             n_incoming,
             self.table,
             self.n_points,
             self.n_features,
-            self.manhattan,
+            self.manhattan or None,
             np.zeros(len(self.pairs)),
             self.pair_costs,
             self.pairs,

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from .._kernels.swap import draw_tuple, find_nearest, swap_moves
+from .. import _kernels
 from ._summary import exponent_of, scaled
 
 _SMALLEST, _LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
@@ -44,7 +44,8 @@ class CenterTuple:
     def drawn(cls, X, n_clusters, rng):
         """Rows drawn one by one, in proportion to the squared distance (D^2)."""
         new = cls(X, n_clusters)
-        draw_tuple(new._columns, rng.random(n_clusters), new._centers, *new._nearest)
+        uniforms = rng.random(n_clusters)
+        _kernels.swap.draw_tuple(new._columns, uniforms, new._centers, *new._nearest)
         return new
 
     @classmethod
@@ -52,7 +53,7 @@ class CenterTuple:
         """Take the centres that are given."""
         new = cls(X, len(centers))
         new._centers[:] = scaled(centers, -new._exponent).T
-        find_nearest(new._columns, new._centers, *new._nearest)
+        _kernels.swap.find_nearest(new._columns, new._centers, *new._nearest)
         return new
 
     def swap(self, n_moves, rng):
@@ -60,7 +61,9 @@ class CenterTuple:
         if self._centers.shape[1] == 1:  # no other centre to go to meanwhile
             return 0
         uniforms = rng.random(n_moves)
-        return swap_moves(self._columns, uniforms, self._centers, *self._nearest)
+        return _kernels.swap.swap_moves(
+            self._columns, uniforms, self._centers, *self._nearest
+        )
 
     @property
     def centers(self):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from .._kernels.filtering import draw_ancestors
-from .._kernels.quasi import UNIT, hilbert_keys, shifted_normals, standard_cells
+from .._kernels.quasi import hilbert_keys, shift_points, standard_cells
 from ._cloud import Offspring
 from ._clusters import cells_of, kmeans_labels, labels_by
 from ._resampling import draw, one_cell
@@ -85,13 +85,13 @@ class QuasiMonteCarlo:
         else:  # one point in each of n equal strata: a shift permutes the strata
             top = int(shift[0]) >> (54 - self.n_particles.bit_length())
             rows = self._ranks ^ top
+        uniforms = np.empty(self.n_particles)
         normals, scratch = np.empty((2, self.n_particles * n_noise))
         tails = np.empty(self.n_particles * n_noise, dtype=np.int64)
-        shifted_normals(points, rows, shift, scratch, tails, normals)
+        shift_points(points, rows, shift, uniforms, scratch, tails, normals)
         noise = normals.reshape(self.n_particles, n_noise)
         if cloud is None:
             return Offspring(None, self._even, noise)
-        uniforms = (first.take(rows) ^ shift[0]) * UNIT
         ancestors = np.empty(self.n_particles, dtype=np.int64)
         draw_ancestors(
             cloud.weights,

@@ -188,18 +188,19 @@ class LinearGaussian(BaseEstimator):
 
     def transition(self, x, z, t):
         """States at row t from those at the row before."""
-        moved = x @ np.transpose(self.transition_matrix)
+        moved = x @ np.asarray(self.transition_matrix).T.copy()  # a view is slower
         moved += z @ _factor(self.transition_covariance)[0]
         return moved
 
     def log_likelihood(self, x, y, t):
         """Log density of row t."""
-        gaps = y - x @ np.transpose(self.observation_matrix)
+        gaps = np.asarray(self.observation_matrix) @ x.T
+        gaps -= y[:, None]
         return _log_density(gaps, self.observation_covariance)
 
     def log_transition(self, x, x_next, t):
         """Log density of moving from the rows of x to those of x_next."""
-        gaps = x_next - x @ np.transpose(self.transition_matrix)
+        gaps = np.atleast_2d(x_next).T - np.asarray(self.transition_matrix) @ x.T
         return _log_density(gaps, self.transition_covariance)
 
     def kalman(self, X):
@@ -230,7 +231,7 @@ class LinearGaussian(BaseEstimator):
             if not np.isnan(y).any():
                 gap = y - G @ mean
                 spread = G @ covariance @ G.T + self.observation_covariance
-                log_likelihood = float(_log_density(gap[None], spread)[0])
+                log_likelihood = float(_log_density(gap[:, None], spread)[0])
                 gain = np.linalg.solve(spread, G @ covariance).T
                 mean = mean + gain @ gap
                 covariance = covariance - gain @ spread @ gain.T
@@ -371,7 +372,7 @@ class TerrainNavigation(BaseEstimator):
 
 
 def _factor(covariance):
-    """Upper triangular factor of a covariance, its inverse, and half its log det."""
+    """Upper factor of a covariance, its inverse transposed, and half its log det."""
     covariance = np.asarray(covariance, dtype=float)
     return _factor_of(covariance.tobytes(), len(covariance))
 
@@ -379,14 +380,14 @@ def _factor(covariance):
 @lru_cache(maxsize=32)
 def _factor_of(data, n):
     """Factor a covariance once: what a model's functions need at every row."""
-    upper = np.linalg.cholesky(np.frombuffer(data).reshape(n, n)).T
+    upper = np.linalg.cholesky(np.frombuffer(data).reshape(n, n)).T.copy()
     inverse = solve_triangular(upper, np.eye(n))
-    return upper, inverse, float(np.log(np.diag(upper)).sum())
+    return upper, inverse.T.copy(), float(np.log(np.diag(upper)).sum())
 
 
 def _log_density(gaps, covariance):
-    """Log density of centred Gaussian vectors, the rows of `gaps`."""
+    """Log density of centred Gaussian vectors, the columns of `gaps`."""
     _, inverse, half_log_det = _factor(covariance)
-    scores = gaps @ inverse
+    scores = inverse @ gaps
     constant = -half_log_det - 0.5 * len(inverse) * LOG_2_PI
-    return constant - 0.5 * np.einsum("ij,ij->i", scores, scores)
+    return constant - 0.5 * np.einsum("ji,ji->i", scores, scores)

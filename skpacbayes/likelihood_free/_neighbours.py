@@ -131,7 +131,7 @@ class Neighbours:
     def _by_scan(self, table, observations, n_rows, first=0):
         """Rows, ascending, nearest to each observation, by looking at all of them."""
         count = len(observations)
-        room = 2 * n_rows + 4 * kernels.BLOCK
+        room = 2 * n_rows + 8 * kernels.BLOCK
         distances = np.empty((count, room))
         rows = np.empty((count, room), dtype=np.int64)
         counts = np.zeros(count, dtype=np.int64)

@@ -1,0 +1,116 @@
+"""
+===================================
+Calm and nervous months of a market
+===================================
+
+Monthly prices of the S&P 500 and of two shares, 1990 to 2022 (they ship with
+matplotlib). Returns have a calm regime and a nervous one.
+:class:`~skpacbayes.hmm.DirichletProcessHMM` finds which held when, how long they last,
+and how returns are distributed in each; and, since its answer is a posterior, how sure
+all of that is.
+"""
+
+# %%
+# One series, two regimes
+# -----------------------
+# ``emission="per_state"`` gives each regime a shape of its own: they differ in spread,
+# not only in place.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.cbook import get_sample_data
+
+from skpacbayes.hmm import DirichletProcessHMM
+
+with get_sample_data("Stocks.csv") as file:
+    table = np.genfromtxt(
+        file, delimiter=",", names=True, dtype=None, encoding="utf-8", skip_header=1
+    )
+prices = np.column_stack([table[name] for name in ("GSPC", "IBM", "MSFT")])
+complete = np.isfinite(prices).all(axis=1) & np.char.endswith(table["Date"], "-01")
+months, prices = table["Date"][complete].astype("datetime64[D]"), prices[complete]
+returns = 100 * np.diff(np.log(prices), axis=0)
+
+
+def calm_first(model, X):
+    """States of the model by how far rows are from 0 in them, on average."""
+    laws = model.predict_proba(X)
+    return np.argsort(np.abs(X).mean(axis=1) @ laws / laws.sum(axis=0))
+
+
+index = returns[:, :1]
+market = DirichletProcessHMM(2, emission="per_state", random_state=0).fit(index)
+calm, nervous = calm_first(market, index)
+for name, state in [("calm", calm), ("nervous", nervous)]:
+    stays = 1 / (1 - market.transmat_samples_[:, state, state])
+    low, middle, high = np.quantile(stays, [0.05, 0.5, 0.95])
+    share = market.predict_proba(index)[:, state].mean()
+    print(f"{name:8} {share:.0%} of the months; lasts", end=" ")
+    print(f"{middle:.0f} months (90 %: {low:.0f} to {high:.0f})")
+print(f"R-hat of the chains: {market.r_hat_:.2f}")
+
+# %%
+# When, and how returns are distributed
+# -------------------------------------
+
+probability = market.predict_proba(index)[:, nervous]
+figure = plt.figure(figsize=(12, 6), layout="constrained")
+axes = figure.subplot_mosaic(
+    [["price", "density"], ["returns", "density"]], width_ratios=[3, 1.3]
+)
+for name in ("price", "returns"):
+    axes[name].pcolormesh(
+        months,
+        [0, 1],
+        probability[None],
+        transform=axes[name].get_xaxis_transform(),
+        cmap="Reds",
+        vmax=2,
+    )
+axes["price"].semilogy(months, prices[:, 0], color="black", lw=1)
+axes["price"].set(ylabel="S&P 500", ylim=(250, 6000))
+axes["price"].set_title("shaded: the probability of the nervous regime")
+axes["returns"].vlines(months[1:], 0, index[:, 0], color="black", lw=1)
+axes["returns"].set(ylabel="return of a month, %", ylim=(-20, 15))
+grid = np.linspace(-20, 15, 300)
+density = market.emission_density(grid)
+low, high = market.emission_density(grid, quantiles=[0.05, 0.95])
+regimes = {"calm": (calm, "tab:blue"), "nervous": (nervous, "tab:red")}
+for name, (state, colour) in regimes.items():
+    band = low[:, state], high[:, state]
+    axes["density"].fill_between(grid, *band, color=colour, alpha=0.25, lw=0)
+    axes["density"].plot(grid, density[:, state], color=colour, label=name)
+axes["density"].set(xlabel="return of a month, %", yticks=[], ylim=(0, None))
+axes["density"].set_title("density of a return, with 90 %")
+axes["density"].legend()
+
+# %%
+# The nervous regime is skewed: its losses are larger than its gains, which no Gaussian
+# would show.
+#
+# Three series at once
+# --------------------
+# The index and two shares, with full covariances. Regimes of the three together need
+# not be those of the index: shares of computing were nervous years before the market.
+
+shares = DirichletProcessHMM(
+    2, emission="per_state", covariance_type="full", random_state=0
+)
+shares.fit(returns)
+calm, nervous = calm_first(shares, returns)
+together = shares.predict_proba(returns)[:, nervous]
+print(f"R-hat of the chains: {shares.r_hat_:.2f}")
+
+figure = plt.figure(figsize=(12, 4), layout="constrained")
+axes = figure.subplot_mosaic([["when", "how"]], width_ratios=[2, 1])
+axes["when"].fill_between(
+    months[1:], together, color="tab:red", alpha=0.4, lw=0, label="the three together"
+)
+axes["when"].plot(months[1:], probability, color="black", lw=1, label="the index")
+axes["when"].set(ylim=(0, 1), title="probability of the nervous regime")
+axes["when"].margins(x=0)
+axes["when"].legend(loc="lower center", ncols=2)
+dots = axes["how"].scatter(*returns[:, [0, 2]].T, c=together, cmap="coolwarm", s=12)
+axes["how"].set(xlabel="S&P 500, % a month", ylabel="Microsoft, % a month")
+figure.colorbar(dots, label="probability")
+plt.show()

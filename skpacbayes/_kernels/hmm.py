@@ -1,0 +1,314 @@
+"""Hidden Markov models: densities of emissions, filter, states drawn and decoded.
+
+Rows come by columns, (n_features, n_rows), so that the loops over them vectorise. A
+component is an atom of a state: component ``j * n_atoms + l`` is atom l of state j.
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel
+
+_LOWEST = -700.0  # exponents are raised to it: their exponential is positive
+_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
+_PER_LOG_2 = 1.0 / math.log(2.0)
+_LOG_2_HIGH, _LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+
+
+@kernel
+def _exp(x):
+    """Exponential of x in [-700, 0]: math.exp is a call, and calls do not vectorise.
+
+    With n the integer nearest to x / log(2), it is 2^n times the Taylor polynomial
+    at the remainder, whose error is below the rounding error.
+    """
+    shifted = x * _PER_LOG_2 + _ROUND
+    n = shifted - _ROUND
+    r = (x - n * _LOG_2_HIGH) - n * _LOG_2_LOW
+    p = 1.0 / 6227020800.0
+    p = p * r + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    bits = np.float64(shifted).view(np.int64) + np.int64(1023)
+    return p * np.int64(bits << np.int64(52)).view(np.float64)
+
+
+@kernel
+def emission_densities(
+    columns, factors, shifts, constants, full, uniforms, highest, densities, atoms, work
+):
+    """Densities of rows in each state, and an atom for each row and state.
+
+    The log density of row y in component c, its weight included, is ``constants[c] -
+    0.5 * |factors[c] y - shifts[c]|^2`` with `factors` (n_components, n_features,
+    n_features) lower triangular (diagonal unless `full`), `shifts` (n_components,
+    n_features). `highest` (n_rows,) receives the largest of a row, `densities`
+    (n_states, n_rows) the density in each state divided by the exponential of that;
+    none is below exp(-700). If `atoms` (n_states, n_rows) is not empty it receives, for
+    each state, the atom at the quantile `uniforms` (n_rows,) of its law given the row
+    and the state. `work` (n_components + 3, any) is work space.
+    """
+    n_features, n_rows = columns.shape
+    n_components, block = shifts.shape[0], work.shape[1]
+    n_states = densities.shape[0]
+    n_atoms = n_components // n_states
+    best, total = np.empty(block), np.empty(block)
+    passed, gap = np.empty(block), np.empty(block)
+    for first in range(0, n_rows, block):
+        size = min(block, n_rows - first)
+        for t in range(size):
+            best[t] = -math.inf
+        for c in range(n_components):
+            for t in range(size):
+                work[c, t] = 0.0
+            for f in range(n_features):
+                shift = shifts[c, f]
+                for t in range(size):
+                    gap[t] = -shift
+                for g in range(0 if full else f, f + 1):
+                    factor = factors[c, f, g]
+                    for t in range(size):
+                        gap[t] += factor * columns[g, first + t]
+                for t in range(size):
+                    work[c, t] += gap[t] * gap[t]
+            constant = constants[c]
+            for t in range(size):
+                exponent = constant - 0.5 * work[c, t]
+                work[c, t] = exponent
+                best[t] = exponent if exponent > best[t] else best[t]
+        for t in range(size):
+            highest[first + t] = best[t]
+        for j in range(n_states):
+            for t in range(size):
+                total[t] = 0.0
+            for c in range(j * n_atoms, (j + 1) * n_atoms):
+                for t in range(size):
+                    exponent = work[c, t] - best[t]
+                    exponent = exponent if exponent > _LOWEST else _LOWEST
+                    value = _exp(exponent)
+                    work[c, t] = value
+                    total[t] += value
+            for t in range(size):
+                densities[j, first + t] = total[t]
+            if atoms.shape[1] == 0:
+                continue
+            for t in range(size):
+                total[t] *= uniforms[first + t]
+                passed[t] = 0.0
+                gap[t] = 0.0
+            for c in range(j * n_atoms, (j + 1) * n_atoms - 1):
+                for t in range(size):
+                    passed[t] += work[c, t]
+                    gap[t] += 1.0 if passed[t] <= total[t] else 0.0
+            for t in range(size):
+                atoms[j, first + t] = int(gap[t])
+
+
+@kernel
+def forward_filter(densities, transitions, start, bounds, evidence):
+    """Replace densities by the laws of the states given the rows up to theirs.
+
+    `densities` (n_states, n_rows), changed in place; `transitions` (n_states,
+    n_states), rows sum to 1; `start` (n_states,): law of the first state of a
+    sequence. Sequence s consists of rows ``bounds[s]`` to ``bounds[s + 1] - 1``.
+    `evidence` (n_rows,) receives the density of each row given those before it.
+    """
+    n_states = start.shape[0]
+    law = np.empty(n_states)
+    for s in range(bounds.shape[0] - 1):
+        for t in range(bounds[s], bounds[s + 1]):
+            total = 0.0
+            for j in range(n_states):
+                ahead = start[j]
+                if t > bounds[s]:
+                    ahead = 0.0
+                    for i in range(n_states):
+                        ahead += law[i] * transitions[i, j]
+                densities[j, t] *= ahead
+                total += densities[j, t]
+            evidence[t] = total
+            inverse = 1.0 / total
+            for j in range(n_states):
+                law[j] = densities[j, t] * inverse
+                densities[j, t] = law[j]
+
+
+@kernel
+def draw_states(filtered, transitions, bounds, uniforms, states, moves, firsts):
+    """Draw the states of each sequence backwards, and count their moves.
+
+    `filtered` (n_states, n_rows), of `forward_filter`; ``uniforms[t]`` in [0, 1)
+    decides ``states[t]``. `moves` (n_states, n_states) and `firsts` (n_states,)
+    receive the numbers of transitions and of first states.
+    """
+    n_states = filtered.shape[0]
+    for i in range(n_states):
+        firsts[i] = 0.0
+        for j in range(n_states):
+            moves[i, j] = 0.0
+    law = np.empty(n_states)
+    for s in range(bounds.shape[0] - 1):
+        after = -1
+        for t in range(bounds[s + 1] - 1, bounds[s] - 1, -1):
+            total = 0.0
+            for i in range(n_states):
+                ahead = transitions[i, after] if after >= 0 else 1.0
+                law[i] = filtered[i, t] * ahead
+                total += law[i]
+            threshold = uniforms[t] * total
+            passed = law[0]
+            state = 0
+            while passed <= threshold and state < n_states - 1:
+                state += 1
+                passed += law[state]
+            states[t] = state
+            if after >= 0:
+                moves[state, after] += 1.0
+            after = state
+        if after >= 0:
+            firsts[after] += 1.0
+
+
+@kernel
+def add_moments(rows, states, atoms, centers, full, sizes, counts, sums, products):
+    """Add the moments of rows about the centre of their component.
+
+    `rows` (n_rows, n_features), NaN where missing; ``atoms[j, t]`` is the atom of row t
+    if its state is j, negative for a row to leave out. `sizes` (n_components,): rows;
+    `counts`: values, and `sums`, like `centers` (n_components, n_features); `products`
+    (n_components, n_features, n_features), of which the lower triangle is filled if
+    `full`, else the diagonal. If `full`, rows that are not left out miss nothing.
+    """
+    n_features = rows.shape[1]
+    n_atoms = centers.shape[0] // atoms.shape[0]
+    for t in range(rows.shape[0]):
+        atom = atoms[states[t], t]
+        if atom < 0:
+            continue
+        c = states[t] * n_atoms + atom
+        sizes[c] += 1.0
+        for f in range(n_features):
+            gap = rows[t, f] - centers[c, f]
+            if math.isnan(gap):
+                continue
+            counts[c, f] += 1.0
+            sums[c, f] += gap
+            for g in range(0 if full else f, f + 1):
+                products[c, f, g] += gap * (rows[t, g] - centers[c, g])
+
+
+@kernel
+def accept_rows(transitions, law, proposed, thresholds, firsts, work):
+    """Replace rows of a matrix of transitions, if a Metropolis step accepts them.
+
+    Row i of `transitions`, in place, becomes that of `proposed` if it raises the sum of
+    `firsts` (n_states,) times the log of the invariant law by more than
+    ``thresholds[i]``. `law` (n_states,) is the invariant law before, and after. `work`
+    (2, n_states, n_states) is work space. Invariant laws are found by the elimination
+    of Grassmann, Taksar and Heyman, which subtracts nothing.
+    """
+    k = law.shape[0]
+    for row in range(k):
+        for i in range(k):
+            for j in range(k):
+                work[0, i, j] = proposed[i, j] if i == row else transitions[i, j]
+        for n in range(k - 1, 0, -1):
+            leaving = 1e-300
+            for j in range(n):
+                leaving += work[0, n, j]
+            for i in range(n):
+                work[0, i, n] /= leaving
+                for j in range(n):
+                    work[0, i, j] += work[0, i, n] * work[0, n, j]
+        total = 1.0
+        work[1, 0, 0] = 1.0
+        for n in range(1, k):
+            work[1, 0, n] = 0.0
+            for i in range(n):
+                work[1, 0, n] += work[1, 0, i] * work[0, i, n]
+            total += work[1, 0, n]
+        gain = 0.0
+        for j in range(k):
+            work[1, 0, j] /= total
+            if firsts[j] > 0.0:
+                gain += firsts[j] * math.log(work[1, 0, j] / law[j])
+        if gain > thresholds[row]:
+            for j in range(k):
+                transitions[row, j] = proposed[row, j]
+                law[j] = work[1, 0, j]
+
+
+@kernel
+def smooth(filtered, transitions, bounds):
+    """Replace the filtered laws of states by the laws given all rows of a sequence.
+
+    `filtered` (n_states, n_rows), of `forward_filter`, is changed in place.
+    """
+    n_states = filtered.shape[0]
+    ratio = np.empty(n_states)
+    for s in range(bounds.shape[0] - 1):
+        for t in range(bounds[s + 1] - 2, bounds[s] - 1, -1):
+            for j in range(n_states):
+                ahead = 0.0
+                for i in range(n_states):
+                    ahead += filtered[i, t] * transitions[i, j]
+                ratio[j] = filtered[j, t + 1] / ahead if ahead > 0.0 else 0.0
+            total = 0.0
+            for i in range(n_states):
+                weight = 0.0
+                for j in range(n_states):
+                    weight += transitions[i, j] * ratio[j]
+                filtered[i, t] *= weight
+                total += filtered[i, t]
+            for i in range(n_states):
+                filtered[i, t] /= total
+
+
+@kernel
+def viterbi(log_densities, log_transitions, log_start, bounds, previous, states):
+    """Most probable states of each sequence; the sum of the logs of their joint law.
+
+    `log_densities` (n_states, n_rows); `previous` (n_states, n_rows) is work space;
+    `states` (n_rows,) receives the states.
+    """
+    n_states = log_start.shape[0]
+    score, before = np.empty(n_states), np.empty(n_states)
+    total = 0.0
+    for s in range(bounds.shape[0] - 1):
+        if bounds[s] == bounds[s + 1]:
+            continue
+        for t in range(bounds[s], bounds[s + 1]):
+            for j in range(n_states):
+                before[j] = score[j]
+            for j in range(n_states):
+                score[j] = log_start[j]
+                if t > bounds[s]:
+                    score[j] = -math.inf
+                    previous[j, t] = 0
+                    for i in range(n_states):
+                        through = before[i] + log_transitions[i, j]
+                        if through > score[j]:
+                            score[j] = through
+                            previous[j, t] = i
+                score[j] += log_densities[j, t]
+        state = 0
+        for j in range(1, n_states):
+            if score[j] > score[state]:
+                state = j
+        total += score[state]
+        for t in range(bounds[s + 1] - 1, bounds[s] - 1, -1):
+            states[t] = state
+            if t > bounds[s]:
+                state = previous[state, t]
+    return total

@@ -1,0 +1,226 @@
+"""A Markov chain on states, atoms and parameters: the blocked Gibbs sampler."""
+
+import warnings
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from .._kernels.hmm import (
+    add_moments,
+    draw_states,
+    emission_densities,
+    forward_filter,
+)
+from ._conditionals import (
+    Moments,
+    draw_atoms,
+    draw_locations,
+    draw_log_weights,
+    draw_transitions,
+)
+from ._model import Parameters, covariances
+
+BLOCK = 256  # rows whose densities are computed together: they fit in a cache
+_LOG_2_PI = np.log(2 * np.pi)
+_CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
+_N_SHAPES = 5  # groups of residuals that atoms start from, at most
+
+
+def components(parameters, model, features):
+    """Factors, shifts and constants of all components, in the given features."""
+    shape = model.n_states, model.n_atoms, len(features)
+    factors = parameters.factors
+    if len(features) < model.n_features:
+        of_features = np.ix_(features, features)
+        if model.full:
+            seen = covariances(factors)[(..., *of_features)]
+            factors = np.linalg.inv(np.linalg.cholesky(seen))
+        else:
+            factors = factors[(..., *of_features)]
+    constants = parameters.log_weights - 0.5 * shape[2] * _LOG_2_PI
+    diagonals = factors.diagonal(axis1=-2, axis2=-1)
+    constants = constants + np.log(diagonals).sum(axis=-1)
+    centers = parameters.centers()[..., features, None]
+    shifts = (factors @ centers).reshape(-1, shape[2])
+    factors = np.broadcast_to(factors, (*shape, shape[2])).reshape(-1, *shape[2:] * 2)
+    constants = np.broadcast_to(constants, shape[:2]).ravel()
+    return factors, shifts, constants
+
+
+def densities_of(rows, parameters, model, uniforms=None):
+    """Densities of rows in each state, and atoms drawn for each state.
+
+    Returns
+    -------
+    highest : ndarray of shape (n_rows,)
+        Logarithm of the unit of the densities of a row.
+    densities : ndarray of shape (n_states, n_rows)
+        Densities in these units; 1 for a row of which nothing was observed.
+    atoms : ndarray of shape (n_states, n_rows), or (n_states, 0) without `uniforms`
+        Atom of each row if its state is that, -1 where nothing was observed.
+    """
+    k, n_rows = model.n_states, len(rows)
+    highest, densities = np.zeros(n_rows), np.ones((k, n_rows))
+    atoms = np.full((k, 0 if uniforms is None else n_rows), -1)
+    uniforms = highest if uniforms is None else uniforms
+    work = np.empty((k * model.n_atoms, BLOCK))
+    for index, features, columns in rows.groups:
+        law = *components(parameters, model, features), model.full
+        if index is None:
+            emission_densities(columns, *law, uniforms, highest, densities, atoms, work)
+            continue
+        n = len(index)
+        few = np.empty(n), np.empty((k, n)), np.empty((k, atoms.size and n), np.int64)
+        emission_densities(columns, *law, uniforms[index], *few, work)
+        highest[index], densities[:, index] = few[:2]
+        if atoms.size:
+            atoms[:, index] = few[2]
+    return highest, densities, atoms
+
+
+def filtered(rows, parameters, model, uniforms=None):
+    """Laws of the states given the rows so far; log densities of rows; atoms."""
+    highest, laws, atoms = densities_of(rows, parameters, model, uniforms)
+    evidence = np.empty(len(rows))
+    forward_filter(
+        laws, parameters.transitions, parameters.start, rows.bounds, evidence
+    )
+    return laws, highest + np.log(evidence), atoms
+
+
+class Chain:
+    """Gibbs sampler of states, atoms and parameters, given rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Sequences in standard units.
+    model : Model
+        The prior.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    parameters : Parameters or None
+        Where the chain stands; None to start it.
+    """
+
+    def __init__(self, rows, model, rng, parameters=None):
+        self.rows, self.model, self.rng = rows, model, rng
+        self.parameters = parameters
+        self.states = np.zeros(len(rows), dtype=np.int64)
+        self._complete = rows.values.copy() if model.full else rows.values
+        self._moves = np.zeros((model.n_states, model.n_states))
+        self._firsts = np.zeros(model.n_states)
+        if parameters is None:
+            self._start()
+
+    def sweep(self):
+        """Draw everything once; the log density of the rows before."""
+        atoms, log_likelihood = self._draw_states()
+        self._draw_parameters(atoms)
+        return log_likelihood
+
+    def _draw_states(self):
+        """Draw states and atoms given the parameters, which are left as they are."""
+        uniforms = self.rng.random((2, len(self.rows)))
+        laws, log_densities, atoms = filtered(
+            self.rows, self.parameters, self.model, uniforms[0]
+        )
+        draw_states(
+            laws,
+            self.parameters.transitions,
+            self.rows.bounds,
+            uniforms[1],
+            self.states,
+            self._moves,
+            self._firsts,
+        )
+        return atoms, log_densities.sum()
+
+    def _draw_parameters(self, atoms):
+        """Draw the parameters given states and atoms."""
+        old, model, rng = self.parameters, self.model, self.rng
+        if model.full:
+            self._complete_rows(atoms)
+        moments, centers = Moments.zero(model), old.centers()
+        flat = [part.reshape(-1, *part.shape[2:]) for part in (centers, *moments)]
+        add_moments(self._complete, self.states, atoms, flat[0], model.full, *flat[1:])
+        of_shapes = moments.of_shapes(model.shared)
+        log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
+        means, factors = draw_atoms(of_shapes, old.means, model, rng)
+        new = old._replace(log_weights=log_weights, means=means, factors=factors)
+        if model.shared:
+            moved = means[0] - old.means[0]
+            new = new._replace(
+                locations=draw_locations(moments, moved, new, model, rng)
+            )
+        transitions, start = draw_transitions(
+            self._moves, self._firsts, old, model, rng
+        )
+        self.parameters = new._replace(transitions=transitions, start=start)
+
+    def _complete_rows(self, atoms):
+        """Draw what is missing of rows that are partly observed, given their atoms."""
+        groups = [group for group in self.rows.groups if group.index is not None]
+        if not groups:
+            return
+        centers = self.parameters.centers()
+        sigmas = covariances(self.parameters.factors)
+        everything = np.arange(self.model.n_features)
+        for index, seen, columns in groups:
+            hidden = np.setdiff1d(everything, seen)
+            if not len(hidden):
+                continue
+            states = self.states[index]
+            own = atoms[states, index]
+            shapes = np.zeros_like(states) if self.model.shared else states
+            here = sigmas[..., seen[:, None], seen]
+            slopes = sigmas[..., hidden[:, None], seen] @ np.linalg.inv(here)
+            left = sigmas[..., hidden[:, None], hidden]
+            left = left - slopes @ sigmas[..., seen[:, None], hidden]
+            roots = np.linalg.cholesky(left)[shapes, own]
+            noise = self.rng.standard_normal((len(index), len(hidden), 1))
+            gaps = columns.T - centers[states, own][:, seen]
+            draws = slopes[shapes, own] @ gaps[..., None] + roots @ noise
+            filled = centers[states, own][:, hidden] + draws[..., 0]
+            self._complete[index[:, None], hidden] = filled
+
+    def _start(self):
+        """Draw parameters given states and atoms found by k-means."""
+        model, rows = self.model, self.rows
+        k, d = model.n_states, model.n_features
+        observed = np.flatnonzero(~np.isnan(rows.values).all(axis=1))
+        values = np.nan_to_num(rows.values[observed], nan=0.0)
+        self.states[observed] = self._groups(values, k)
+        locations = np.zeros((k, d))
+        for j in np.unique(self.states[observed]):
+            locations[j] = np.median(values[self.states[observed] == j], axis=0)
+        residuals = values - locations[self.states[observed]]
+        atoms = np.full((k, len(rows)), -1)
+        atoms[:, observed] = self._groups(residuals, min(_N_SHAPES, model.n_atoms))
+        for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
+            path = self.states[start:stop]
+            np.add.at(self._moves, (path[:-1], path[1:]), 1.0)
+            self._firsts[path[:1]] += 1.0
+        means = np.zeros((model.n_shapes, model.n_atoms, d))
+        if not model.shared:
+            means, locations = means + locations[:, None], np.zeros((k, d))
+        self.parameters = Parameters(
+            np.full((k, k), 1.0 / k),
+            np.full(k, 1.0 / k),
+            np.zeros(means.shape[:2]),
+            means,
+            np.broadcast_to(np.eye(d), (*means.shape, d)).copy(),
+            locations,
+        )
+        self._draw_parameters(atoms)
+
+    def _groups(self, values, n_groups):
+        """Label rows by k-means that sees outliers as near as the bulk's ends."""
+        if len(values) <= n_groups:
+            return np.arange(len(values))
+        clipped = values.clip(*np.quantile(values, _CLIPPED, axis=0))
+        seed = int(self.rng.integers(2**31 - 1))
+        with warnings.catch_warnings():  # fewer distinct rows than groups
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return KMeans(n_groups, n_init=1, random_state=seed).fit_predict(clipped)

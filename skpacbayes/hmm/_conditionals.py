@@ -1,0 +1,192 @@
+"""What a Gibbs sampler draws given states and atoms: shapes, locations, transitions."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._kernels.hmm import accept_rows
+
+_N_TRIES = 16  # draws of a row of transitions, before slices take over
+_N_SLICES = 4  # steps for each state, where they do
+
+
+class Moments(NamedTuple):
+    """Moments of the rows about the centres of their components.
+
+    `sizes` (n_states, n_atoms): rows; `counts`: values observed, and `sums` (n_states,
+    n_atoms, n_features); `products` (n_states, n_atoms, n_features, n_features), lower
+    triangle or diagonal. About a centre, so that rows far away, or close together, lose
+    no digits.
+    """
+
+    sizes: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
+    products: np.ndarray
+
+    @classmethod
+    def zero(cls, model):
+        """Return the moments of no rows."""
+        shape = model.n_states, model.n_atoms, model.n_features
+        zeros = [np.zeros(shape) for _ in range(2)]
+        return cls(np.zeros(shape[:2]), *zeros, np.zeros((*shape, shape[2])))
+
+    def of_shapes(self, shared):
+        """Sum over states if one shape is shared; as they are if not."""
+        if not shared:
+            return self
+        return Moments(*(part.sum(axis=0, keepdims=True) for part in self))
+
+
+def draw_log_weights(sizes, concentration, rng):
+    """Logarithms of the weights of truncated stick-breaking laws given rows.
+
+    `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta; as a
+    ratio of gamma variables, so that what is left of the stick keeps its digits.
+    """
+    after = sizes[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    taken = rng.standard_gamma(1.0 + sizes[:, :-1])
+    left = rng.standard_gamma(concentration + after)
+    log_weights = np.zeros(sizes.shape)
+    with np.errstate(divide="ignore"):
+        log_sum = np.log(taken + left)
+        log_weights[:, 1:] = (np.log(left) - log_sum).cumsum(axis=1)
+        log_weights[:, :-1] += np.log(taken) - log_sum
+    return log_weights
+
+
+def draw_atoms(moments, means, model, rng):
+    """Means and factors of the atoms given their rows, from conjugate laws.
+
+    The moments are of shapes, about `means` (n_shapes, n_atoms, n_features).
+    """
+    _, counts, sums, products = moments
+    total = model.mean_count + counts
+    step = (sums - model.mean_count * means) / total
+    best = means + step
+    noise = rng.standard_normal(means.shape)
+    if model.full:
+        factors = _draw_factors(model, counts[..., 0], sums, products, step, best, rng)
+        noise = np.linalg.solve(factors, noise[..., None])[..., 0]
+    else:
+        squares = products.diagonal(axis1=-2, axis2=-1)
+        squares = squares + step * (counts * step - 2 * sums)
+        squares += model.mean_count * best**2
+        precisions = rng.standard_gamma(model.shape + 0.5 * counts)
+        precisions /= model.scale + 0.5 * np.maximum(squares, 0.0)
+        roots = np.sqrt(precisions)
+        factors = roots[..., None] * np.eye(model.n_features)
+        noise /= roots
+    return best + noise / np.sqrt(total), factors
+
+
+def _draw_factors(model, counts, sums, products, step, best, rng):
+    """Factors of inverse covariances, of a Wishart law by Bartlett's decomposition."""
+    d = sums.shape[-1]
+    lower = np.tril(products)
+    scatter = lower + np.tril(products, -1).swapaxes(-1, -2)
+    cross = step[..., :, None] * sums[..., None, :]
+    scatter += counts[..., None, None] * step[..., :, None] * step[..., None, :]
+    scatter += model.mean_count * best[..., :, None] * best[..., None, :]
+    scatter += 2 * model.scale * np.eye(d) - cross - cross.swapaxes(-1, -2)
+    degrees = 2 * model.shape + d - 1 + counts
+    bartlett = np.tril(rng.standard_normal(scatter.shape), -1)
+    chi_squares = 2 * rng.standard_gamma(
+        0.5 * (degrees[..., None] - np.arange(d)[::-1])
+    )
+    np.einsum("...ff->...f", bartlett)[:] = np.sqrt(chi_squares)
+    return bartlett @ np.linalg.inv(np.linalg.cholesky(scatter))
+
+
+def draw_locations(moments, moved, parameters, model, rng):
+    """Locations of the states given the atoms.
+
+    `moved` (n_atoms, n_features): how far the means of the atoms have moved since the
+    moments were taken.
+    """
+    factors, locations = parameters.factors[0], parameters.locations
+    precisions = factors.swapaxes(-1, -2) @ factors  # (n_atoms, d, d)
+    residuals = moments.sums - moments.counts * moved  # (n_states, n_atoms, d)
+    noise = rng.standard_normal(locations.shape)
+    if model.full:
+        prior = np.eye(model.n_features) / model.location_variance
+        pull = np.einsum("lfg,jlg->jf", precisions, residuals)
+        pull -= locations / model.location_variance
+        precision = np.einsum("jl,lfg->jfg", moments.counts[..., 0], precisions) + prior
+        step = np.linalg.solve(precision, pull[..., None])[..., 0]
+        root = np.linalg.cholesky(precision).swapaxes(-1, -2)
+        return locations + step + np.linalg.solve(root, noise[..., None])[..., 0]
+    diagonal = precisions.diagonal(axis1=-2, axis2=-1)
+    pull = (diagonal * residuals).sum(axis=1) - locations / model.location_variance
+    precision = (diagonal * moments.counts).sum(axis=1) + 1.0 / model.location_variance
+    return locations + pull / precision + noise / np.sqrt(precision)
+
+
+def draw_transitions(moves, firsts, parameters, model, rng):
+    """Matrix of transitions and law of the first state given the states.
+
+    A row is drawn from its Dirichlet law given the moves, restricted to entries of at
+    least `min_transition`. Where the first states have the invariant law, that is all
+    but its conditional law: a Metropolis step accepts it, row after row, with the ratio
+    of the invariant probabilities of the first states.
+    """
+    proposed = _propose(parameters.transitions, moves, model, rng)
+    if not model.stationary:
+        return proposed, draw_dirichlet(firsts + model.transition_prior, rng)
+    transitions, law = parameters.transitions.copy(), parameters.start.copy()
+    thresholds = -rng.standard_exponential(model.n_states)
+    work = np.empty((2, *transitions.shape))
+    accept_rows(transitions, law, proposed, thresholds, firsts, work)
+    return transitions, law
+
+
+def draw_dirichlet(alphas, rng):
+    """Draw Dirichlet variables, exactly also where gamma variables underflow."""
+    logs = np.log(rng.standard_gamma(alphas + 1.0))
+    logs -= rng.standard_exponential(alphas.shape) / alphas
+    drawn = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return drawn / drawn.sum(axis=-1, keepdims=True)
+
+
+def _propose(transitions, moves, model, rng):
+    """Draw rows from Dirichlet laws restricted to entries that are not too small.
+
+    By rejection; where that fails, by slice steps from the row as it is, which leave
+    the law as it is and are reversible.
+    """
+    alphas, least = moves + model.transition_prior, model.min_transition
+    proposed = draw_dirichlet(alphas, rng)
+    if not least:
+        return proposed
+    for i in np.flatnonzero(proposed.min(axis=1) < least):
+        drawn = draw_dirichlet(np.tile(alphas[i], (_N_TRIES, 1)), rng)
+        legal = drawn[drawn.min(axis=1) >= least]
+        if len(legal):
+            proposed[i] = legal[0]
+        else:
+            proposed[i] = slice_pairs(transitions[i], alphas[i], least, rng)
+    return proposed
+
+
+def slice_pairs(row, alphas, least, rng):
+    """Share out the sum of two random entries anew, by slice sampling, several times.
+
+    `row` has entries of at least `least`, and so has the result.
+    """
+    row = row.copy()
+    for _ in range(_N_SLICES * len(row) if len(row) > 1 else 0):
+        i, j = rng.choice(len(row), 2, replace=False)
+        total = row[i] + row[j]
+
+        def log_density(x, i=i, j=j, total=total):
+            return (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
+
+        low, high = least, total - least
+        height = log_density(row[i]) - rng.standard_exponential()
+        while high > low:
+            x = rng.uniform(low, high)
+            if log_density(x) >= height:
+                row[i], row[j] = x, total - x
+                break
+            low, high = (x, high) if x < row[i] else (low, x)
+    return row

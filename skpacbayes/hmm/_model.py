@@ -1,0 +1,90 @@
+"""A hidden Markov model whose emissions are Dirichlet process mixtures: its law."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# The prior, in units of the spread of each feature. The mean of an atom is normal
+# about 0, with its covariance divided by MEAN_COUNT; a variance is inverse gamma; a
+# location of a state is normal about 0.
+MEAN_COUNT = 0.05
+SHAPE, SCALE = 2.0, 0.25
+LOCATION_VARIANCE = 10.0
+
+
+class Model(NamedTuple):
+    """What a chain needs to know of an estimator's parameters.
+
+    `shared`: one shape for all states, moved by a location of each; else each state
+    has its own. `stationary`: the first state has the invariant law of the transitions.
+    The rest is the prior of the atoms and of the locations, in standard units.
+    """
+
+    n_states: int
+    n_atoms: int
+    n_features: int
+    shared: bool
+    full: bool
+    concentration: float
+    transition_prior: float
+    min_transition: float
+    stationary: bool
+    mean_count: float = MEAN_COUNT
+    shape: float = SHAPE
+    scale: float = SCALE
+    location_variance: float = LOCATION_VARIANCE
+
+    @property
+    def n_shapes(self):
+        """Number of mixtures: one, or one for each state."""
+        return 1 if self.shared else self.n_states
+
+
+class Parameters(NamedTuple):
+    """A point of the parameter space, in standard units.
+
+    `transitions` (n_states, n_states); `start` (n_states,); `log_weights` (n_shapes,
+    n_atoms); `means` (n_shapes, n_atoms, n_features); `factors` (n_shapes, n_atoms,
+    n_features, n_features), lower triangular: transposed times itself each is the
+    inverse of a covariance; `locations` (n_states, n_features), zero unless shared.
+    """
+
+    transitions: np.ndarray
+    start: np.ndarray
+    log_weights: np.ndarray
+    means: np.ndarray
+    factors: np.ndarray
+    locations: np.ndarray
+
+    def centers(self):
+        """Means of the components, (n_states, n_atoms, n_features)."""
+        return self.locations[:, None] + self.means
+
+    def reordered(self, order):
+        """Call state ``order[j]`` j, for all j."""
+        own = slice(None) if len(self.means) == 1 else order
+        return Parameters(
+            self.transitions[np.ix_(order, order)],
+            self.start[order],
+            self.log_weights[own],
+            self.means[own],
+            self.factors[own],
+            self.locations[order],
+        )
+
+    def rescaled(self, ratio, shift, shared):
+        """Follow the rows to ``rows * ratio + shift``, for each feature."""
+        means, locations = self.means * ratio, self.locations * ratio
+        if shared:
+            locations = locations + shift
+        else:
+            means = means + shift
+        return self._replace(
+            means=means, locations=locations, factors=self.factors / ratio
+        )
+
+
+def covariances(factors):
+    """Covariances whose inverses are the factors transposed times themselves."""
+    inverses = np.linalg.inv(factors)
+    return inverses @ inverses.swapaxes(-1, -2)

@@ -1,0 +1,108 @@
+"""What draws of the parameters say of rows, states and shapes."""
+
+import numpy as np
+from scipy.special import ndtr
+
+from .._kernels.hmm import smooth, viterbi
+from ._chain import densities_of, filtered
+from ._model import Parameters, covariances
+from ._series import Rows
+
+_N_HALVINGS = 60
+
+
+def state_laws(rows, draws, model):
+    """Probabilities of the states given all rows of a sequence, (n_rows, n_states).
+
+    The mean over draws.
+    """
+    total = np.zeros((model.n_states, len(rows)))
+    for draw in draws:
+        laws, _, _ = filtered(rows, draw, model)
+        smooth(laws, draw.transitions, rows.bounds)
+        total += laws
+    return np.ascontiguousarray(total.T) / len(draws)
+
+
+def log_predictives(rows, draws, model):
+    """Log density of each row given those before, the mean density over draws."""
+    total = np.full(len(rows), -np.inf)
+    for draw in draws:
+        total = np.logaddexp(total, filtered(rows, draw, model)[1])
+    return total - np.log(len(draws))
+
+
+def log_emissions(rows, draws, model):
+    """Yield the log density of rows in each state, (n_states, n_rows), of each draw."""
+    for draw in draws:
+        highest, densities, _ = densities_of(rows, draw, model)
+        yield highest + np.log(densities)
+
+
+def log_mean_emissions(rows, draws, model):
+    """Log of the mean density of rows in each state, (n_states, n_rows)."""
+    total = np.full((model.n_states, len(rows)), -np.inf)
+    for log_densities in log_emissions(rows, draws, model):
+        total = np.logaddexp(total, log_densities)
+    return total - np.log(len(draws))
+
+
+def most_probable_path(rows, draws, model):
+    """States that are together the most probable at the mean of the draws."""
+    transitions = np.mean([draw.transitions for draw in draws], axis=0)
+    start = np.mean([draw.start for draw in draws], axis=0)
+    states = np.empty(len(rows), dtype=np.int64)
+    with np.errstate(divide="ignore"):
+        logs = np.log(transitions), np.log(start)
+    densities = log_mean_emissions(rows, draws, model)
+    previous = np.empty(densities.shape, dtype=np.int64)
+    log_probability = viterbi(densities, *logs, rows.bounds, previous, states)
+    return log_probability, states
+
+
+def medians(draws):
+    """Median of each feature in each state, of each draw, by bisection.
+
+    `draws`: Parameters of which each array has an axis for draws before its own. The
+    result has the shape (n_draws, n_states, n_features).
+    """
+    variances = np.einsum("...ff->...f", covariances(draws.factors))
+    weights = np.exp(draws.log_weights)[..., None]
+    deviations = np.sqrt(variances)
+    low = (draws.means - 10 * deviations).min(axis=2)
+    high = (draws.means + 10 * deviations).max(axis=2)
+    for _ in range(_N_HALVINGS):
+        middle = 0.5 * (low + high)
+        below = ndtr((middle[:, :, None] - draws.means) / deviations)
+        above_median = (weights * below).sum(axis=2) > 0.5
+        low = np.where(above_median, low, middle)
+        high = np.where(above_median, middle, high)
+    return draws.locations + 0.5 * (low + high)
+
+
+def simulate(n_samples, parameters: Parameters, rng):
+    """Rows, in standard units, and states of one sequence."""
+    k, d = parameters.locations.shape
+    states = np.empty(n_samples, dtype=np.int64)
+    passed = parameters.transitions.cumsum(axis=1)
+    law = parameters.start.cumsum()
+    for t, uniform in enumerate(rng.random(n_samples)):
+        states[t] = min(np.searchsorted(law, uniform * law[-1], side="right"), k - 1)
+        law = passed[states[t]]
+    weights = np.exp(parameters.log_weights).cumsum(axis=1)
+    shapes = states if len(weights) == k else np.zeros_like(states)
+    thresholds = rng.random(n_samples) * weights[shapes, -1]
+    atoms = (weights[shapes, :-1] <= thresholds[:, None]).sum(axis=1)
+    noise = rng.standard_normal((n_samples, d, 1))
+    noise = np.linalg.solve(parameters.factors[shapes, atoms], noise)[..., 0]
+    centers = parameters.locations[states] + parameters.means[shapes, atoms]
+    return centers + noise, states
+
+
+def rows_of(X, units, bounds):
+    """Rows in standard units, and the logarithm of the density of a unit cube.
+
+    One number for each row: the units of the features that are observed.
+    """
+    log_units = -(~np.isnan(X) @ np.log(units.unit))
+    return Rows(units.standard(X), bounds), log_units

@@ -1,0 +1,208 @@
+"""How an estimator of a hidden Markov model takes rows in and samples."""
+
+import copy
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._base import PacBayesEstimator
+from ._model import Model, Parameters
+from ._posterior import medians
+from ._run import LEAST_SWEEPS, Run, r_hat, stacked
+from ._series import Rows, Series, units_of
+
+N_USED = 100  # draws that answer for new rows, at most
+R_HAT_LIMIT = 1.2  # from which on chains are said to disagree
+_N_BLOCKS = 20  # in which chains run, between which callbacks are called
+
+
+class SampledHMM(PacBayesEstimator):
+    """Keeps rows, samples when it has to, and describes the draws."""
+
+    @property
+    def transmat_samples_(self):
+        """Matrix of transitions of each draw."""
+        return self._sampled()._draws.transitions
+
+    @property
+    def transmat_(self):
+        """Posterior mean of the matrix of transitions."""
+        return self.transmat_samples_.mean(axis=0)
+
+    @property
+    def startprob_(self):
+        """Posterior mean of the law of the first state."""
+        return self._sampled()._draws.start.mean(axis=0)
+
+    @property
+    def locations_(self):
+        """Posterior mean of the median of each feature in each state."""
+        used = Parameters(*(part[self._sampled()._used] for part in self._draws))
+        standard = medians(used).mean(axis=0)
+        return standard * self._units.unit + self._units.offset
+
+    @property
+    def log_likelihoods_(self):
+        """Log density of the rows at each sweep of each chain."""
+        return self._sampled()._log_likelihoods
+
+    @property
+    def r_hat_(self):
+        """Split R-hat of the log-likelihoods after `burn_in`."""
+        return self._sampled()._r_hat
+
+    @property
+    def n_iter_(self):
+        """Sweeps of each chain, the last time."""
+        return self._sampled()._n_iter
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _rows(self, X, *, reset=False):
+        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
+        if not reset and self._recognises(X) and not np.isinf(X).any():
+            return X
+        return validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            order="C",
+            reset=reset,
+            ensure_all_finite="allow-nan",
+        )
+
+    def _model_of(self, n_features):
+        """Make the prior that the parameters ask for; ValueError if they contradict."""
+        least = self.min_transition
+        if least * self.n_states > 1 + 1e-12:
+            raise ValueError(
+                f"min_transition={least} should be at most 1 / n_states = "
+                f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
+            )
+        if self.burn_in >= self.n_iter:
+            raise ValueError(
+                f"burn_in={self.burn_in} should be less than n_iter={self.n_iter}."
+            )
+        return Model(
+            n_states=self.n_states,
+            n_atoms=self.n_atoms,
+            n_features=n_features,
+            shared=self.emission == "translated",
+            full=self.covariance_type == "full",
+            concentration=float(self.concentration),
+            transition_prior=float(self.transition_prior),
+            min_transition=float(least),
+            stationary=self.startprob == "stationary",
+        )
+
+    def _begin(self, X, bounds):
+        """Keep rows, and forget all others."""
+        self._model = self._model_of(X.shape[1])
+        self._series = Series(X, bounds)
+        self._chains = [
+            (None, rng, None) for rng in self._generator().spawn(self.n_chains)
+        ]
+        self._n_sampled = 0
+        self.n_samples_seen_ = len(X)
+
+    def _continue(self, X):
+        """Keep more rows of the last sequence."""
+        model = self._model_of(self.n_features_in_)
+        for name, new, old in zip(Model._fields, model, self._model, strict=True):
+            if new != old:
+                raise ValueError(
+                    f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
+                    "partial_fit of a clone, starts a new one."
+                )
+        self._series.extend(X)
+        self.n_samples_seen_ = len(self._series)
+
+    def _sampled(self):
+        """Sample, if there are rows that the draws do not know; the estimator."""
+        check_is_fitted(self)
+        if self._n_sampled != len(self._series):
+            for _ in self._sampling(self._blocks()):
+                pass
+        return self
+
+    def _blocks(self):
+        """Whether each sweep is kept, in the blocks in which the chains run."""
+        after = np.arange(self.n_iter) - self.burn_in
+        kept = (after >= 0) & (after % self.thin == 0)
+        return np.array_split(kept, min(_N_BLOCKS, self.n_iter))
+
+    def _sampling(self, blocks):
+        """Run the chains for each of `blocks`, from where they stand, and publish."""
+        X, bounds, model = self._series.rows, self._series.bounds, self._model
+        units = units_of(X)
+        rows = Rows(units.standard(X), bounds)
+        runs = []
+        for parameters, rng, votes in self._chains:
+            if parameters is not None:
+                ratio = self._units.unit / units.unit
+                shift = (self._units.offset - units.offset) / units.unit
+                parameters = parameters.rescaled(ratio, shift, model.shared)
+            runs.append(Run(rows, model, copy.deepcopy(rng), parameters, votes))
+        for keep in blocks:
+            Parallel(self.n_jobs, prefer="threads")(
+                delayed(run.advance)(keep) for run in runs
+            )
+            yield
+        log_unit = np.log(units.unit) @ (~np.isnan(X)).sum(axis=0)
+        self._publish(runs, units, log_unit)
+        self._n_sampled = len(X)
+
+    def _publish(self, runs, units, log_unit):
+        """Keep the draws of all chains, or of the best if they disagree."""
+        for run in runs:
+            if not run.draws:  # a callback stopped it early
+                run.keep()
+        for run in runs[1:]:
+            run.relabel(runs[0].votes)
+        self._units = units
+        self._chains = [
+            (run.chain.parameters, run.chain.rng, run.votes) for run in runs
+        ]
+        self._log_likelihoods = (
+            np.array([run.log_likelihoods for run in runs]) - log_unit
+        )
+        self._n_iter = self._log_likelihoods.shape[1]
+        kept = self._log_likelihoods[:, min(self.burn_in, self._n_iter - 1) :]
+        self._r_hat = r_hat(kept)
+        if self._r_hat > R_HAT_LIMIT:
+            best = int(kept.mean(axis=1).argmax())
+            self._warn(kept, best)
+            runs = runs[best : best + 1]
+        self._draws = stacked([draw for run in runs for draw in run.draws])
+        n_draws = len(self._draws.start)
+        self._used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
+
+    def _warn(self, kept, best):
+        if kept.shape[1] < LEAST_SWEEPS:
+            found = (
+                f"There are too few sweeps after burn_in={self.burn_in} to tell "
+                "whether the chains agree."
+            )
+        else:
+            means = ", ".join(f"{mean:.1f}" for mean in kept.mean(axis=1))
+            found = (
+                f"The chains have not found the same law: R-hat of the log-likelihoods "
+                f"is {self._r_hat:.2f}, and their means are {means}."
+            )
+        warnings.warn(
+            f"{found} The draws are those of chain {best}, the best; increase n_iter "
+            "and burn_in, or n_chains.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _used_draws(self):
+        """Return the draws that answer for new rows, each as Parameters."""
+        draws = self._sampled()._draws
+        return [Parameters(*(part[i] for part in draws)) for i in self._used]

@@ -1,0 +1,132 @@
+"""Sequences of rows: how they are given, kept, and put into standard units."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+_IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal law
+_FARTHEST = 1e100  # from zero, in standard units
+
+
+def sequence_bounds(n_rows, lengths=None, groups=None):
+    """First row of each sequence, and the number of rows: (n_sequences + 1,)."""
+    if lengths is not None and groups is not None:
+        raise ValueError("Give lengths or groups, not both.")
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (n_rows,):
+            raise ValueError(
+                f"groups has shape {groups.shape}, but X has {n_rows} rows."
+            )
+        cuts = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+        return np.concatenate([[0], cuts, [n_rows]]).astype(np.int64)
+    if lengths is None:
+        return np.array([0, n_rows])
+    lengths = np.asarray(lengths)
+    whole = lengths.ndim == 1 and np.issubdtype(lengths.dtype, np.number)
+    if not (whole and (lengths >= 1).all() and (lengths == np.floor(lengths)).all()):
+        raise ValueError(f"lengths should be positive integers, got {lengths!r}.")
+    if lengths.sum() != n_rows:
+        raise ValueError(f"lengths sum to {lengths.sum()}, but X has {n_rows} rows.")
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+class Series:
+    """Sequences of rows that can be continued, in one array that grows by doubling."""
+
+    def __init__(self, X, bounds):
+        self._buffer = np.array(X)
+        self._n_rows = len(X)
+        self.bounds = bounds
+
+    def __len__(self):
+        return self._n_rows
+
+    @property
+    def rows(self):
+        """All rows, (n_rows, n_features)."""
+        return self._buffer[: self._n_rows]
+
+    def extend(self, X):
+        """Continue the last sequence."""
+        start, self._n_rows = self._n_rows, self._n_rows + len(X)
+        if self._n_rows > len(self._buffer):
+            grown = np.empty((2 * self._n_rows, X.shape[1]))
+            grown[:start] = self._buffer[:start]
+            self._buffer = grown
+        self._buffer[start : self._n_rows] = X
+        self.bounds = np.append(self.bounds[:-1], self._n_rows)
+
+    def __getstate__(self):
+        return {"rows": self.rows.copy(), "bounds": self.bounds.copy()}
+
+    def __setstate__(self, state):
+        self.__init__(state["rows"], state["bounds"])
+
+
+class Units(NamedTuple):
+    """Zero and unit of each feature: median and spread, which outliers do not move."""
+
+    offset: np.ndarray
+    unit: np.ndarray
+
+    def standard(self, X):
+        """Rows in standard units, moved nearer where their squares would overflow."""
+        with np.errstate(over="ignore"):
+            standard = (X - self.offset) / self.unit
+        return np.ascontiguousarray(standard.clip(-_FARTHEST, _FARTHEST))
+
+
+def units_of(X):
+    """Median and interquartile range, as a normal law's deviation, of each feature.
+
+    Where the range is zero, the deviation; where that is zero or nothing was observed,
+    one.
+    """
+    offset, unit = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    for f, column in enumerate(X.T):
+        seen = column[~np.isnan(column)]
+        if len(seen):
+            low, offset[f], high = np.quantile(seen, [0.25, 0.5, 0.75])
+            spread = (high - low) / _IQR_OF_NORMAL or (seen - offset[f]).std()
+            unit[f] = spread if spread > 0 else 1.0
+    return Units(offset, unit)
+
+
+class Group(NamedTuple):
+    """Rows in which the same features are observed.
+
+    `index`: which rows, None for all; `features`: which features; `columns`
+    (n_observed, n_rows of the group).
+    """
+
+    index: np.ndarray | None
+    features: np.ndarray
+    columns: np.ndarray
+
+
+class Rows:
+    """Sequences in standard units, grouped by what is missing.
+
+    `values` (n_rows, n_features), NaN where missing; `bounds` (n_sequences + 1,).
+    """
+
+    def __init__(self, values, bounds):
+        self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
+        self.groups = list(self._grouped(~np.isnan(values)))
+
+    def __len__(self):
+        return len(self.values)
+
+    def _grouped(self, observed):
+        everything = np.arange(observed.shape[1])
+        if observed.all():
+            yield Group(None, everything, np.ascontiguousarray(self.values.T))
+            return
+        patterns, members = np.unique(observed, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            if pattern.any():
+                index = np.flatnonzero(members.ravel() == number)
+                features = everything[pattern]
+                columns = self.values[index][:, features].T
+                yield Group(index, features, np.ascontiguousarray(columns))

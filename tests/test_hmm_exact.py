@@ -1,0 +1,245 @@
+"""The sampler of `DirichletProcessHMM` against exact answers: paths, joint laws.
+
+Each test of chance fails on correct code with probability below 1e-4, were the seeds
+new; its seed is fixed.
+"""
+
+import numpy as np
+import pytest
+from hmm_points import model_of, parameters_of, with_gaps
+from hmm_reference import (
+    JointLaw,
+    Paths,
+    invariant_law,
+    largest_score,
+    mixture_log_density,
+    split,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from skpacbayes._kernels.hmm import draw_states, smooth, viterbi
+from skpacbayes.hmm import _conditionals
+from skpacbayes.hmm._chain import densities_of, filtered
+from skpacbayes.hmm._model import Parameters
+from skpacbayes.hmm._series import Rows
+
+FALSE_ALARM = 1e-4
+
+
+def log_densities_of(rows, point, model):
+    """Log density of each row in each state, (T, k), of the first copy."""
+    columns = []
+    for j in range(model.n_states):
+        shape = 0 if model.shared else j
+        columns.append(
+            [
+                mixture_log_density(
+                    row[None, seen],
+                    point["weights"][0, shape],
+                    (point["locations"][0, j] + point["means"][0, shape])[:, seen],
+                    point["covariances"][0, shape][:, seen][:, :, seen],
+                )[0]
+                if (seen := ~np.isnan(row)).any()
+                else 0.0
+                for row in rows
+            ]
+        )
+    return np.transpose(columns)
+
+
+LENGTHS = [[7], [1, 4, 2], [1] * 7]
+MODELS = {
+    "shared": {"n_states": 3},
+    "per state": {"n_states": 3, "shared": False},
+    "two features": {"n_states": 2, "n_features": 2},
+    "full": {"n_states": 2, "n_features": 2, "full": True, "shared": False},
+    "start apart": {"n_states": 3, "stationary": False},
+}
+
+
+@pytest.fixture(params=MODELS, ids=lambda name: name)
+def law(request):
+    return model_of(**MODELS[request.param])
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_every_path(law, lengths, missing):
+    """Densities, filter, smoother and Viterbi are those of all paths."""
+    joint = JointLaw(law, lengths)
+    point = joint.draw(1, np.random.default_rng(3))
+    rows = point["rows"][0]
+    if missing:
+        rows = with_gaps(rows, partly=law.n_features > 1)
+    parameters = parameters_of(point)
+    given = Rows(rows, np.cumsum([0, *lengths]))
+    expected = log_densities_of(rows, point, law)
+
+    highest, densities, _ = densities_of(given, parameters, law)
+    assert_allclose(np.log(densities).T + highest[:, None], expected, atol=1e-11)
+
+    laws, log_evidence, _ = filtered(given, parameters, law)
+    smoothed = laws.copy()
+    smooth(smoothed, parameters.transitions, given.bounds)
+    states = np.empty(7, dtype=np.int64)
+    best = viterbi(
+        np.ascontiguousarray(expected.T),
+        np.log(parameters.transitions),
+        np.log(parameters.start),
+        given.bounds,
+        np.empty((law.n_states, 7), dtype=np.int64),
+        states,
+    )
+    total = 0.0
+    for part in split(lengths):
+        paths = Paths(point["start"][0], point["transitions"][0], expected[part])
+        assert_allclose(log_evidence[part].sum(), paths.log_evidence, atol=1e-12)
+        assert_allclose(smoothed[:, part].T, paths.marginals(), atol=1e-12)
+        last = Paths(
+            point["start"][0],
+            point["transitions"][0],
+            expected[part.start : part.start + 1],
+        )
+        assert_allclose(laws[:, part.start], last.posterior, atol=1e-12)
+        path, log_joint = paths.best()
+        assert_array_equal(states[part], path)
+        total += log_joint
+    assert_allclose(best, total, atol=1e-11)
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_paths_are_drawn_from_their_law(missing):
+    """Each of the 243 paths of a sequence, beside two others, as often as it should."""
+    model, lengths, n_draws = model_of(3), [1, 5, 2], 30_000
+    point = JointLaw(model, lengths).draw(1, np.random.default_rng(8))
+    rows = with_gaps(point["rows"][0], partly=False) if missing else point["rows"][0]
+    parameters = parameters_of(point)
+    given = Rows(rows, np.cumsum([0, *lengths]))
+    laws, _, _ = filtered(given, parameters, model)
+    densities = log_densities_of(rows, point, model)
+    rng = np.random.default_rng(9)
+    uniforms = rng.random((n_draws, 8))
+    drawn = np.empty((n_draws, 8), dtype=np.int64)
+    moves, firsts = np.empty((3, 3)), np.empty(3)
+    all_moves = np.zeros((3, 3))
+    for row, states in zip(uniforms, drawn, strict=True):
+        draw_states(
+            laws, parameters.transitions, given.bounds, row, states, moves, firsts
+        )
+        all_moves += moves
+        assert firsts.sum() == 3
+    expected_moves = np.zeros((3, 3))
+    for part in split(lengths):
+        paths = Paths(point["start"][0], point["transitions"][0], densities[part])
+        expected_moves += paths.pairs()
+        digits = 3 ** np.arange(paths.paths.shape[1])
+        counts = np.zeros(3 ** len(digits))
+        np.add.at(counts, drawn[:, part] @ digits, 1)
+        expected = np.zeros_like(counts)
+        expected[paths.paths @ digits] = n_draws * paths.posterior
+        rare = expected < 10
+        pooled = np.append(counts[~rare], counts[rare].sum())
+        pooled_expected = np.append(expected[~rare], expected[rare].sum())
+        pooled, pooled_expected = (
+            part[pooled_expected > 0] for part in (pooled, pooled_expected)
+        )
+        assert stats.chisquare(pooled, pooled_expected).pvalue > FALSE_ALARM / 3
+    # a sum of at most five indicators: its variance is at most five times its mean
+    error = np.sqrt(5 * expected_moves / n_draws)
+    assert np.all(np.abs(all_moves / n_draws - expected_moves) < 6 * error)
+
+
+def atoms_given_states(rows, point, model):
+    """P(z_t = l | x_t = j, y_t), (k, T, L)."""
+    shares = np.empty((model.n_states, len(rows), model.n_atoms))
+    for j in range(model.n_states):
+        for atom in range(model.n_atoms):
+            shape = 0 if model.shared else j
+            shares[j, :, atom] = mixture_log_density(
+                rows,
+                [point["weights"][0, shape, atom]],
+                [point["locations"][0, j] + point["means"][0, shape, atom]],
+                point["covariances"][0, shape, atom : atom + 1],
+            )
+    shares = np.exp(shares - shares.max(axis=2, keepdims=True))
+    return shares / shares.sum(axis=2, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["shared", "per state", "full"])
+def test_atoms_are_drawn_from_their_law(name):
+    model, n_copies = model_of(**MODELS[name]), 20_000
+    point = JointLaw(model, [4]).draw(1, np.random.default_rng(5))
+    rows = point["rows"][0]
+    copies = Rows(np.tile(rows, (n_copies, 1)), [0, 4 * n_copies])
+    uniforms = np.random.default_rng(6).random(4 * n_copies)
+    _, _, atoms = densities_of(copies, parameters_of(point), model, uniforms)
+    expected = atoms_given_states(rows, point, model)
+    n_tests = expected[..., 0].size
+    for j in range(model.n_states):
+        for t in range(4):
+            counts = np.bincount(atoms[j, t::4], minlength=model.n_atoms)
+            possible = expected[j, t] * n_copies > 5
+            assert counts[~possible].sum() < 50
+            if possible.sum() > 1:
+                laws = expected[j, t, possible]
+                found = counts[possible]
+                pvalue = stats.chisquare(found, found.sum() * laws / laws.sum()).pvalue
+                assert pvalue > FALSE_ALARM / n_tests
+
+
+def test_a_row_of_transitions_is_truncated_dirichlet():
+    """Two states: a beta law between bounds; the slices that stand in for rejection."""
+    law, least = stats.beta(2.5, 40.0), 0.1
+    between = law.cdf([least, 1 - least])
+    rng, row = np.random.default_rng(0), np.array([0.5, 0.5])
+    alphas = np.array([2.5, 40.0])
+    draws = []
+    for _ in range(4000):
+        row = _conditionals.slice_pairs(row, alphas, least, rng)
+        draws.append(row[0])
+    # every fourth is as good as independent: eight slice steps on one coordinate each
+    uniform = (law.cdf(draws[::4]) - between[0]) / np.diff(between)
+    assert stats.kstest(uniform, "uniform").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("firsts", [[0, 0, 0], [40, 2, 1]])
+@pytest.mark.parametrize("min_transition", [0.0, 0.05, 0.3])
+def test_transitions_given_states(firsts, min_transition):
+    """Three states, by importance sampling from the prior; at 0.3 rejection fails."""
+    model = model_of(3, min_transition=min_transition, transition_prior=1.3)
+    moves = np.array([[9.0, 2.0, 0.0], [1.0, 5.0, 2.0], [0.0, 1.0, 0.0]])
+    firsts = np.array(firsts, dtype=float)
+    rng = np.random.default_rng(1)
+    # by importance: uniform on the simplices above the least entry
+    n = 100_000
+    share = 1 - 3 * min_transition
+    grid = min_transition + share * rng.dirichlet(np.ones(3), (n, 3))
+    logs = ((moves + 0.3) * np.log(grid)).sum(axis=(1, 2))
+    balance = np.swapaxes(grid, 1, 2) - np.eye(3)
+    balance[:, 2] = 1.0
+    laws = np.linalg.solve(balance, np.tile([[0.0], [0.0], [1.0]], (n, 1, 1)))[..., 0]
+    logs += (firsts * np.log(laws.clip(1e-300))).sum(axis=1)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    flat = np.hstack([grid.reshape(n, 9), grid.reshape(n, 9) ** 2])
+    expected = weights @ flat
+    spread = np.sqrt((weights**2) @ (flat - expected) ** 2)
+
+    start = _conditionals.draw_dirichlet(np.ones((3, 3)), rng)
+    start = min_transition + share * start
+    parameters = Parameters(start, invariant_law(start), *[None] * 4)
+    chain = []
+    for _ in range(3000):
+        transitions, law = _conditionals.draw_transitions(
+            moves, firsts, parameters, model, rng
+        )
+        parameters = parameters._replace(transitions=transitions, start=law)
+        chain.append(transitions.ravel())
+    assert_allclose(law, invariant_law(transitions), atol=1e-12)
+    assert transitions.min() >= min_transition
+    chain = np.array(chain)
+    batches = np.hstack([chain, chain**2]).reshape(50, -1, 18).mean(axis=1)
+    error = np.sqrt(batches.var(axis=0, ddof=1) / 50 + spread**2)
+    scores = (batches.mean(axis=0) - expected) / error
+    assert np.abs(scores).max() < largest_score(18, FALSE_ALARM, n_batches=50)

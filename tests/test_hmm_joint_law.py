@@ -1,0 +1,197 @@
+"""A whole sweep of `DirichletProcessHMM` leaves the joint law of its model as it is.
+
+Each test fails on correct code with probability below 1e-4, were the seeds new; its
+seed is fixed. That the tests can fail is tested too, by mistakes made on purpose.
+"""
+
+import numpy as np
+import pytest
+from hmm_points import model_of, parameters_of, point_of, with_gaps
+from hmm_reference import JointLaw, largest_score
+from numpy.testing import assert_allclose
+
+from skpacbayes._kernels.hmm import draw_states
+from skpacbayes.hmm import _chain
+from skpacbayes.hmm._chain import Chain
+from skpacbayes.hmm._series import Rows
+
+FALSE_ALARM = 1e-4
+JOINT = {
+    "shared": ({"n_states": 3, "min_transition": 0.1}, [4, 1, 2]),
+    "short sequences": ({"n_states": 3}, [1] * 7),
+    "one atom": ({"n_atoms": 1}, [9]),
+    "per state": ({"shared": False}, [6, 2]),
+    "start apart": ({"stationary": False}, [1, 3, 2, 1]),
+    "two features, missing": ({"n_features": 2}, [6, 1]),
+    "full, missing": ({"n_features": 2, "full": True, "n_atoms": 1}, [7]),
+    "full, per state, missing": (
+        {"n_features": 2, "full": True, "shared": False, "n_atoms": 2},
+        [6],
+    ),
+}
+
+
+def statistics_of(point, gaps):
+    """Functions of everything with light tails, (n, n_statistics).
+
+    First each part of the point, then what ties the parts together: moves and
+    transitions, residuals and shapes, means of states and locations.
+    """
+    n = len(point["start"])
+    transitions, start = point["transitions"], point["start"]
+    rows = np.where(gaps, 0.0, np.tanh(point["rows"] / 2))
+    indicators = np.eye(start.shape[1])[point["states"]]
+    means, locations = np.tanh(point["means"] / 2), np.tanh(point["locations"] / 2)
+    deviations = np.sqrt(np.einsum("...ff->...f", point["covariances"]))
+    logs = np.log(deviations)
+    correlation = point["covariances"][..., -1, 0] / deviations[..., (0, -1)].prod(-1)
+    shares = point["weights"][..., None]
+    moves = np.einsum("nti,ntj->nij", indicators[:, :-1], indicators[:, 1:])
+    of_states = np.einsum("ntj,ntf->njf", indicators, rows)
+    centers = point["locations"] + (shares * point["means"]).sum(axis=2)
+    places = np.einsum("ntj,njf->ntf", indicators, centers)
+    residuals = np.where(gaps, 0.0, np.tanh(point["rows"] - places))
+    cross = (residuals[..., 0] * residuals[..., -1]).mean(axis=1)
+    average = (shares * means).sum(axis=2), (shares * logs).sum(axis=2)
+    parts = [
+        *(transitions, start, point["weights"], indicators, means, logs, correlation),
+        *(locations, rows, transitions**2, moves, of_states, means**2, locations**2),
+        *(transitions * moves, start * indicators[:, 0], locations * of_states),
+        locations.mean(axis=1) * rows.mean(axis=1),
+        residuals.mean(axis=1),
+        residuals.mean(axis=1) ** 2,
+        average[1].mean(axis=1) * (residuals**2).mean(axis=1),
+        correlation.mean(axis=2) * cross[:, None],
+        rows[:, 1:] * rows[:, :-1],
+        locations[:, :1] * locations[:, 1:2],
+        locations.mean(axis=1) * average[0].mean(axis=1),
+    ]
+    return np.hstack([np.reshape(part, (n, -1)) for part in parts])
+
+
+def joint_law_scores(name, n_copies=1500, n_sweeps=3, seed=0):
+    """Scores of how far sweeps move points that have the joint law of the model.
+
+    Parameters, states and rows are drawn from the model, many times. Each point is then
+    moved by sweeps with, in between, new rows given its parameters and states. A right
+    sweep leaves the joint law as it is (Geweke 2004); here the points are independent,
+    and differences between the end and the beginning have mean 0.
+    """
+    options, lengths = JOINT[name]
+    model, rng = model_of(**options), np.random.default_rng(seed)
+    joint = JointLaw(model, lengths)
+    gaps = np.zeros((sum(lengths), model.n_features), dtype=bool)
+    if "missing" in name:
+        gaps = np.isnan(with_gaps(np.zeros(gaps.shape), partly=True))
+    bounds = np.cumsum([0, *lengths])
+    point = joint.draw(n_copies, rng)
+    before = statistics_of(point, gaps)
+    parameters = [parameters_of(point, copy) for copy in range(n_copies)]
+    for sweep in range(n_sweeps):
+        if sweep:  # the last new point is compared with the rows that it was given
+            point["rows"] = joint.rows(point, rng)
+        rows_of_copies, moved = np.where(gaps, np.nan, point["rows"]), []
+        for copy, rows in enumerate(rows_of_copies):
+            chain = Chain(Rows(rows, bounds), model, rng, parameters[copy])
+            chain.sweep()
+            parameters[copy] = chain.parameters
+            moved.append(point_of(chain.parameters, chain.states))
+        changed = {key: np.array([one[key] for one in moved]) for key in moved[0]}
+        point = {**point, **changed}
+    steps = statistics_of(point, gaps) - before
+    spread = steps.std(axis=0, ddof=1)
+    assert_allclose(steps[:, spread <= 1e-9], 0.0, atol=1e-8)
+    varies = spread > 1e-9
+    scores = np.sqrt(n_copies) * steps.mean(axis=0)[varies] / spread[varies]
+    return scores, largest_score(len(scores), FALSE_ALARM)
+
+
+@pytest.mark.parametrize("name", JOINT)
+def test_joint_law(name):
+    """The whole sweep, of both emissions, with and without missing values."""
+    scores, bound = joint_law_scores(name)
+    assert np.abs(scores).max() < bound
+
+
+def ignoring_first_states(monkeypatch):
+    """Transitions without the Metropolis correction."""
+    right = _chain.draw_transitions
+    monkeypatch.setattr(
+        _chain, "draw_transitions", lambda m, firsts, *rest: right(m, 0 * firsts, *rest)
+    )
+
+
+def ignoring_the_bound(monkeypatch):
+    """Transitions below `min_transition`."""
+    right = _chain.draw_transitions
+
+    def wrong(moves, firsts, parameters, model, rng):
+        model = model._replace(min_transition=0.0)
+        return right(moves, firsts, parameters, model, rng)
+
+    monkeypatch.setattr(_chain, "draw_transitions", wrong)
+
+
+def looking_forward_only(monkeypatch):
+    """States drawn from the filter, each by itself."""
+
+    def wrong(laws, transitions, *rest):
+        draw_states(laws, np.ones_like(transitions), *rest)
+
+    monkeypatch.setattr(_chain, "draw_states", wrong)
+
+
+def forgetting_the_step(monkeypatch):
+    """Locations drawn as if the atoms' means had not moved."""
+    right = _chain.draw_locations
+    monkeypatch.setattr(
+        _chain, "draw_locations", lambda m, moved, *rest: right(m, 0 * moved, *rest)
+    )
+
+
+def other_prior(**change):
+    """Shapes drawn under another prior."""
+
+    def wrong(monkeypatch):
+        right = _chain.draw_atoms
+        monkeypatch.setattr(
+            _chain,
+            "draw_atoms",
+            lambda moments, means, model, rng: right(
+                moments, means, model._replace(**change), rng
+            ),
+        )
+
+    return wrong
+
+
+def filling_in_means(monkeypatch):
+    """Missing values replaced by what is expected instead of drawn."""
+    monkeypatch.setattr(Chain, "_complete_rows", _filled_with_centers)
+
+
+def _filled_with_centers(chain, atoms):
+    centers = chain.parameters.centers()
+    for t, row in enumerate(chain.rows.values):
+        hidden = np.isnan(row)
+        if hidden.any() and not hidden.all():
+            state = chain.states[t]
+            chain._complete[t, hidden] = centers[state, atoms[state, t], hidden]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "name"),
+    [
+        (ignoring_first_states, "short sequences"),
+        (ignoring_the_bound, "shared"),
+        (looking_forward_only, "per state"),
+        (forgetting_the_step, "one atom"),
+        (other_prior(shape=3.6), "per state"),
+        (other_prior(mean_count=0.45), "per state"),
+        (filling_in_means, "full, missing"),
+    ],
+)
+def test_the_joint_law_sees_mistakes(mistake, name, monkeypatch):
+    mistake(monkeypatch)
+    scores, bound = joint_law_scores(name, n_copies=2500)
+    assert np.abs(scores).max() > bound

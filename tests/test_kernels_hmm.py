@@ -1,0 +1,265 @@
+"""NumPy twins of the kernels of hidden Markov models."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+from twins import twin_of
+
+from skpacbayes._kernels import hmm
+
+N_STATES, N_ATOMS = 3, 4
+both = pytest.mark.parametrize("full", [False, True])
+
+
+def components(full, n_features, rng):
+    """Factors, shifts and constants of components, and their log densities."""
+    count = N_STATES * N_ATOMS
+    factors = np.tril(rng.normal(size=(count, n_features, n_features)))
+    diagonal = np.arange(n_features)
+    factors[:, diagonal, diagonal] = rng.uniform(0.5, 2.0, (count, n_features))
+    if not full:
+        factors *= np.eye(n_features)
+    means = rng.normal(size=(count, n_features))
+    log_weights = np.log(rng.dirichlet(np.ones(N_ATOMS), N_STATES)).ravel()
+    shifts = np.einsum("cfg,cg->cf", factors, means)
+    constants = log_weights + np.log(factors[:, diagonal, diagonal]).sum(axis=1)
+    constants -= 0.5 * n_features * math.log(2 * math.pi)
+
+    def log_density(X):
+        laws = [
+            weight
+            + multivariate_normal(mean, np.linalg.inv(factor.T @ factor)).logpdf(X)
+            for weight, mean, factor in zip(log_weights, means, factors, strict=True)
+        ]
+        return np.array(laws).reshape(N_STATES, N_ATOMS, len(X))
+
+    return (factors, shifts, constants), log_density
+
+
+@both
+@pytest.mark.parametrize("n_features", [1, 3])
+@twin_of(hmm.emission_densities)
+def test_emission_densities(kernel, n_features, full):
+    """In blocks of 4 rows, the last of which is short."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(11, n_features))
+    parameters, log_density = components(full, n_features, rng)
+    expected = log_density(X)
+    highest, densities = np.empty(11), np.empty((N_STATES, 11))
+    atoms = np.empty((N_STATES, 11), dtype=np.int64)
+    uniforms, work = rng.random(11), np.empty((N_STATES * N_ATOMS, 4))
+    columns = np.ascontiguousarray(X.T)
+    found = highest, densities, atoms
+    kernel(columns, *parameters, full, uniforms, *found, work)
+    assert_allclose(highest, expected.max(axis=(0, 1)), rtol=1e-12)
+    actual = np.log(densities) + highest
+    assert_allclose(actual, logsumexp(expected, axis=1), rtol=1e-12)
+    shares = np.exp(expected - logsumexp(expected, axis=1, keepdims=True))
+    drawn = (shares.cumsum(axis=1)[:, :-1] <= uniforms).sum(axis=1)
+    assert_array_equal(atoms, drawn)
+    assert len(np.unique(atoms)) > 1
+    again = np.empty((N_STATES, 11))
+    nothing = np.empty((N_STATES, 0), dtype=np.int64)
+    kernel(columns, *parameters, full, highest, highest.copy(), again, nothing, work)
+    assert_array_equal(again, densities)
+
+
+@twin_of(hmm.emission_densities)
+def test_emission_densities_of_rows_far_away(kernel):
+    """The ratio of densities is exp(-700) at least, and 1 for the nearest state."""
+    factors = np.ones((2, 1, 1))
+    shifts, constants = np.array([[0.0], [1.0]]), np.zeros(2)
+    columns = np.array([[1e3, -1e3, 1e100]])
+    highest, densities = np.empty(3), np.empty((2, 3))
+    nothing = np.empty((2, 0), dtype=np.int64)
+    law = factors, shifts, constants, False
+    work = np.empty((2, 8))
+    kernel(columns, *law, highest, highest, densities, nothing, work)
+    assert_allclose(highest[:2], [-0.5 * 999**2, -0.5 * 1e6])
+    smallest = math.exp(-700)
+    assert_allclose(densities[:, :2], [[smallest, 1], [1, smallest]], rtol=1e-12)
+    assert np.isfinite(densities).all()
+
+
+@pytest.mark.parametrize("argument", [-700.0, -690.3, -1e-300, 0.0])
+def test_exponential_at_the_ends(argument):
+    for form in (hmm._exp, getattr(hmm._exp, "py_func", hmm._exp)):
+        assert_allclose(form(argument), math.exp(argument), rtol=4e-16)
+
+
+def test_exponential():
+    arguments = np.linspace(-700, 0, 2001)
+    exponentials = [hmm._exp(argument) for argument in arguments]
+    assert_allclose(exponentials, np.exp(arguments), rtol=5e-16)
+
+
+def law_of(n_rows, rng):
+    transitions = rng.dirichlet(np.ones(N_STATES), N_STATES)
+    start = rng.dirichlet(np.ones(N_STATES))
+    return transitions, start, rng.uniform(0.1, 1.0, (N_STATES, n_rows))
+
+
+def paths(densities, transitions, start):
+    """All paths of one sequence, and the probability of each with the rows."""
+    n_rows = densities.shape[1]
+    found = list(itertools.product(range(N_STATES), repeat=n_rows))
+    weights = [
+        start[path[0]]
+        * math.prod(transitions[i, j] for i, j in itertools.pairwise(path))
+        * math.prod(densities[state, t] for t, state in enumerate(path))
+        for path in found
+    ]
+    return np.array(found), np.array(weights)
+
+
+BOUNDS = np.array([0, 4, 5, 7])
+
+
+def sequences():
+    return [slice(a, b) for a, b in itertools.pairwise(BOUNDS)]
+
+
+@twin_of(hmm.forward_filter)
+def test_forward_filter(kernel):
+    transitions, start, densities = law_of(7, np.random.default_rng(0))
+    laws, evidence = densities.copy(), np.empty(7)
+    kernel(laws, transitions, start, BOUNDS, evidence)
+    for rows in sequences():
+        part = densities[:, rows]
+        known = 1.0
+        for t in range(part.shape[1]):
+            found, weights = paths(part[:, : t + 1], transitions, start)
+            total = weights.sum()
+            assert_allclose(evidence[rows][t], total / known, rtol=1e-12)
+            known = total
+            expected = np.bincount(found[:, t], weights, N_STATES) / total
+            assert_allclose(laws[:, rows][:, t], expected, rtol=1e-12)
+
+
+@twin_of(hmm.smooth)
+def test_smooth(kernel):
+    transitions, start, densities = law_of(7, np.random.default_rng(1))
+    laws = densities.copy()
+    hmm.forward_filter(laws, transitions, start, BOUNDS, np.empty(7))
+    kernel(laws, transitions, BOUNDS)
+    for rows in sequences():
+        found, weights = paths(densities[:, rows], transitions, start)
+        for t, path in enumerate(found.T):
+            expected = np.bincount(path, weights, N_STATES) / weights.sum()
+            assert_allclose(laws[:, rows][:, t], expected, rtol=1e-12)
+
+
+@twin_of(hmm.draw_states)
+def test_draw_states(kernel):
+    """By inversion, from the last row of each sequence to its first."""
+    rng = np.random.default_rng(2)
+    transitions, start, laws = law_of(7, rng)
+    hmm.forward_filter(laws, transitions, start, BOUNDS, np.empty(7))
+    uniforms, states = rng.random(7), np.empty(7, dtype=np.int64)
+    moves, firsts = np.full((N_STATES, N_STATES), 9.0), np.full(N_STATES, 9.0)
+    kernel(laws, transitions, BOUNDS, uniforms, states, moves, firsts)
+    expected = np.empty(7, dtype=np.int64)
+    wanted_moves, wanted_firsts = np.zeros((N_STATES, N_STATES)), np.zeros(N_STATES)
+    for rows in sequences():
+        ahead = np.ones(N_STATES)
+        for t in reversed(range(rows.start, rows.stop)):
+            law = (laws[:, t] * ahead).cumsum()
+            expected[t] = np.searchsorted(law, uniforms[t] * law[-1], side="right")
+            ahead = transitions[:, expected[t]]
+        for i, j in itertools.pairwise(expected[rows]):
+            wanted_moves[i, j] += 1
+        wanted_firsts[expected[rows.start]] += 1
+    assert_array_equal(states, expected)
+    assert_array_equal(moves, wanted_moves)
+    assert_array_equal(firsts, wanted_firsts)
+
+
+@both
+@twin_of(hmm.add_moments)
+def test_add_moments(kernel, full):
+    rng = np.random.default_rng(3)
+    rows, d = rng.normal(size=(40, 2)), 2
+    atoms = rng.integers(N_ATOMS, size=(N_STATES, 40))
+    atoms[:, 7] = -1
+    rows[7] = np.nan
+    if not full:
+        rows[::5, 1] = np.nan
+    states = rng.integers(N_STATES, size=40)
+    count = N_STATES * N_ATOMS
+    centers = rng.normal(size=(count, d))
+    found = np.zeros(count), np.zeros((count, d)), np.zeros((count, d))
+    products = np.zeros((count, d, d))
+    kernel(rows, states, atoms, centers, full, *found, products)
+    labels = states * N_ATOMS + atoms[states, np.arange(40)]
+    labels[7] = -1
+    for c in range(count):
+        own = rows[labels == c] - centers[c]
+        seen = ~np.isnan(own)
+        gaps = np.where(seen, own, 0.0)
+        assert found[0][c] == len(own)
+        assert_array_equal(found[1][c], seen.sum(axis=0))
+        assert_allclose(found[2][c], gaps.sum(axis=0), atol=1e-12)
+        square = np.tril(gaps.T @ gaps) if full else np.diag((gaps**2).sum(axis=0))
+        assert_allclose(products[c], square, atol=1e-12)
+
+
+def invariant_law(transitions):
+    values, vectors = np.linalg.eig(transitions.T)
+    law = np.real(vectors[:, np.argmax(np.real(values))])
+    return law / law.sum()
+
+
+@twin_of(hmm.accept_rows)
+def test_accept_rows(kernel):
+    """Each row is proposed after those before it were decided."""
+    rng = np.random.default_rng(4)
+    decisions = set()
+    for _ in range(20):
+        transitions, proposed = rng.dirichlet(np.ones(N_STATES), (2, N_STATES))
+        firsts = rng.integers(0, 4, N_STATES).astype(float)
+        thresholds = -rng.standard_exponential(N_STATES)
+        law = invariant_law(transitions)
+        expected, expected_law = transitions.copy(), law.copy()
+        for i in range(N_STATES):
+            changed = expected.copy()
+            changed[i] = proposed[i]
+            new = invariant_law(changed)
+            accepted = firsts @ np.log(new / expected_law) > thresholds[i]
+            decisions.add(bool(accepted))
+            if accepted:
+                expected, expected_law = changed, new
+        work = np.empty((2, N_STATES, N_STATES))
+        kernel(transitions, law, proposed, thresholds, firsts, work)
+        assert_allclose(transitions, expected, rtol=1e-12)
+        assert_allclose(law, expected_law, rtol=1e-9)
+    assert decisions == {True, False}
+
+
+@twin_of(hmm.accept_rows)
+def test_accept_rows_of_states_that_hardly_communicate(kernel):
+    """The invariant law of two states is in the ratio of the ways in."""
+    transitions = np.array([[0.5, 0.5], [0.5, 0.5]])
+    proposed = np.array([[1.0, 3e-40], [1e-40, 1.0]])
+    law, work = np.full(2, 0.5), np.empty((2, 2, 2))
+    kernel(transitions, law, proposed, np.full(2, -np.inf), np.zeros(2), work)
+    assert_allclose(law, [0.25, 0.75], rtol=1e-12)
+
+
+@twin_of(hmm.viterbi)
+def test_viterbi(kernel):
+    transitions, start, densities = law_of(7, np.random.default_rng(7))
+    previous = np.empty((N_STATES, 7), dtype=np.int64)
+    states = np.empty(7, dtype=np.int64)
+    logs = np.log(densities), np.log(transitions), np.log(start)
+    total = kernel(*logs, BOUNDS, previous, states)
+    expected = 0.0
+    for rows in sequences():
+        found, weights = paths(densities[:, rows], transitions, start)
+        assert_array_equal(states[rows], found[weights.argmax()])
+        expected += np.log(weights.max())
+    assert_allclose(total, expected, rtol=1e-12)
