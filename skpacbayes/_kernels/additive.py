@@ -66,6 +66,7 @@ def run(form, prior, chain, work, record, n_steps, rng):
             break
         new, size = 1 - now, chain.counts[now, SIZE]
         kind, log_ratio = _kind(size, prior.most, rng.random())
+        log_uniform = math.log(1.0 - rng.random())
         position = min(int(rng.random() * size), size - 1)
         first, last = 0, n_features
         if kind == ORDER:
@@ -74,7 +75,13 @@ def run(form, prior, chain, work, record, n_steps, rng):
         if kind == DELETE:
             _weigh_smaller(prior, chain, work, now)
             position = _pick_smaller(chain, now, rng.random())
-            log_ratio += chain.scalars[now, ALL_SMALLER] - chain.losses[now, position]
+            log_ratio += chain.scalars[now, ALL_SMALLER]
+            # The current model is one of the larger ones, so the ratio is no larger.
+            if log_uniform >= log_ratio and prior.radius == math.inf:
+                chain.tally[TRIED, kind] += 1
+                _note(prior, chain, record, False)
+                continue
+            log_ratio -= chain.losses[now, position]
         elif kind == ADD:
             position = size
         _copy(chain, now, position)
@@ -100,13 +107,12 @@ def run(form, prior, chain, work, record, n_steps, rng):
         if prior.radius < math.inf:
             _draw(prior, chain, new, rng)
             log_ratio += chain.scalars[new, IN_BALL] - chain.scalars[now, IN_BALL]
-        accepted = math.log(1.0 - rng.random()) < log_ratio
+        accepted = log_uniform < log_ratio
         chain.tally[TRIED, kind] += 1
         chain.tally[ACCEPTED, kind] += accepted
         if accepted:
             chain.tally[OTHER, CURRENT] = new
-        if record.path.shape[0] > 0:
-            _note(prior, chain, record, accepted)
+        _note(prior, chain, record, accepted)
     if n_steps == 0:
         now = chain.tally[OTHER, CURRENT]
         _weigh_larger(form, prior, chain, work, now, n_steps, n_features)
@@ -127,7 +133,7 @@ def _kind(size, most, uniform):
             return DELETE, math.log((0.3 if size > 1 else 1.0) / 0.3)
     elif uniform < 0.6:
         return DELETE, math.log((0.3 if size > 1 else 1.0) / 0.6)
-    return (ORDER if uniform < 0.8 else SWAP), 0.0
+    return (ORDER if uniform < 0.9 else SWAP), 0.0
 
 
 @kernel
@@ -403,6 +409,8 @@ def _draw(prior, chain, which, rng):
 @kernel
 def _note(prior, chain, record, moved):
     """Record the current model, as a new one if the last move changed anything."""
+    if record.path.shape[0] == 0:
+        return
     now, bottom = chain.tally[OTHER, CURRENT], chain.factor.shape[1] - 1
     q, models = chain.counts[now, TOTAL], chain.tally[OTHER, MODELS]
     if moved or models == 0:
