@@ -9,11 +9,13 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.cbook import get_sample_data
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import load_diabetes, load_digits, load_sample_image
 from sklearn.decomposition import PCA
 
+from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
 from skpacbayes.cluster import PACOClusterer, SSMCKMeansInit
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import StochasticVolatility
@@ -316,6 +318,32 @@ def posterior_without_a_likelihood(figure):
     axes.legend()
 
 
+def what_matters_for_diabetes(figure):
+    """Find the measurements that matter among a hundred columns of noise."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    rng = np.random.default_rng(0)
+    permuted = [rng.permutation(X[name]) for _ in range(10) for name in X]
+    X = X.join(pd.DataFrame(dict(enumerate(permuted))).add_prefix("noise "))
+    print(
+        f"\nWhat matters for diabetes: 10 measurements, 100 of noise, {len(y)} patients"
+    )
+    start = time.process_time()
+    model = SparseAdditiveGibbsRegressor(random_state=0).fit(X, y)
+    seconds = time.process_time() - start
+    probabilities = model.inclusion_probabilities_
+    likely = np.argsort(-probabilities)[:4]
+    for feature in likely:
+        name, probability = X.columns[feature], probabilities[feature]
+        print(f"   {name:8} in with probability {probability:.2f}")
+    print(
+        f"   the most probable column of noise: {probabilities[10:].max():.2f}; "
+        f"{seconds:.1f} s of CPU time"
+    )
+    PartialEffectsDisplay.from_estimator(
+        model, X, features=likely.tolist(), figure=figure
+    )
+
+
 # Each stop, and the height of its part of the figure in inches.
 TOUR = [
     (colours_of_a_picture, 3.0),
@@ -326,6 +354,7 @@ TOUR = [
     (nervousness_of_a_share, 3.0),
     (regimes_of_a_market, 3.0),
     (posterior_without_a_likelihood, 3.0),
+    (what_matters_for_diabetes, 3.0),
 ]
 
 
