@@ -20,8 +20,8 @@ from skpacbayes.datasets import make_paco_model
 GROUPS = {1: 1, 2: 4, 3: 4, 4: 7, 5: 3}
 OURS = "PACOClusterer"
 QUICK_PEERS = ["same, spherical, 1e-3", "HDBSCAN, 5 rows", "HDBSCAN, 15 rows"]
-# Number of rows, draws, draws for the gap statistic (five more paths for each draw), and
-# the peers: of 5,000 rows, the others take seconds a draw.
+# Rows, draws, draws for the gap statistic (five more paths for each draw), and the
+# peers: of 5,000 rows, the others take seconds a draw.
 FULL = [(200, 50, 10, BATCH), (1000, 50, 3, BATCH), (5000, 20, 0, QUICK_PEERS)]
 QUICK = [(200, 5, 2, BATCH)]
 FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]  # of the automatic temperature
