@@ -87,8 +87,8 @@ class PACOClusterer(QuasiLikelihoodMixin, PacBayesEstimator):
         Points that a stream leaves in memory; None: all distinct rows.
     refresh : "auto" or int, default="auto"
         The chain runs on a stream after every so many rows. "auto": after each of the
-        first 200 rows (every n_features / 10 rows, if there are 20 features or more),
-        then whenever the stream has grown by 10 % of what came since.
+        first 200 rows, then whenever the stream has grown by 10 % of what came since
+        (20 features or more: after every n_features / 10 rows, then 20 %).
     random_state : int, RandomState instance or None, default=None
         Seed of the chain.
     n_jobs : int or None, default=None
