@@ -50,7 +50,7 @@ OURS = {
 }
 
 
-def followers(seed, every, parameters=(), n_ours=len(OURS)):
+def followers(seed, every, parameters=(), n_ours=None):
     """Every method, ours first; batch peers are refitted at every `every`-th row."""
     ours = {
         name: Paco(seed, **dict(parameters), **own)
