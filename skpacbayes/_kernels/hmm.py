@@ -57,7 +57,7 @@ def emission_densities(
     (n_states, n_rows) the density in each state divided by the exponential of that;
     none is below exp(-700). If `atoms` (n_states, n_rows) is not empty it receives, for
     each state, the atom at the quantile `uniforms` (n_rows,) of its law given the row
-    and the state. `work` (n_components + 3, any) is work space.
+    and the state. `work` (n_components, any) is work space.
     """
     n_features, n_rows = columns.shape
     n_components, block = shifts.shape[0], work.shape[1]
