@@ -16,6 +16,7 @@ import skpacbayes
 
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
     "ABCPosteriorKDE": {"n_validation": 20},
+    "DirichletProcessHMM": {"n_iter": 200, "burn_in": 100},
 }
 SPARSE_PROBABILITIES = (
     "scikit-learn 1.9 asks any estimator of sparse rows with predict_proba for "

@@ -205,9 +205,11 @@ class SampledHMM(PacBayesEstimator):
             )
         else:
             means = ", ".join(f"{mean:.1f}" for mean in kept.mean(axis=1))
+            many = len(kept) > 1
             found = (
-                f"The chains have not found the same law: R-hat of the log-likelihoods "
-                f"is {self._r_hat:.2f}, and their means are {means}."
+                f"{'The chains disagree' if many else 'The chain has not settled'}: "
+                f"R-hat of the log-likelihoods is {self._r_hat:.2f}, more than "
+                f"{R_HAT_LIMIT}, and their mean is {means}."
             )
         warnings.warn(
             f"{found} The draws are those of chain {best}, the best; increase n_iter "
