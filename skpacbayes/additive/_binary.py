@@ -13,10 +13,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ._base import _SparseAdditiveGibbs
+from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import Prior
 from ._posterior import Posterior, split_r_hat
+from ._statistics import Rows
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
 N_BLOCKS = 10  # parts of a run, after which callbacks are called
@@ -26,27 +27,12 @@ N_POINTS = 2001  # of the grid over which functions are orthonormal under "pac"
 class Problem(NamedTuple):
     """Rows of two classes, as functions of one variable each."""
 
+    X: np.ndarray
     dictionary: Dictionary
     functions: Orthonormal
     values: np.ndarray  # (n_features, max_order, n_samples)
     positive: np.ndarray
     weights: np.ndarray
-
-
-class Fitted(NamedTuple):
-    """What predictions need; `draws` are those of the intercept."""
-
-    dictionary: Dictionary
-    functions: Orthonormal
-    posterior: Posterior
-    coefficients: np.ndarray
-    intercept: float
-    draws: np.ndarray
-    inverse_temperature: float
-    acceptance_rate: float
-    r_hat: float
-    prior: Prior
-    full: int  # the largest number of variables, if a chain was there
 
 
 class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
@@ -81,7 +67,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         return "_result" in self.__dict__
 
     def _two_classes(self, X, y, sample_weight=None, class_weight=None):
-        """Rows of positive weight, whether they are of the second class, weights."""
+        """Rows of positive weight, and whether they are of the second class."""
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", ensure_min_samples=2
         )
@@ -111,27 +97,25 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             if not (factors > 0).all():
                 raise ValueError(f"class_weight must be positive: {class_weight!r}.")
         self.classes_ = classes
-        return X, y == classes[1], weights
+        positive = y == classes[1]
+        return Rows.of(X, positive.astype(np.float64), weights), positive
 
-    def _problem(self, X, positive, weights):
+    def _problem(self, rows, positive):
         """Evaluate the functions, orthonormal over the rows or over their range."""
-        low, high = X.min(axis=0), X.max(axis=0)
-        if self.feature_range is not None:
-            low, high = (
-                np.broadcast_to(np.asarray(end, dtype=np.float64), low.shape).copy()
-                for end in self.feature_range
-            )
-        dictionary = Dictionary(self.basis, self.max_order, low, high, X)
-        values = dictionary(X)
+        self._check_range()
+        dictionary = self._dictionary(rows)
+        values = dictionary(rows.X)
         if self.inverse_temperature == "pac":  # the prior may not depend on the rows
+            low, high = dictionary.low, dictionary.high
             grid = low + np.linspace(0, 1, N_POINTS)[:, None] * (high - low)
             moments = weighted_moments(dictionary(grid), np.ones(N_POINTS))
         else:
-            moments = weighted_moments(values, weights)
+            moments = weighted_moments(values, rows.weights)
         functions = Orthonormal(*moments)
-        return Problem(dictionary, functions, functions(values), positive, weights)
+        values = functions(values)
+        return Problem(rows.X, dictionary, functions, values, positive, rows.weights)
 
-    def _advanced(self, chains, n_burn_in, n_kept, X):
+    def _advanced(self, chains, n_burn_in, n_kept):
         """Advance the chains, first unrecorded; what they recorded."""
         steps = np.arange(n_burn_in + n_kept)
         parts = np.array_split(steps, min(N_BLOCKS, len(steps)))
@@ -141,7 +125,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             chain.advance(unrecorded, recorded=False)
             chain.advance(len(part) - unrecorded)
 
-        for number in self._tasks(len(parts), "part", X):
+        for number in self._parts(len(parts)):
             Parallel(self.n_jobs, prefer="threads")(
                 delayed(advance)(chain, parts[number]) for chain in chains
             )
@@ -176,6 +160,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             ridge=None,
             among=None,
         )
+        self._intercepts = intercepts
         chosen, intercept = self._chosen_draws(posterior, intercepts, rng)
         sizes = [np.unique(place // width).size for place in columns]
         n_usable = np.count_nonzero(problem.functions.orders)
@@ -186,11 +171,9 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             posterior=posterior,
             coefficients=chosen,
             intercept=intercept,
-            draws=intercepts,
             inverse_temperature=inverse_temperature,
             acceptance_rate=sum(chain.accepted for chain in drawn) / max(tried, 1),
             r_hat=self._disagreement(drawn, width),
-            prior=prior,
             full=prior.most if max(sizes) == prior.most < n_usable else 0,
         )
 
@@ -207,7 +190,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         for rows in self._blocks(X, features):
             values = found.functions(found.dictionary(X[rows], features), features)
             flat = values.reshape(len(features) * width, -1)
-            yield rows, table[:, :-1] @ flat + found.draws[:, None]
+            yield rows, table[:, :-1] @ flat + self._intercepts[:, None]
 
     def _chosen_draws(self, posterior, intercepts, rng):
         """Coefficients and intercept that predict, as `prediction` says."""

@@ -92,10 +92,9 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
             If there are not two classes, or X or a weight is not valid.
         """
         with self._all_or_nothing(keep=lambda value: value):
-            X, positive, weights = self._two_classes(
-                X, y, sample_weight, self.class_weight
-            )
-            problem = self._problem(X, positive, weights)
+            rows, positive = self._two_classes(X, y, sample_weight, self.class_weight)
+            problem = self._problem(rows, positive)
+            weights = problem.weights
             temperature = self._temperature(weights.sum())
             prior = self._prior(problem.functions.orders, self.slab_scale**2)
             rng = self._generator()
@@ -112,11 +111,11 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
                 for seed in rng.spawn(self.n_chains)
             ]
             n_burn_in, n_kept = (-(-n // MOVES) for n in (self.burn_in, self.n_iter))
-            drawn = self._advanced(chains, n_burn_in, n_kept, X)
+            drawn = self._advanced(chains, n_burn_in, n_kept)
             self._result = self._published(problem, prior, drawn, temperature, rng)
             self._risk = None
             if self.inverse_temperature == "pac":
-                self._risk = self._certified_risk(problem, drawn)
+                self._risk = self._certified_risk(problem, prior, drawn)
             self._warn_of(self._result)
         return self
 
@@ -222,7 +221,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
             return scores
         return scores.clip(-self.score_bound, self.score_bound)
 
-    def _certified_risk(self, problem, chains):
+    def _certified_risk(self, problem, prior, chains):
         """What the certificate takes from the rows; None if they have weights.
 
         The Gibbs posterior has the least sum of expected loss and divergence over
@@ -237,7 +236,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         models, group = np.unique(models, axis=0, return_inverse=True)
         visits = np.bincount(group.ravel(), weights=visits)
         models = models[np.argsort(-visits, kind="stable")[:MOST_MODELS]]
-        prior, temperature = found.prior, found.inverse_temperature
+        temperature = found.inverse_temperature
         exponents = np.full(len(weights), temperature / len(weights))
         places = np.arange(problem.values.shape[1])
         log_evidence = -math.inf

@@ -168,8 +168,8 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
             If there are not two classes, or X is not valid.
         """
         with self._all_or_nothing(keep=lambda value: value):
-            X, positive, weights = self._two_classes(X, y)
-            problem = self._problem(X, positive, weights)
+            rows, positive = self._two_classes(X, y)
+            problem = self._problem(rows, positive)
             ranks = problem.functions.orders
             prior = self._prior(ranks, self.slab_scale**2)
             rng = self._generator()
@@ -179,18 +179,18 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
                 RankingChain(law, neighbourhoods, model, seed)
                 for seed in rng.spawn(self.n_chains)
             ]
-            drawn = self._advanced(chains, self.burn_in, self.n_iter, X)
+            drawn = self._advanced(chains, self.burn_in, self.n_iter)
             temperature = law.inverse_temperature
             found = self._published(problem, prior, drawn, temperature, rng)
             self._result = found
             # A row is called positive as often as rows are.
-            scores = np.sort(self._decision(X))
-            place = len(X) - int(positive.sum())
+            scores = np.sort(self._decision(rows.X))
+            place = len(scores) - int(positive.sum())
             threshold = 0.5 * (scores[place - 1] + scores[place])
             self._result = found._replace(intercept=found.intercept - threshold)
             self._risk = None
             if self.inverse_temperature == "pac" and self.loss == "auc":
-                self._risk = self._certified_risk(law, problem, drawn, rng)
+                self._risk = self._certified_risk(law, problem, prior, drawn, rng)
             self._warn_of(self._result)
         return self
 
@@ -317,13 +317,13 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
             law.choose_spread(model, rng)
         return law, model
 
-    def _certified_risk(self, law, problem, chains, rng):
+    def _certified_risk(self, law, problem, prior, chains, rng):
         """What the certificate takes from the rows.
 
         The evidence of the models visited most, each the mean of its weights under its
         pseudo-prior, bounds the divergence from above, as in the classifier.
         """
-        posterior, prior = self._result.posterior, self._result.prior
+        posterior = self._result.posterior
         models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
         visits = np.bincount(group.ravel(), weights=posterior.weights)
         log_evidence = -math.inf
