@@ -199,12 +199,8 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         if self.prediction == "randomized":
             draws = np.array([rng.integers(len(intercepts))])
         else:  # the mean within the model that was visited most often
-            _, first, group, counts = np.unique(
-                posterior.columns,
-                axis=0,
-                return_index=True,
-                return_inverse=True,
-                return_counts=True,
+            _, group, counts = np.unique(
+                posterior.columns, axis=0, return_inverse=True, return_counts=True
             )
             draws = np.flatnonzero(group.ravel() == counts.argmax())
         coefficients = np.zeros(posterior.shape)

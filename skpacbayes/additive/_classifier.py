@@ -19,7 +19,143 @@ MOST_MODELS = 100  # whose evidence goes into the certificate
 
 
 class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
-    """XXX."""
+    """Sparse additive logistic classification by a Gibbs posterior.
+
+    The log odds of the second class is a sum of functions of a few variables. Which
+    variables, how rough a function of each, and the functions: all have a posterior,
+    from which chains draw. So a prediction averages over models, and each variable has
+    a probability of being needed at all.
+
+    Two classes only.
+
+    Parameters
+    ----------
+    basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
+            default="legendre"
+        Functions of one variable, from smooth to rough: of a model the first ones of
+        each variable are used. Legendre polynomials serve smooth effects best, cosines
+        rough ones. A transformer of one column may take their place.
+    max_order : int, default=8
+        Number of functions of a variable.
+    feature_range : tuple of two floats or of two array-likes, default=None
+        Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
+        of `fit`. Beyond its range a feature counts as at its end.
+    beta : float in (0, 1), default=0.5
+        Each function multiplies the prior of a model by beta.
+    slab_scale : float, default=1.0
+        Prior standard deviation of the coefficient of a function of variance 1, a log
+        odds.
+    inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
+        Weight of the mean log loss: "likelihood" is the total weight of the rows, and
+        makes the posterior that of logistic regression; "pac" is `gamma` times that
+        over the largest loss, log(1 + exp(`score_bound`)), and has a `certificate`.
+    gamma : float, default=1.0
+        See above.
+    score_bound : float in (0, 100], default=3.0
+        Under "pac", scores are clipped to [-score_bound, score_bound].
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the weights of the rows of each class, as in scikit-learn. They move
+        the probabilities.
+    n_iter : int, default=3000
+        Moves of each chain that count. Each tenth is followed by a draw of the
+        coefficients, which is kept.
+    burn_in : int, default=1000
+        Moves of each chain before these.
+    n_chains : int, default=2
+        Number of chains.
+    max_active : int, default=None
+        Largest number of variables of a model; None for 50.
+    prediction : {"mean", "randomized", "map"}, default="mean"
+        What predicts: the posterior mean; one draw; or the mean within the model that
+        was drawn most often.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    n_jobs : int, default=None
+        Threads for the chains.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes.
+    inclusion_probabilities_ : ndarray of shape (n_features,)
+        Probability that each variable is in the model.
+    expected_orders_ : ndarray of shape (n_features,)
+        Posterior mean of the number of functions of each variable.
+    coef_ : ndarray of shape (n_features, max_order)
+        Coefficients of the functions, as `prediction` says.
+    intercept_ : float
+        Log odds where all effects are 0, as `prediction` says.
+    models_ : ndarray of shape (n_models, n_features)
+        Orders of the variables in each model that was drawn, the most frequent first.
+    model_weights_ : ndarray of shape (n_models,)
+        How often it was drawn, as a share.
+    inverse_temperature_ : float
+        Inverse temperature.
+    acceptance_rate_ : float
+        Share of the moves to other models that were accepted.
+    r_hat_ : float
+        Largest potential scale reduction of the chains: of the risk, and of what is in
+        the model with a probability between .05 and .95.
+    feature_ranges_ : ndarray of shape (n_features, 2)
+        Range of each feature.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had some.
+
+    See Also
+    --------
+    SparseAdditiveGibbsRegressor : The same for numbers.
+    SparseAdditiveGibbsRanker : The same for the order of the rows alone.
+
+    Notes
+    -----
+    The posterior is proportional to exp(-lambda R(f)) pi(f), with R the weighted mean
+    of log(1 + exp(-y f(x))) and pi(m) proportional to beta^functions / binomial(d,
+    variables) on models m [1]_. The coefficients of functions that are orthonormal over
+    the rows are N(0, `slab_scale`^2) (the paper's are uniform on an l1 ball), the
+    intercept is N(0, 10^2).
+
+    exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
+    of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates given
+    the scores, then walks over models with coefficients and intercept integrated out,
+    as in regression, then draws these. The rates are exact for a whole b, so at
+    "likelihood" without weights, and as good as exact otherwise.
+
+    `certificate` bounds the log loss by Catoni's theorem [3]_. Chains, not exact draws,
+    stand behind the observed risk in it; the divergence is an upper bound.
+
+    Each weight multiplies a row's loss: rows repeated have the same posterior as rows
+    of weight two, though not the same random numbers.
+
+    References
+    ----------
+    .. [1] N. Chopin, S. Gadat, B. Guedj, A. Guyader and E. Vernet (2015). On some
+       recent advances on high dimensional Bayesian statistics. ESAIM: Proceedings and
+       Surveys, Section 5.
+    .. [2] N. G. Polson, J. G. Scott and J. Windle (2013). Bayesian inference for
+       logistic models using Pólya-Gamma latent variables. JASA 108.
+    .. [3] O. Catoni (2007). PAC-Bayesian supervised classification. IMS Lecture Notes,
+       Theorem 1.2.6.
+
+    Examples
+    --------
+    Two of twenty variables matter, one of them only by its size:
+
+    >>> import numpy as np
+    >>> from skpacbayes.additive import SparseAdditiveGibbsClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(300, 20))
+    >>> log_odds = 3 * X[:, 0] + 6 * X[:, 1] ** 2 - 2
+    >>> y = rng.random(300) < 1 / (1 + np.exp(-log_odds))
+    >>> classifier = SparseAdditiveGibbsClassifier(random_state=0).fit(X, y)
+    >>> classifier.get_support(indices=True)
+    array([0, 1])
+    >>> rows = np.zeros((3, 20))
+    >>> rows[:, 1] = [-0.9, 0, 0.9]  # log odds 2.9, -2, 2.9
+    >>> classifier.predict(rows)
+    array([ True, False,  True])
+    """
 
     _parameter_constraints: dict = {
         **_BinaryAdditiveGibbs._parameter_constraints,
@@ -222,7 +358,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         return scores.clip(-self.score_bound, self.score_bound)
 
     def _certified_risk(self, problem, prior, chains):
-        """What the certificate takes from the rows; None if they have weights.
+        """Return what the certificate takes from the rows; None if they have weights.
 
         The Gibbs posterior has the least sum of expected loss and divergence over
         lambda: minus the log evidence over lambda. A lower bound on the evidence, of
@@ -251,9 +387,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
                 + orders.sum() * math.log(self.beta)
                 + log_logistic_evidence(design, problem.positive, exponents, variances),
             )
-        log_evidence -= log_prior_mass(
-            problem.functions.orders, self.beta, prior.most
-        )
+        log_evidence -= log_prior_mass(problem.functions.orders, self.beta, prior.most)
         loss = np.mean([chain.losses for chain in chains])
         return {
             "observed": float(np.mean([chain.bounded for chain in chains])),

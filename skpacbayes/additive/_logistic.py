@@ -136,7 +136,7 @@ class LogisticChain:
         return self.weights @ np.logaddexp(0.0, -margins) / self.weights.sum()
 
     def drawn(self):
-        """What was recorded."""
+        """Return what was recorded."""
         tried, accepted = self._chain.state.tally[:2, :2].sum(axis=1)
         return Drawn(*map(list, zip(*self.draws, strict=True)), tried, accepted)
 

@@ -14,9 +14,9 @@ from ._base import POSITIVE
 from ._binary import _BinaryAdditiveGibbs
 from ._bound import catoni_terms, log_prior_mass
 from ._chain import Prior, log_binomial
-from ._logistic import Drawn, LogisticChain
-from ._ranking import Misranked, PairwiseLogistic
-from ._walk import Neighbourhoods, State, step
+from ._logistic import LogisticChain
+from ._ranking import Misranked, PairwiseLogistic, RankingChain
+from ._walk import Neighbourhoods
 
 LAWS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
 # Inverse temperature for each pair of rows, a positive and a negative one, that share
@@ -24,81 +24,148 @@ LAWS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
 TEMPERATURES = {"auc": 4.0, "pairwise_logistic": 2.0}
 PILOT_SWEEPS = 40  # of the logistic chain whose scores make the pseudo-priors
 PILOT_BETA = 0.5
-N_WANDER = 2  # moves of the coefficients within a model, after each move
-RATE = 0.3  # of acceptance, at which their step aims
 MOST_MODELS = 50  # whose evidence goes into the certificate
 N_EVIDENCE = 400  # draws for each
 
 
-class RankingChain:
-    """One walk over models and coefficients.
+class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
+    """Sparse additive ranking of two classes by a Gibbs posterior.
+
+    A score orders the rows, so that those of the second class come first: a sum of
+    functions of a few variables, as in :class:`SparseAdditiveGibbsClassifier`, but the
+    loss is what counts, the share of pairs in the wrong order, 1 - AUC. It does not
+    care how far apart scores are, so that no row can outweigh the others, and the score
+    is no log odds.
+
+    Where a logistic model is right it knows more about the order than the ranks do:
+    the classifier is then a little better, and faster.
 
     Parameters
     ----------
-    law : RankingLaw
-        The target, and the pseudo-priors.
-    neighbourhoods : Neighbourhoods
-        The moves.
-    model : tuple of pairs
-        The first model.
-    rng : numpy.random.Generator
-        Source of random numbers.
+    loss : {"auc", "pairwise_logistic"}, default="auc"
+        "auc": a pair in the wrong order costs 1, a tie one half. "pairwise_logistic":
+        a pair costs the logistic loss of the difference of its scores.
+    basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
+            default="legendre"
+        Functions of one variable, from smooth to rough: of a model the first ones of
+        each variable are used. A transformer of one column may take their place.
+    max_order : int, default=8
+        Number of functions of a variable.
+    feature_range : tuple of two floats or of two array-likes, default=None
+        Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
+        of `fit`. Beyond its range a feature counts as at its end.
+    beta : float in (0, 1), default=0.05
+        Each function multiplies the prior of a model by beta. It is smaller than the
+        classifier's, since directions, which are all that matters to the AUC, cost a
+        further function less than coefficients do.
+    slab_scale : float, default=1.0
+        Prior standard deviation of the coefficient of a function of variance 1, for
+        "pairwise_logistic" and for the pseudo-priors.
+    inverse_temperature : {"auto", "pac"} or float, default="auto"
+        Weight of the loss. With k the smaller of the numbers of positive and negative
+        rows, "auto" is 4 k for "auc" and 2 k for "pairwise_logistic"; "pac" is `gamma`
+        k, and has a `certificate` for "auc".
+    gamma : float, default=1.0
+        See above.
+    n_candidates : int, default=16
+        Models that each move weighs, drawn from all that are one step away; None for
+        all of them.
+    n_iter : int, default=1000
+        Moves of each chain that count.
+    burn_in : int, default=300
+        Moves of each chain before these.
+    n_chains : int, default=2
+        Number of chains.
+    max_active : int, default=None
+        Largest number of variables of a model; None for 50.
+    prediction : {"mean", "randomized", "map"}, default="mean"
+        What predicts: the posterior mean; one draw; or the mean within the model that
+        was drawn most often.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    n_jobs : int, default=None
+        Threads for the chains.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes.
+    inclusion_probabilities_ : ndarray of shape (n_features,)
+        Probability that each variable is in the model.
+    expected_orders_ : ndarray of shape (n_features,)
+        Posterior mean of the number of functions of each variable.
+    coef_ : ndarray of shape (n_features, max_order)
+        Coefficients of the functions, as `prediction` says.
+    intercept_ : float
+        Minus the score at which rows are called negative or positive.
+    models_ : ndarray of shape (n_models, n_features)
+        Orders of the variables in each model that was drawn, the most frequent first.
+    model_weights_ : ndarray of shape (n_models,)
+        How often it was drawn, as a share.
+    inverse_temperature_ : float
+        Inverse temperature.
+    acceptance_rate_ : float
+        Share of the moves to other models that were accepted.
+    r_hat_ : float
+        Largest potential scale reduction of the chains: of the risk, and of what is in
+        the model with a probability between .05 and .95.
+    feature_ranges_ : ndarray of shape (n_features, 2)
+        Range of each feature.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had some.
+
+    See Also
+    --------
+    SparseAdditiveGibbsClassifier : Probabilities, not ranks alone.
+    sklearn.calibration.CalibratedClassifierCV : Makes probabilities of the scores.
+
+    Notes
+    -----
+    The posterior is proportional to exp(-lambda R(f)) pi(f), with R the mean loss over
+    pairs of a positive and a negative row. Only k pairs share no row, which is why k,
+    not the number of rows, is the size of the sample.
+
+    The prior of models is that of the classifier. For the AUC only the direction of the
+    coefficients matters: all are equally likely, and the coefficients have length 1.
+
+    The risk is not smooth, so that nothing can be integrated out. The chains are those
+    of Algorithm 7 of [1]_: a move gives each of its candidates, models with a variable
+    more or less, another order, or a variable swapped, coefficients from a
+    pseudo-prior, draws one by its weight, and accepts by a ratio of sums of weights;
+    that printed there, of weights, is wrong. The pseudo-priors are Laplace's approximations to the
+    logistic posterior of each model, one Newton step from a pilot's scores, their
+    spread chosen once by the effective number of the weights. A candidate costs
+    n log n (for "auc"), or the number of pairs.
+
+    `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem
+    on pairs, by Hoeffding's decomposition. Chains, not exact draws, stand behind the
+    observed risk in it, and Monte Carlo weights behind the divergence.
+
+    References
+    ----------
+    .. [1] N. Chopin, S. Gadat, B. Guedj, A. Guyader and E. Vernet (2015). On some
+       recent advances on high dimensional Bayesian statistics. ESAIM: Proceedings and
+       Surveys, Section 5.
+    .. [2] B. Guedj and S. Robbiano (2018). PAC-Bayesian high dimensional bipartite
+       ranking. Journal of Statistical Planning and Inference 196.
+
+    Examples
+    --------
+    One of ten variables orders the rows, and not monotonically:
+
+    >>> import numpy as np
+    >>> from skpacbayes.additive import SparseAdditiveGibbsRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(200, 10))
+    >>> y = rng.random(200) < np.where(np.abs(X[:, 3]) < 0.5, 0.1, 0.7)
+    >>> ranker = SparseAdditiveGibbsRanker(random_state=0).fit(X, y)
+    >>> ranker.get_support(indices=True)
+    array([3])
+    >>> print(f"{ranker.score(X, y):.2f}")
+    0.8...
     """
-
-    def __init__(self, law, neighbourhoods, model, rng):
-        self.law, self.neighbourhoods, self.rng = law, neighbourhoods, rng
-        draws, log_weights = law.weigh([model], rng)
-        self.state = State(model, draws[0], float(log_weights[0]))
-        self.draws = []
-        self._step = 0.2
-        self._tried = self._accepted = 0
-
-    def advance(self, n_steps, *, recorded=True):
-        """Move; while nothing is recorded, adapt the step within models."""
-        for _ in range(n_steps):
-            self.state, kind, accepted = step(
-                self.state, self.neighbourhoods, self.law.weigh, self.rng
-            )
-            if kind != "stay":
-                self._tried += 1
-                self._accepted += accepted
-            if self.state.model:
-                self._wander(adapt=not recorded)
-            if recorded:
-                model, draw, _ = self.state
-                columns = np.array(self.law.columns(model), dtype=np.int64)
-                self.draws.append((columns, draw.coefficients, 0.0, draw.risk))
-
-    def drawn(self):
-        """What was recorded."""
-        columns, coefficients, intercepts, losses = map(
-            list, zip(*self.draws, strict=True)
-        )
-        return Drawn(
-            columns,
-            coefficients,
-            intercepts,
-            losses,
-            losses,
-            self._tried,
-            self._accepted,
-        )
-
-    def _wander(self, adapt):
-        """Move the coefficients within the model."""
-        model, draw, log_weight = self.state
-        for _ in range(N_WANDER):
-            draw, accepted = self.law.wander(model, draw, self._step, self.rng)
-            if accepted:
-                log_weight = self.law.log_weight(model, draw)
-            if adapt:
-                self._step *= math.exp(0.1 * (accepted - RATE))
-                self._step = min(max(self._step, 0.01), 0.95)
-        self.state = State(model, draw, log_weight)
-
-
-class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
-    """XXX."""
 
     _parameter_constraints: dict = {
         "loss": [StrOptions(set(LAWS))],
@@ -301,7 +368,9 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         for _ in range(PILOT_SWEEPS // 2):
             pilot.sweep()
             scores += pilot.scores / (PILOT_SWEEPS // 2)
-        model = tuple(sorted(zip(*(part.tolist() for part in pilot.model), strict=True)))
+        model = tuple(
+            sorted(zip(*(part.tolist() for part in pilot.model), strict=True))
+        )
         n_usable = np.count_nonzero(ranks)
         log_beta = math.log(self.beta)
         log_sizes = -log_binomial(n_usable, np.arange(prior.most + 1.0))
@@ -318,7 +387,7 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         return law, model
 
     def _certified_risk(self, law, problem, prior, chains, rng):
-        """What the certificate takes from the rows.
+        """Return what the certificate takes from the rows.
 
         The evidence of the models visited most, each the mean of its weights under its
         pseudo-prior, bounds the divergence from above, as in the classifier.

@@ -7,8 +7,12 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from .._kernels import ranking as kernels
+from ._logistic import Drawn
+from ._walk import State, step
 
 N_NODES = 129  # of a trapezoidal rule whose error is then below rounding
+N_WANDER = 2  # moves of the coefficients within a model, after each move
+RATE = 0.3  # of acceptance, at which their step aims
 
 
 class Draw(NamedTuple):
@@ -248,6 +252,73 @@ class PairwiseLogistic(RankingLaw):
         log_prior = -0.5 * (drawn**2).sum(axis=1) / self.variance
         log_prior -= 0.5 * sizes * math.log(self.variance)
         return log_prior - log_volumes + 0.5 * ((whitened - centers) ** 2).sum(axis=1)
+
+
+class RankingChain:
+    """One walk over models and coefficients.
+
+    Parameters
+    ----------
+    law : RankingLaw
+        The target, and the pseudo-priors.
+    neighbourhoods : Neighbourhoods
+        The moves.
+    model : tuple of pairs
+        The first model.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    """
+
+    def __init__(self, law, neighbourhoods, model, rng):
+        self.law, self.neighbourhoods, self.rng = law, neighbourhoods, rng
+        draws, log_weights = law.weigh([model], rng)
+        self.state = State(model, draws[0], float(log_weights[0]))
+        self.draws = []
+        self._step = 0.2
+        self._tried = self._accepted = 0
+
+    def advance(self, n_steps, *, recorded=True):
+        """Move; while nothing is recorded, adapt the step within models."""
+        for _ in range(n_steps):
+            self.state, kind, accepted = step(
+                self.state, self.neighbourhoods, self.law.weigh, self.rng
+            )
+            if kind != "stay":
+                self._tried += 1
+                self._accepted += accepted
+            if self.state.model:
+                self._wander(adapt=not recorded)
+            if recorded:
+                model, draw, _ = self.state
+                columns = np.array(self.law.columns(model), dtype=np.int64)
+                self.draws.append((columns, draw.coefficients, 0.0, draw.risk))
+
+    def drawn(self):
+        """Return what was recorded."""
+        columns, coefficients, intercepts, losses = map(
+            list, zip(*self.draws, strict=True)
+        )
+        return Drawn(
+            columns,
+            coefficients,
+            intercepts,
+            losses,
+            losses,
+            self._tried,
+            self._accepted,
+        )
+
+    def _wander(self, adapt):
+        """Move the coefficients within the model."""
+        model, draw, log_weight = self.state
+        for _ in range(N_WANDER):
+            draw, accepted = self.law.wander(model, draw, self._step, self.rng)
+            if accepted:
+                log_weight = self.law.log_weight(model, draw)
+            if adapt:
+                self._step *= math.exp(0.1 * (accepted - RATE))
+                self._step = min(max(self._step, 0.01), 0.95)
+        self.state = State(model, draw, log_weight)
 
 
 def log_radial_moment(q, t):
