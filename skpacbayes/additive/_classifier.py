@@ -117,9 +117,9 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
     intercept is N(0, 10^2).
 
     exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
-    of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates given
-    the scores, then walks over models with coefficients and intercept integrated out,
-    as in regression, then draws these. The rates are exact for a whole b, so at
+    of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
+    given the scores, then walks over models with coefficients and intercept integrated
+    out, as in regression, then draws these. The rates are exact for a whole b, so at
     "likelihood" without weights, and as good as exact otherwise.
 
     `certificate` bounds the log loss by Catoni's theorem [3]_. Chains, not exact draws,

@@ -134,9 +134,10 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     of Algorithm 7 of [1]_: a move gives each of its candidates, models with a variable
     more or less, another order, or a variable swapped, coefficients from a
     pseudo-prior, draws one by its weight, and accepts by a ratio of sums of weights;
-    that printed there, of weights, is wrong. The pseudo-priors are Laplace's approximations to the
-    logistic posterior of each model, one Newton step from a pilot's scores, their
-    spread chosen once by the effective number of the weights. A candidate costs
+    that printed there, of weights, is wrong. The pseudo-priors are Laplace's
+    approximations to the logistic posterior of each model, one Newton step from a
+    pilot's scores, their spread chosen once by the effective number of the weights. A
+    candidate costs
     n log n (for "auc"), or the number of pairs.
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem
