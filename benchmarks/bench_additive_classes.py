@@ -45,7 +45,7 @@ def four_of_fifty(n_samples, seed):
 
 
 def gross_errors(n_samples, seed, share=0.05):
-    """Two of twenty features are one larger in positives; some negatives are far off."""
+    """Draw features, two of them larger in positives, and far off in few negatives."""
     rng = np.random.default_rng(seed)
     y = rng.random(n_samples) < 0.5
     X = rng.normal(size=(n_samples, 20))
@@ -73,7 +73,7 @@ def l1_logistic():
 
 
 def l1_on_functions(X):
-    """The same functions, standardised, then l1-penalised logistic regression."""
+    """Chain the same functions, standardised, and l1-penalised logistic regression."""
     functions = FunctionTransformer(
         legendre, kw_args={"low": X.min(axis=0), "high": X.max(axis=0)}
     )
@@ -87,7 +87,7 @@ def boosting():
 
 
 def fitted(model, X, y):
-    """The model, fitted, and the CPU seconds this took."""
+    """Return the model, fitted, and the CPU seconds this took."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", FutureWarning)
