@@ -297,7 +297,7 @@ def time_of_a_move(report, sizes):
 def main():
     options = arguments(__doc__)
     report = Report("additive_classes", quick=options.quick)
-    seeds = range(2) if options.quick else range(5)
+    seeds = range(2) if options.quick else range(4)
     fitted(SparseAdditiveGibbsClassifier(n_iter=10), *four_of_fifty(100, 0))  # compiles
     fitted(SparseAdditiveGibbsRanker(n_iter=10), *four_of_fifty(100, 0))
     four_variables(report, [300] if options.quick else [300, 600], seeds)

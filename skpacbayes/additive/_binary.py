@@ -189,7 +189,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         np.put_along_axis(table, places, posterior.means, axis=1)
         for rows in self._blocks(X, features):
             values = found.functions(found.dictionary(X[rows], features), features)
-            flat = values.reshape(len(features) * width, -1)
+            flat = values.reshape(len(features) * width, values.shape[2])
             yield rows, table[:, :-1] @ flat + self._intercepts[:, None]
 
     def _chosen_draws(self, posterior, intercepts, rng):

@@ -4,6 +4,7 @@ import math
 from numbers import Integral
 
 import numpy as np
+from scipy.special import log_expit, xlog1py, xlogy
 from sklearn.metrics import roc_auc_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -19,9 +20,10 @@ from ._ranking import Misranked, PairwiseLogistic, RankingChain
 from ._walk import Neighbourhoods
 
 LAWS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
-# Inverse temperature for each pair of rows, a positive and a negative one, that share
-# no row with another pair: there are min(n_positive, n_negative).
-TEMPERATURES = {"auc": 4.0, "pairwise_logistic": 2.0}
+# "auto": how much the tempered loss gains by the pilot's scores, in units of what the
+# log likelihood does. Near its minimum the AUC is that much flatter.
+GAINS = {"auc": 3.0, "pairwise_logistic": 2.0}
+LEAST_LIKELIHOOD, LEAST_GAIN = 0.5, 0.05  # where the pilot has found nothing
 PILOT_SWEEPS = 40  # of the logistic chain whose scores make the pseudo-priors
 PILOT_BETA = 0.5
 MOST_MODELS = 50  # whose evidence goes into the certificate
@@ -62,9 +64,11 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         Prior standard deviation of the coefficient of a function of variance 1, for
         "pairwise_logistic" and for the pseudo-priors.
     inverse_temperature : {"auto", "pac"} or float, default="auto"
-        Weight of the loss. With k the smaller of the numbers of positive and negative
-        rows, "auto" is 4 k for "auc" and 2 k for "pairwise_logistic"; "pac" is `gamma`
-        k, and has a `certificate` for "auc".
+        Weight of the loss. "auto": such that the loss of a logistic pilot, times it, is
+        lower than that of constant scores by 3 times ("auc") or twice
+        ("pairwise_logistic") the pilot's gain in log likelihood. "pac": `gamma` times
+        the smaller of the numbers of positive and negative rows, which has a
+        `certificate` for "auc".
     gamma : float, default=1.0
         See above.
     n_candidates : int, default=16
@@ -124,8 +128,11 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     Notes
     -----
     The posterior is proportional to exp(-lambda R(f)) pi(f), with R the mean loss over
-    pairs of a positive and a negative row. Only k pairs share no row, which is why k,
-    not the number of rows, is the size of the sample.
+    pairs of a positive and a negative row. Only as many pairs share no row as there are
+    rows of the rarer class: that is the size of the sample. The AUC falls linearly from
+    that of constant scores, and is flat at its best: a weight of the loss that serves
+    near the best overfits where there is nothing to find. Hence "auto" looks at how
+    much there is to find.
 
     The prior of models is that of the classifier. For the AUC only the direction of the
     coefficients matters: all are equally likely, and the coefficients have length 1.
@@ -347,13 +354,6 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     def _law(self, problem, prior, rng):
         """Return the target, with its pseudo-priors, and a model to start from."""
         positive, ranks = problem.positive, problem.functions.orders
-        n_pairs = min(positive.sum(), len(positive) - positive.sum())
-        if self.inverse_temperature == "auto":
-            temperature = TEMPERATURES[self.loss] * n_pairs
-        elif self.inverse_temperature == "pac":
-            temperature = self.gamma * n_pairs
-        else:
-            temperature = self.inverse_temperature
         variance = self.slab_scale**2
         pilot = LogisticChain(
             problem.values,
@@ -380,12 +380,29 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
             positive,
             log_prior=lambda size, total: log_sizes[size] + total * log_beta,
             variance=variance,
-            inverse_temperature=float(temperature),
             scores=scores,
         )
+        law.inverse_temperature = float(self._temperature(law, scores, positive))
         if model:
             law.choose_spread(model, rng)
         return law, model
+
+    def _temperature(self, law, scores, positive):
+        """Inverse temperature, given scores that a logistic model finds."""
+        if self.inverse_temperature == "pac":
+            return self.gamma * min(positive.sum(), (~positive).sum())
+        if self.inverse_temperature != "auto":
+            return self.inverse_temperature
+        share = positive.mean()
+        log_likelihood = log_expit(np.where(positive, scores, -scores)).sum()
+        log_likelihood -= len(positive) * (
+            xlogy(share, share) + xlog1py(1 - share, -share)
+        )
+        gain = law.risk(np.zeros((1, len(scores)))) - law.risk(
+            law.ordered(scores)[None]
+        )
+        gained = GAINS[self.loss] * max(log_likelihood, LEAST_LIKELIHOOD)
+        return gained / max(float(gain[0]), LEAST_GAIN)
 
     def _certified_risk(self, law, problem, prior, chains, rng):
         """Return what the certificate takes from the rows.

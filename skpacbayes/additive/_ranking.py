@@ -45,17 +45,24 @@ class RankingLaw:
         `log_prior(n_variables, n_functions)` of a model.
     variance : float
         Prior variance of a coefficient.
-    inverse_temperature : float
-        Weight of the risk.
     scores : ndarray of shape (n_samples,)
         Log odds about which the logistic loss is expanded.
+    inverse_temperature : float, default=1.0
+        Weight of the risk.
     """
 
     def __init__(
-        self, values, positive, *, log_prior, variance, inverse_temperature, scores
+        self,
+        values,
+        positive,
+        *,
+        log_prior,
+        variance,
+        scores,
+        inverse_temperature=1.0,
     ):
         p, self.max_order, n_samples = values.shape
-        order = np.argsort(~positive, kind="stable")
+        self._order = order = np.argsort(~positive, kind="stable")
         self._n_positive = int(positive.sum())
         self.log_prior, self.variance = log_prior, variance
         self.inverse_temperature = inverse_temperature
@@ -71,6 +78,10 @@ class RankingLaw:
         self._flat = np.ascontiguousarray(flat[:, order])
         self._weights = weights[order]
         self.spread = 1.0
+
+    def ordered(self, scores):
+        """Scores of the rows in the order of the law: positives first."""
+        return scores[self._order]
 
     def columns(self, model):
         """Numbers of a model's functions, variable by variable."""
