@@ -132,6 +132,27 @@ def test_learn_full(kernel, temperature, forgetting):
     assert not whole(covariance)[6:].any()
 
 
+@pytest.mark.parametrize("forgetting", [0.0, 0.03])
+def test_learn_full_in_two_panels(forgetting):
+    """The margin that keeps the covariance positive shows in the tenth digit here."""
+    d = online_full.PANEL + 6
+    Z, y, weights = rows("squared_error", d=d)
+    reference = Reference(
+        "ngvi", "squared_error", d, full=True, forgetting=forgetting, intercept=True
+    )
+    panels, model, scalars, settings = full_state(reference, d)
+    for z, t, w in zip(Z, y, weights, strict=True):
+        reference.learn(z, t, w)
+    padded, work = np.pad(Z, [(0, 0), (0, 2)]), np.zeros((4, d + 2))
+    state_ = panels, model, scalars, settings
+    online_full.learn_full(padded, y, weights, *state_, d, work, NONE)
+    assert_allclose(model[online_full.MEAN, :d], reference.m, rtol=1e-7, atol=1e-8)
+    found = covariance_of(panels, model, d)
+    assert_allclose(found, np.linalg.inv(reference.P), rtol=1e-6, atol=1e-8)
+    assert panels.shape == (2, (d + 2) * online_full.PANEL)
+    assert not whole(panels)[d:].any()
+
+
 def test_covariance_stays_positive():
     """Columns that are alike, at scales that leave no digit to a difference."""
     rng = np.random.default_rng(0)

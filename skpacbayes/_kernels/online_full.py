@@ -9,11 +9,13 @@ scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT.
 
 `width` is the number of parameters rounded up to a multiple of LANES, so that a loop
 along a row of the covariance is a loop over whole vectors of the processor; what is
-beyond the parameters is 0, in Z too. Rows stand PANEL numbers apart, whatever the
-width, so that the compiler knows that they do not overlap. Z holds rows in the coordinates of the parameters;
-where there is an intercept, it is parameter 0 and the first column of Z is 1.
-`sample_weight` may be empty. The prediction of each row, made before it is learnt, is
-written to `predictions`, which may be empty.
+beyond the parameters is 0, in Z too. The rows of a panel stand PANEL numbers apart,
+whatever the width, so that the compiler knows that they do not overlap.
+
+Z holds rows in the coordinates of the parameters; where there is an intercept, it is
+parameter 0 and the first column of Z is 1. `sample_weight` may be empty. The
+prediction of each row, made before it is learnt, is written to `predictions`, which
+may be empty.
 """
 
 import math
