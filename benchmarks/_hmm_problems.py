@@ -25,7 +25,10 @@ logging.getLogger("hmmlearn").setLevel(logging.ERROR)  # says that EM did not co
 
 
 def best_of_starts(name, X, n_states, covariance_type="diag", lengths=None):
-    """Return the fit of a peer with the highest likelihood, of five starts."""
+    """Return the fit of a peer with the highest likelihood, of five starts.
+
+    None if all have failed: fits with NaN in them, where a state empties.
+    """
     model, options = PEERS[name]
     fits = []
     with warnings.catch_warnings():
@@ -41,7 +44,7 @@ def best_of_starts(name, X, n_states, covariance_type="diag", lengths=None):
             score = log_density_of_peer(fit, X, lengths)
             if np.isfinite(score):
                 fits.append((score, seed, fit))
-    return max(fits)[-1]
+    return max(fits)[-1] if fits else None
 
 
 def log_density_of_peer(fit, X, lengths=None):

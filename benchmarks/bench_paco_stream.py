@@ -19,7 +19,8 @@ from skpacbayes.datasets import make_paco_model
 
 STATIONARY = {1: 1, 2: 4, 3: 4, 4: 7, 5: 3}
 READ_AT = (100, 200, 500)
-N_STREAMS = 20
+N_STREAMS = {"Model 6": 20, "family A": 12, "family B": 12}
+N_STATIONARY = 6  # streams of each model
 FAMILIES = {
     "Model 6": lambda seed: make_paco_model(6, 200, np.random.RandomState([6, seed])),
     "family A": lambda seed: active_groups(np.random.default_rng([1, seed])),
@@ -40,6 +41,7 @@ class Paco:
         self.n_clusters = self.model.n_clusters_
 
 
+# The stationary streams are read by the first two.
 OURS = {
     "PACOClusterer": {},
     "same, summary_size=100": {"summary_size": 100},
@@ -48,9 +50,12 @@ OURS = {
 }
 
 
-def followers(seed, every, parameters=()):
+def followers(seed, every, parameters=(), n_ours=None):
     """Every method, ours first; batch peers are refitted at every `every`-th row."""
-    ours = {name: Paco(seed, **dict(parameters), **own) for name, own in OURS.items()}
+    ours = {
+        name: Paco(seed, **dict(parameters), **own)
+        for name, own in list(OURS.items())[:n_ours]
+    }
     refitted = {
         name: Refitted(choose, seed, every) for name, choose in REFITTED.items()
     }
@@ -128,7 +133,7 @@ def stationary(report, n_streams):
             rng = np.random.RandomState([model, 500, seed])
             X, _ = make_paco_model(model, READ_AT[-1], rng)
             parameters = {"loss": "manhattan"} if model == 5 else {}
-            methods = followers(seed, READ_AT[0], parameters)
+            methods = followers(seed, READ_AT[0], parameters, n_ours=2)
             for name, method in methods.items():
                 after = follow(method, X)[1][np.subtract(READ_AT, 1)]
                 counts = right.setdefault(name, np.zeros((len(STATIONARY), 3)))
@@ -150,10 +155,11 @@ def stationary(report, n_streams):
 def main():
     options = arguments(__doc__)
     report = Report("paco_stream", quick=options.quick)
-    n_streams = 2 if options.quick else N_STREAMS
-    for family in FAMILIES:
-        appearing(report, family, n_streams, every=50 if options.quick else 10)
-    stationary(report, n_streams)
+    for family, n_streams in N_STREAMS.items():
+        streams, every = (2, 50) if options.quick else (n_streams, 10)
+        appearing(report, family, streams, every)
+        report.save()
+    stationary(report, 2 if options.quick else N_STATIONARY)
     report.save()
 
 

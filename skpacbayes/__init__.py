@@ -9,7 +9,12 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _FAMILIES = {
-    "additive": ["PartialEffectsDisplay", "SparseAdditiveGibbsRegressor"],
+    "additive": [
+        "PartialEffectsDisplay",
+        "SparseAdditiveGibbsClassifier",
+        "SparseAdditiveGibbsRanker",
+        "SparseAdditiveGibbsRegressor",
+    ],
     "certificates": [
         "Certificate",
         "gaussian_mixture_rate",

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import math
+import sys
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -31,6 +32,18 @@ def partial_fit_context(method):
         return method(estimator, *args, **kwargs)
 
     return wrapper
+
+
+def user_stack_level():
+    """`stacklevel` with which a warning points to the user's call into the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and _ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _ours(module):
+    return module.partition(".")[0] in ("skpacbayes", "sklearn")
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):

@@ -19,7 +19,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 
 from skpacbayes import DirichletProcessHMM
 from skpacbayes.hmm._chain import filtered
-from skpacbayes.hmm._posterior import medians
+from skpacbayes.hmm._conditionals import Moments, draw_atoms
+from skpacbayes.hmm._model import Model, Parameters
+from skpacbayes.hmm._posterior import _log_student, medians
 from skpacbayes.hmm._run import r_hat
 from skpacbayes.hmm._series import Rows, sequence_bounds, units_of
 
@@ -58,7 +60,7 @@ def test_clear_states_are_found(emission, covariance_type, n_features):
     X, states = two_states(n_features=n_features)
     model = markov(emission=emission, covariance_type=covariance_type).fit(X)
     found, names = agreement(states, model.predict(X))
-    assert found == 1.0
+    assert found > 0.99
     assert_allclose(model.locations_[names, 0], [0, 6], atol=0.5)
     moves = np.zeros((2, 2))
     np.add.at(moves, (states[:-1], states[1:]), 1)
@@ -146,7 +148,7 @@ def test_concentration_spreads_the_weights():
         model = markov(concentration=concentration).fit(X)
         weights = np.exp(model._draws.log_weights)
         effective.append((1 / (weights**2).sum(axis=-1)).mean())
-    assert effective[0] < 1.1
+    assert effective[0] < 1.5
     assert effective[1] > 2.5
 
 
@@ -254,6 +256,38 @@ def test_sample_resembles_the_rows(fitted):
         assert_allclose(np.median(X[states == state]), location, atol=0.5)
 
 
+def test_a_row_far_away_is_improbable_not_impossible(fitted):
+    """Its density falls as the fifth power of the distance: Student's, 4 degrees."""
+    near, far = fitted.score_samples([[1e6]])[0], fitted.score_samples([[1e7]])[0]
+    assert_allclose(far - near, -5 * np.log(10), rtol=1e-3)
+
+
+@every_covariance
+def test_the_law_of_an_atom_without_rows(covariance_type):
+    """The mean density of atoms drawn from the prior, but for the error of a mean."""
+    point = np.array([[0.7, -2.0, np.nan], [0.7, -2.0, 1.0]])
+    rows = Rows(point, sequence_bounds(2))
+    model = Model(1, 2000, 3, True, covariance_type == "full", 1.0, 1.0, 0.0, True)
+    rng = np.random.default_rng(0)
+    nothing = Moments.zero(model)
+    means, factors = draw_atoms(nothing, np.zeros((1, 2000, 3)), model, rng)
+    draw = Parameters(
+        np.ones((1, 1)), np.ones(1), np.zeros((1, 2000)), means, factors, means[0, :1]
+    )
+    gaps = (point[:, None] - draw.locations) - means[0]
+    gaps = np.nan_to_num(gaps, nan=0.0)
+    for row, seen in enumerate(([0, 1], [0, 1, 2])):
+        inverse = np.swapaxes(factors[0], 1, 2) @ factors[0]
+        covariances = np.linalg.inv(inverse)[:, seen][:, :, seen]
+        gap = gaps[row][:, seen]
+        squares = np.einsum("lf,lfg,lg->l", gap, np.linalg.inv(covariances), gap)
+        determinants = np.linalg.det(2 * np.pi * covariances)
+        densities = np.exp(-0.5 * squares) / np.sqrt(determinants)
+        error = densities.std() / np.sqrt(2000)
+        expected = np.exp(_log_student(rows, draw, model)[0, row])
+        assert abs(densities.mean() - expected) < 4 * error
+
+
 def test_medians():
     """Of a draw whose shape is normal, and of one of two atoms."""
     X, _ = two_states(30)
@@ -359,8 +393,10 @@ def test_parameters_in_other_units(emission, covariance_type):
 def test_partial_fit_refuses_another_model():
     X, _ = two_states(50)
     model = markov(n_iter=20, burn_in=10).partial_fit(X)
-    model.set_params(n_states=3)
-    with pytest.raises(ValueError, match=r"n_states changed from 2 to 3"):
+    model.set_params(emission="per_state")
+    with pytest.raises(
+        ValueError, match=r"emission changed from 'translated' to 'per_state'"
+    ):
         model.partial_fit(X)
     assert model.n_samples_seen_ == 50
 
@@ -374,7 +410,7 @@ def test_a_pickled_model_answers_the_same(fitted):
 # Searches.
 
 
-short_runs = pytest.mark.filterwarnings("ignore:The chains have not found the same law")
+short_runs = pytest.mark.filterwarnings("ignore:The chains disagree")
 
 
 @short_runs
@@ -485,6 +521,7 @@ def test_parameters_that_contradict(parameters, message):
         ({"lengths": [20, 20]}, r"lengths sum to 40, but X has 50 rows\."),
         ({"lengths": [60, -10]}, r"lengths should be positive integers"),
         ({"lengths": [49.5, 0.5]}, r"lengths should be positive integers"),
+        ({"lengths": []}, r"lengths sum to 0, but X has 50 rows\."),
         ({"lengths": 50}, r"lengths should be positive integers"),
         ({"groups": [1] * 49}, r"groups has shape \(49,\), but X has 50 rows\."),
         ({"lengths": [50], "groups": [1] * 50}, r"Give lengths or groups, not both\."),
@@ -501,6 +538,12 @@ def test_answers_need_rows():
     with pytest.raises(NotFittedError):
         markov().predict([[1.0]])
     assert not hasattr(markov(), "transmat_")
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 2.5, "all"])
+def test_samples_asked_for_wrongly(fitted, n_samples):
+    with pytest.raises(ValueError, match=r"n_samples=.* should be an integer"):
+        fitted.sample(n_samples)
 
 
 def test_emissions_asked_for_wrongly(fitted):
@@ -563,7 +606,9 @@ def test_chains_in_different_modes_are_reported():
     (first, states), (second, _) = (two_states(300, seed=seed) for seed in (1, 2))
     X = np.column_stack([first, second])
     model = markov(n_chains=4, emission="per_state", random_state=1)
-    with pytest.warns(ConvergenceWarning, match=r"R-hat .* is 1\.\d\d, .* means are -"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"chains disagree: R-hat .* is 1\.\d\d, .* is -"
+    ):
         model.fit(X)
     assert model.r_hat_ > 1.2
     assert len(model.transmat_samples_) == 100

@@ -10,6 +10,7 @@ from twins import twin_of
 
 from skpacbayes._kernels import aggregation, online, online_full, online_network
 from skpacbayes._kernels.standardise import standardise
+from skpacbayes.online._panels import in_panels, whole
 
 NAMES = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
@@ -93,10 +94,11 @@ def full_state(reference, n_parameters, **numbers):
     width = n_parameters + -n_parameters % online_full.LANES
     padded = np.zeros((online_full.N_VECTORS, width))
     padded[: len(model), :n_parameters] = model
-    return np.diag(padded[online_full.VARIANCE]), padded, scalars, settings
+    return in_panels(padded[online_full.VARIANCE]), padded, scalars, settings
 
 
-def covariance_of(covariance, model, n_parameters):
+def covariance_of(panels, model, n_parameters):
+    covariance = whole(panels)
     assert np.array_equal(model[online_full.VARIANCE], np.diag(covariance))
     assert np.array_equal(covariance, covariance.T)
     return covariance[:n_parameters, :n_parameters]
@@ -123,11 +125,32 @@ def test_learn_full(kernel, temperature, forgetting):
     fixed = scalars, settings, 6, np.zeros((4, 8)), predictions
     kernel(padded, y, weights, covariance, model, *fixed)
     assert_learnt(reference, expected, model[:, :6], scalars, predictions)
-    whole = covariance_of(covariance, model, 6)
-    assert_allclose(whole, np.linalg.inv(reference.P), rtol=1e-8, atol=1e-10)
+    found = covariance_of(covariance, model, 6)
+    assert_allclose(found, np.linalg.inv(reference.P), rtol=1e-8, atol=1e-10)
     assert_allclose(scalars[online.RESIDUALS], reference.residuals, rtol=1e-9)
     assert not model[:, 6:].any()
-    assert not covariance[6:].any()
+    assert not whole(covariance)[6:].any()
+
+
+@pytest.mark.parametrize("forgetting", [0.0, 0.03])
+def test_learn_full_in_two_panels(forgetting):
+    """The margin that keeps the covariance positive shows in the tenth digit here."""
+    d = online_full.PANEL + 6
+    Z, y, weights = rows("squared_error", d=d)
+    reference = Reference(
+        "ngvi", "squared_error", d, full=True, forgetting=forgetting, intercept=True
+    )
+    panels, model, scalars, settings = full_state(reference, d)
+    for z, t, w in zip(Z, y, weights, strict=True):
+        reference.learn(z, t, w)
+    padded, work = np.pad(Z, [(0, 0), (0, 2)]), np.zeros((4, d + 2))
+    state_ = panels, model, scalars, settings
+    online_full.learn_full(padded, y, weights, *state_, d, work, NONE)
+    assert_allclose(model[online_full.MEAN, :d], reference.m, rtol=1e-7, atol=1e-8)
+    found = covariance_of(panels, model, d)
+    assert_allclose(found, np.linalg.inv(reference.P), rtol=1e-6, atol=1e-8)
+    assert panels.shape == (2, (d + 2) * online_full.PANEL)
+    assert not whole(panels)[d:].any()
 
 
 def test_covariance_stays_positive():
@@ -143,9 +166,9 @@ def test_covariance_stays_positive():
             state_ = covariance, model, scalars, settings
             work = np.zeros((4, 8))
             online_full.learn_full(Z, y, NONE, *state_, 8, work, NONE)
-            whole = covariance_of(covariance, model, 8)
-            deviations = np.sqrt(np.diag(whole))
-            correlation = whole / np.outer(deviations, deviations)
+            found = covariance_of(covariance, model, 8)
+            deviations = np.sqrt(np.diag(found))
+            correlation = found / np.outer(deviations, deviations)
             # no eigenvalue below zero by more than `eigvalsh` itself is off
             assert np.linalg.eigvalsh(correlation)[0] > -8 * 2.0**-52
         assert np.isfinite(model).all()

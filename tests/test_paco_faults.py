@@ -187,6 +187,7 @@ def test_a_stream_goes_on_beyond_its_radius(calibration):
     with pytest.warns(UserWarning, match=r"more than radius=0\.5") as caught:
         model.partial_fit(X[:20])
     assert len(caught) == 1
+    assert caught[0].filename == __file__  # the user's line, not ours
     model.partial_fit(X[20:])
     assert_sound(model, X)
     assert model.n_samples_seen_ == 40

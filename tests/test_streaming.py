@@ -130,11 +130,16 @@ def additive(length=120, inexact=KEEPS_FEW, **parameters):
     )
 
 
+def rows_of_two_states(n, seed):
+    (X,) = rows_with_gaps(n, seed)
+    return (X + 16.0 * (np.arange(n)[:, None] // 20 % 2),)
+
+
 def markov(**parameters):
-    cheap = {"n_iter": 20, "burn_in": 10, "random_state": 0}
+    cheap = {"n_iter": 100, "burn_in": 60, "random_state": 0}
     return Stream(
         lambda: skpacbayes.DirichletProcessHMM(**(cheap | parameters)),
-        rows_with_gaps,
+        rows_of_two_states,
         weights=False,
         missing=True,
         grows=True,

@@ -12,6 +12,9 @@ import numpy as np
 
 from . import kernel
 
+# Just below a half: the lower of two medians, however the sums are rounded.
+HALF = 0.5 * (1.0 - 1e-12)
+
 
 @kernel
 def fit_cells(
@@ -64,7 +67,7 @@ def fit_cells(
                     for rank in range(n_points):
                         i = order[f, rank]
                         passed += parts[j, i]
-                        if passed >= 0.5 * masses[j]:
+                        if passed >= HALF * masses[j]:
                             centers[j, f] = points[i, f]
                             break
             for i in range(n_points):

@@ -57,14 +57,13 @@ def emission_densities(
     (n_states, n_rows) the density in each state divided by the exponential of that;
     none is below exp(-700). If `atoms` (n_states, n_rows) is not empty it receives, for
     each state, the atom at the quantile `uniforms` (n_rows,) of its law given the row
-    and the state. `work` (n_components + 3, any) is work space.
+    and the state. `work` (n_components, any) is work space.
     """
     n_features, n_rows = columns.shape
     n_components, block = shifts.shape[0], work.shape[1]
     n_states = densities.shape[0]
     n_atoms = n_components // n_states
-    best, total = np.empty(block), np.empty(block)
-    passed, gap = np.empty(block), np.empty(block)
+    best, total, gap = np.empty(block), np.empty(block), np.empty(block)
     for first in range(0, n_rows, block):
         size = min(block, n_rows - first)
         for t in range(size):
@@ -96,21 +95,18 @@ def emission_densities(
                 for t in range(size):
                     exponent = work[c, t] - best[t]
                     exponent = exponent if exponent > _LOWEST else _LOWEST
-                    value = _exp(exponent)
-                    work[c, t] = value
-                    total[t] += value
+                    total[t] += _exp(exponent)
+                    work[c, t] = total[t]
             for t in range(size):
                 densities[j, first + t] = total[t]
             if atoms.shape[1] == 0:
                 continue
             for t in range(size):
                 total[t] *= uniforms[first + t]
-                passed[t] = 0.0
                 gap[t] = 0.0
             for c in range(j * n_atoms, (j + 1) * n_atoms - 1):
                 for t in range(size):
-                    passed[t] += work[c, t]
-                    gap[t] += 1.0 if passed[t] <= total[t] else 0.0
+                    gap[t] += 1.0 if work[c, t] <= total[t] else 0.0
             for t in range(size):
                 atoms[j, first + t] = int(gap[t])
 
@@ -125,7 +121,6 @@ def forward_filter(densities, transitions, start, bounds, evidence):
     `evidence` (n_rows,) receives the density of each row given those before it.
     """
     n_states = start.shape[0]
-    law = np.empty(n_states)
     for s in range(bounds.shape[0] - 1):
         for t in range(bounds[s], bounds[s + 1]):
             total = 0.0
@@ -134,14 +129,13 @@ def forward_filter(densities, transitions, start, bounds, evidence):
                 if t > bounds[s]:
                     ahead = 0.0
                     for i in range(n_states):
-                        ahead += law[i] * transitions[i, j]
+                        ahead += densities[i, t - 1] * transitions[i, j]
                 densities[j, t] *= ahead
                 total += densities[j, t]
             evidence[t] = total
             inverse = 1.0 / total
             for j in range(n_states):
-                law[j] = densities[j, t] * inverse
-                densities[j, t] = law[j]
+                densities[j, t] *= inverse
 
 
 @kernel
@@ -157,21 +151,19 @@ def draw_states(filtered, transitions, bounds, uniforms, states, moves, firsts):
         firsts[i] = 0.0
         for j in range(n_states):
             moves[i, j] = 0.0
-    law = np.empty(n_states)
     for s in range(bounds.shape[0] - 1):
         after = -1
         for t in range(bounds[s + 1] - 1, bounds[s] - 1, -1):
             total = 0.0
             for i in range(n_states):
-                ahead = transitions[i, after] if after >= 0 else 1.0
-                law[i] = filtered[i, t] * ahead
-                total += law[i]
+                total += filtered[i, t] * (transitions[i, after] if after >= 0 else 1.0)
             threshold = uniforms[t] * total
-            passed = law[0]
-            state = 0
+            passed = 0.0
+            state = -1
             while passed <= threshold and state < n_states - 1:
                 state += 1
-                passed += law[state]
+                ahead = transitions[state, after] if after >= 0 else 1.0
+                passed += filtered[state, t] * ahead
             states[t] = state
             if after >= 0:
                 moves[state, after] += 1.0

@@ -10,6 +10,9 @@ import math
 
 from . import kernel
 
+# Just below a half: the lower of two medians, however the sums are rounded.
+HALF = 0.5 * (1.0 - 1e-12)
+
 
 @kernel
 def lloyd(
@@ -53,7 +56,7 @@ def lloyd(
                     j = labels[i]
                     below = passed[j]
                     passed[j] += weights[i]
-                    if below < 0.5 * masses[j] <= passed[j]:
+                    if below < HALF * masses[j] <= passed[j]:
                         centers[j, f] = points[i, f]
                 for j in range(n_clusters):
                     passed[j] = 0.0

@@ -3,15 +3,19 @@
 The posterior is Gaussian, relative to the noise where that is estimated:
 
 model : (N_VECTORS, width), the rows MEAN, ..., HIGH;
-covariance : (width, width), symmetric, VARIANCE its diagonal;
+covariance : (n_panels, width * PANEL), symmetric, VARIANCE its diagonal. Panel p holds
+PANEL of its columns, row after row;
 scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT.
 
 `width` is the number of parameters rounded up to a multiple of LANES, so that a loop
 along a row of the covariance is a loop over whole vectors of the processor; what is
-beyond the parameters is 0, in Z too. Z holds rows in the coordinates of the parameters;
-where there is an intercept, it is parameter 0 and the first column of Z is 1.
-`sample_weight` may be empty. The prediction of each row, made before it is learnt, is
-written to `predictions`, which may be empty.
+beyond the parameters is 0, in Z too. The rows of a panel stand PANEL numbers apart,
+whatever the width, so that the compiler knows that they do not overlap.
+
+Z holds rows in the coordinates of the parameters; where there is an intercept, it is
+parameter 0 and the first column of Z is 1. `sample_weight` may be empty. The
+prediction of each row, made before it is learnt, is written to `predictions`, which
+may be empty.
 """
 
 import math
@@ -19,6 +23,7 @@ import math
 from . import kernel
 
 LANES = 4
+PANEL = 64
 N_VECTORS = 8
 MEAN, VARIANCE, PRIOR, CENTRE, SCATTER, AVERAGE, LOW, HIGH = range(N_VECTORS)
 # Numbers and settings are those of the diagonal model, of which some are not used.
@@ -31,7 +36,8 @@ EPSILON = 2.0**-52
 def _dot(x, y):
     """Inner product: four sums, which the processor adds side by side."""
     s0 = s1 = s2 = s3 = 0.0
-    for k in range(0, x.shape[0], LANES):
+    for block in range(x.shape[0] // LANES):
+        k = LANES * block
         s0 += x[k] * y[k]
         s1 += x[k + 1] * y[k + 1]
         s2 += x[k + 2] * y[k + 2]
@@ -43,11 +49,14 @@ def _dot(x, y):
 def _settle(covariance, owed, growth):
     """Subtract the downdate that is owed, multiply by `growth`, and owe nothing."""
     width = owed.shape[0]
-    for j in range(width):
-        row = covariance[j]
-        own = owed[j]
-        for k in range(width):
-            row[k] = growth * (row[k] - own * owed[k])
+    for p in range(covariance.shape[0]):
+        panel = covariance[p]
+        first = PANEL * p
+        for j in range(width):
+            own = owed[j]
+            for k in range(min(PANEL, width - first)):
+                entry = panel[PANEL * j + k] - own * owed[first + k]
+                panel[PANEL * j + k] = growth * entry
     for j in range(width):
         owed[j] = 0.0
 
@@ -66,39 +75,35 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
     the diagonal is added to it.
     """
     width = x.shape[0]
+    mean, variance = model[MEAN], model[VARIANCE]
     for k in range(width):
         gain[k] = 0.0
-    for j in range(0, width, LANES):  # so many rows at once: `gain` is read less often
-        r0, r1, r2, r3 = (
-            covariance[j],
-            covariance[j + 1],
-            covariance[j + 2],
-            covariance[j + 3],
-        )
-        h0, h1, h2, h3 = owed[j], owed[j + 1], owed[j + 2], owed[j + 3]
-        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        for k in range(width):
-            h = owed[k]
-            u0 = r0[k] - h0 * h
-            u1 = r1[k] - h1 * h
-            u2 = r2[k] - h2 * h
-            u3 = r3[k] - h3 * h
-            r0[k] = u0
-            r1[k] = u1
-            r2[k] = u2
-            r3[k] = u3
-            gain[k] += (x0 * u0 + x1 * u1) + (x2 * u2 + x3 * u3)
-    mean, variance = model[MEAN], model[VARIANCE]
-    v0 = v1 = s0 = s1 = 0.0
-    for k in range(0, width, 2):
-        variance[k] = covariance[k, k]
-        variance[k + 1] = covariance[k + 1, k + 1]
-        v0 += gain[k] * x[k]
-        v1 += gain[k + 1] * x[k + 1]
-        s0 += variance[k] * x[k] * x[k]
-        s1 += variance[k + 1] * x[k + 1] * x[k + 1]
-    along = v0 + v1 if v0 + v1 > 0.0 else 0.0
-    spread = width * (s0 + s1)
+    for p in range(covariance.shape[0]):
+        panel = covariance[p]
+        first = PANEL * p
+        n_columns = min(PANEL, width - first)
+        for block in range(width // LANES):  # so many rows at once: `gain` is read less
+            j = LANES * block
+            row = PANEL * j
+            h0, h1, h2, h3 = owed[j], owed[j + 1], owed[j + 2], owed[j + 3]
+            x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+            for k in range(n_columns):
+                h = owed[first + k]
+                u0 = panel[row + k] - h0 * h
+                u1 = panel[row + PANEL + k] - h1 * h
+                u2 = panel[row + 2 * PANEL + k] - h2 * h
+                u3 = panel[row + 3 * PANEL + k] - h3 * h
+                panel[row + k] = u0
+                panel[row + PANEL + k] = u1
+                panel[row + 2 * PANEL + k] = u2
+                panel[row + 3 * PANEL + k] = u3
+                gain[first + k] += (x0 * u0 + x1 * u1) + (x2 * u2 + x3 * u3)
+        for k in range(n_columns):
+            variance[first + k] = panel[PANEL * (first + k) + k]
+    for k in range(width):  # nothing is owed now
+        owed[k] = variance[k] * x[k]
+    along = max(_dot(gain, x), 0.0)
+    spread = width * _dot(owed, x)
     total = 1.0 / precision + along + EPSILON * width * spread
     slack = EPSILON * width * (4.0 + width * math.sqrt(spread / total))
     step = residual / total
@@ -106,8 +111,11 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
     for k in range(width):
         mean[k] += step * gain[k]
         owed[k] = gain[k] * root
-    for k in range(width):
-        covariance[k, k] = variance[k] + slack * variance[k]
+    for p in range(covariance.shape[0]):
+        first = PANEL * p
+        for k in range(min(PANEL, width - first)):
+            kept = variance[first + k]
+            covariance[p, PANEL * (first + k) + k] = kept + slack * kept
     return along
 
 
@@ -138,7 +146,7 @@ def _follow_scales(model, covariance, z, weight, scalars, settings, growth):
         growth[j] = 0.0
         if precision > 1.2 * prior[j]:
             if prior[j] == 0.0:
-                covariance[j, j] = 1.0 / precision
+                covariance[j // PANEL, PANEL * j + j % PANEL] = 1.0 / precision
             else:
                 growth[j] = precision - prior[j]
             prior[j] = precision
@@ -173,8 +181,9 @@ def _start_flat(model, covariance, z, y, precision):
     model[MEAN, 0] = y
     covariance[0, 0] = 1.0 / precision
     for j in range(1, z.shape[0]):
-        shared = z[j] * covariance[j, j]
-        covariance[0, j] = covariance[j, 0] = -shared
+        p, k = j // PANEL, j % PANEL
+        shared = z[j] * covariance[p, PANEL * j + k]
+        covariance[0, PANEL * j] = covariance[p, k] = -shared
         covariance[0, 0] += z[j] * shared
 
 
@@ -248,4 +257,4 @@ def learn_full(
         scalars[COUNT] = keep * scalars[COUNT] + weight
     _settle(covariance, owed, 1.0)
     for k in range(width):
-        model[VARIANCE, k] = covariance[k, k]
+        model[VARIANCE, k] = covariance[k // PANEL, PANEL * k + k % PANEL]

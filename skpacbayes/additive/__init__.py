@@ -1,6 +1,13 @@
 """Sparse additive models by Gibbs posteriors."""
 
+from ._classifier import SparseAdditiveGibbsClassifier
 from ._display import PartialEffectsDisplay
+from ._ranker import SparseAdditiveGibbsRanker
 from ._regressor import SparseAdditiveGibbsRegressor
 
-__all__ = ["PartialEffectsDisplay", "SparseAdditiveGibbsRegressor"]
+__all__ = [
+    "PartialEffectsDisplay",
+    "SparseAdditiveGibbsClassifier",
+    "SparseAdditiveGibbsRanker",
+    "SparseAdditiveGibbsRegressor",
+]

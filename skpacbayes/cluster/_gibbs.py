@@ -9,6 +9,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._base import user_stack_level
 from ._calibration import Calibration, Splitting, calibrate_batch, calibrate_stream
 from ._path import Path, floor_scale, rows_loss, scale_of
 from ._quasi_posterior import CenterPrior, Chain, Proposal, QuasiPosterior
@@ -236,7 +237,7 @@ class GibbsProblem:
                 f"variation {apart:.2f} from their mean): increase n_iter="
                 f"{self.setting.n_iter}.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=user_stack_level(),
             )
         owners = np.mean(
             [chain.frequencies(max_clusters, occupied=True) for chain in chains], axis=0

@@ -167,7 +167,10 @@ class _Problem:
 
     def best(self, starts):
         """Few iterations from every start, then all from the best."""
-        best = max((self._fit(start, 3) for start in starts), key=lambda c: c.objective)
+        best = starts[0]
+        if len(starts) > 1:
+            tried = [self._fit(start, 3) for start in starts]
+            best = max(tried, key=lambda cells: cells.objective)
         return self._fit(best, 20)
 
     def _fit(self, start, max_iter):

@@ -6,9 +6,9 @@ from scipy.spatial.distance import cdist
 
 from ._local_scales import CellTracker
 
-# With refresh="auto", the chain runs after every row at first (after every d / 10 rows
-# of more than 10 columns: it takes as much longer), then after so many rows that the
-# stream has grown by this share of what came since.
+# With refresh="auto", the chain runs after every row at first, then after so many rows
+# that the stream has grown by this share of what came since. It takes longer with more
+# columns: from 20 on it runs after every d / 10 rows, then after twice that share.
 _EVERY_ROW = 200
 _COLUMNS = 10
 _GROWTH = 0.1
@@ -135,4 +135,5 @@ class Stream:
         if self.refresh != "auto":
             return n_rows + self.refresh
         fewest = max(1, self.summary.n_features // _COLUMNS)
-        return n_rows + max(fewest, np.floor(_GROWTH * (n_rows - _EVERY_ROW)))
+        growth = _GROWTH if fewest == 1 else 2 * _GROWTH
+        return n_rows + max(fewest, np.floor(growth * (n_rows - _EVERY_ROW)))

@@ -148,16 +148,20 @@ class Chain:
         of_shapes = moments.of_shapes(model.shared)
         log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
         means, factors = draw_atoms(of_shapes, old.means, model, rng)
-        new = old._replace(log_weights=log_weights, means=means, factors=factors)
+        new = Parameters(
+            *draw_transitions(self._moves, self._firsts, old, model, rng),
+            log_weights,
+            means,
+            factors,
+            old.locations,
+            of_shapes.sizes > 0,
+        )
         if model.shared:
             moved = means[0] - old.means[0]
             new = new._replace(
                 locations=draw_locations(moments, moved, new, model, rng)
             )
-        transitions, start = draw_transitions(
-            self._moves, self._firsts, old, model, rng
-        )
-        self.parameters = new._replace(transitions=transitions, start=start)
+        self.parameters = new
 
     def _complete_rows(self, atoms):
         """Draw what is missing of rows that are partly observed, given their atoms."""

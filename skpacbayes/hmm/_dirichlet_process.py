@@ -52,7 +52,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         Number of chains.
     random_state : int, RandomState instance or None, default=None
         Seeds the chains, and `sample`.
-    n_jobs : int or None, default=None
+    n_jobs : int, default=None
         Threads for the chains.
 
     Attributes
@@ -97,15 +97,16 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
     a Metropolis step, whose ratio is that of the invariant probabilities of the first
     states. The restriction to q is by rejection, or else by slice sampling [4]_.
 
-    A missing value is summed out: also one of a row that is partly observed, in the
-    marginal law of the features that were. A wholly missing row says nothing.
+    A row that is partly observed has the marginal law of the features that were seen.
 
     A chain starts with k-means that sees rows beyond the 5 % and 95 % quantiles there,
     so that outliers make no state. States have no names: after each sweep those of the
     draw are assigned to the labels that the rows had before, and those of the
     chains to each other's. Where R-hat is above 1.2 the chains have found different
     laws: there is a warning, and only the chain with the largest mean log-likelihood
-    has its draws kept. Answers for new rows are means over 100 of the draws at most.
+    has its draws kept. Answers for new rows are means over 100 of the draws at most;
+    there an atom without rows has its prior predictive law, Student's with 4 degrees of
+    freedom, so that a row far from all that was seen is improbable, not impossible.
 
     A sweep costs n_timesteps x n_states x n_atoms exponentials. Memory grows with the
     rows: they are kept, for `partial_fit`.
@@ -399,6 +400,10 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         states : ndarray of shape (n_samples,)
             Their states.
         """
+        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+            raise ValueError(
+                f"n_samples={n_samples!r} should be an integer of at least 1."
+            )
         draws, generator = self._used_draws(), self._generator()
         draw = draws[generator.integers(len(draws))]
         rows, states = _posterior.simulate(n_samples, draw, generator)
@@ -410,7 +415,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         Parameters
         ----------
         grid : array-like of shape (n_points,) or (n_points, n_features)
-            Points; one dimension will do for one feature.
+            Points; one dimension will do for one feature. NaN leaves a feature out.
         state : int or None, default=None
             Which state; None for all.
         quantiles : array-like of shape (n_quantiles,), default=None
@@ -425,17 +430,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         draws, k = self._used_draws(), self._model.n_states
         if state is not None and state not in range(k):
             raise ValueError(f"state={state!r} should be from 0 to {k - 1}.")
-        grid = np.asarray(grid, dtype=np.float64)
-        if grid.ndim == 1 and self.n_features_in_ == 1:
-            grid = grid[:, None]
-        if grid.ndim != 2 or grid.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
-                "features."
-            )
-        rows, log_units = _posterior.rows_of(
-            grid, self._units, sequence_bounds(len(grid))
-        )
+        rows, log_units = self._grid(grid)
         if quantiles is None:
             logs = _posterior.log_mean_emissions(rows, draws, self._model)
         else:
@@ -443,10 +438,3 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
             logs = np.quantile(logs, quantiles, axis=0)
         density = np.exp(np.swapaxes(logs + log_units, -1, -2))
         return density if state is None else density[..., state]
-
-    def _new_rows(self, X, lengths, groups):
-        """Sequences to answer for, in standard units, and the logs of these units."""
-        self._sampled()
-        X = self._rows(X)
-        bounds = sequence_bounds(len(X), lengths, groups)
-        return _posterior.rows_of(X, self._units, bounds)

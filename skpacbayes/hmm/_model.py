@@ -47,6 +47,8 @@ class Parameters(NamedTuple):
     n_atoms); `means` (n_shapes, n_atoms, n_features); `factors` (n_shapes, n_atoms,
     n_features, n_features), lower triangular: transposed times itself each is the
     inverse of a covariance; `locations` (n_states, n_features), zero unless shared.
+    `occupied` (n_shapes, n_atoms): whether an atom had rows when it was drawn; None if
+    that is not known.
     """
 
     transitions: np.ndarray
@@ -55,6 +57,7 @@ class Parameters(NamedTuple):
     means: np.ndarray
     factors: np.ndarray
     locations: np.ndarray
+    occupied: np.ndarray | None = None
 
     def centers(self):
         """Means of the components, (n_states, n_atoms, n_features)."""
@@ -70,6 +73,7 @@ class Parameters(NamedTuple):
             self.means[own],
             self.factors[own],
             self.locations[order],
+            self.occupied[own],
         )
 
     def rescaled(self, ratio, shift, shared):

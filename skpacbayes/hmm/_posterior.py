@@ -1,14 +1,66 @@
 """What draws of the parameters say of rows, states and shapes."""
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import gammaln, logsumexp, ndtr
 
-from .._kernels.hmm import smooth, viterbi
-from ._chain import densities_of, filtered
+from .._kernels.hmm import forward_filter, smooth, viterbi
+from ._chain import densities_of
 from ._model import Parameters, covariances
 from ._series import Rows
 
 _N_HALVINGS = 60
+_NEVER = -1e300  # logarithm of the weight of an atom that is left out
+
+
+def _log_densities(rows, draw, model):
+    """Log density of new rows in each state, (n_states, n_rows).
+
+    An atom that had no rows is known no better than before: the mean of its density
+    over the prior, Student's, takes its place. So one row far away costs but the
+    logarithm of its distance.
+    """
+    weights = np.where(draw.occupied, draw.log_weights, _NEVER)
+    highest, densities, _ = densities_of(
+        rows, draw._replace(log_weights=weights), model
+    )
+    weights = np.where(draw.occupied, _NEVER, draw.log_weights)
+    new = logsumexp(weights, axis=1)[:, None] + _log_student(rows, draw, model)
+    return np.logaddexp(highest + np.log(densities), new)
+
+
+def _log_student(rows, draw, model):
+    """Log density of rows in an atom of which nothing is known, (n_states, n_rows).
+
+    Minus infinity where nothing was observed.
+    """
+    seen = ~np.isnan(rows.values)
+    degrees = 2 * model.shape
+    scale = 2 * model.scale * (1 + 1 / model.mean_count)  # degrees times its square
+    squares = (rows.values - draw.locations[:, None]) ** 2 / scale
+    squares = np.where(seen, squares, 0.0)
+    if model.full:  # features are independent but for their unit
+        squares, n_values = squares.sum(axis=2), seen.sum(axis=1)
+    else:
+        n_values = 1
+    log_density = (
+        gammaln(0.5 * (degrees + n_values))
+        - gammaln(0.5 * degrees)
+        - 0.5 * n_values * np.log(np.pi * scale)
+        - 0.5 * (degrees + n_values) * np.log1p(squares)
+    )
+    if not model.full:
+        log_density = np.where(seen, log_density, 0.0).sum(axis=2)
+    return np.where(seen.any(axis=1), log_density, -np.inf)
+
+
+def _filtered(rows, draw, model):
+    """Laws of the states given the rows so far, and log densities of rows."""
+    log_densities = _log_densities(rows, draw, model)
+    highest = log_densities.max(axis=0)
+    laws, evidence = np.exp(log_densities - highest), np.empty(len(rows))
+    np.maximum(laws, np.finfo(float).tiny, out=laws)
+    forward_filter(laws, draw.transitions, draw.start, rows.bounds, evidence)
+    return laws, highest + np.log(evidence)
 
 
 def state_laws(rows, draws, model):
@@ -18,7 +70,7 @@ def state_laws(rows, draws, model):
     """
     total = np.zeros((model.n_states, len(rows)))
     for draw in draws:
-        laws, _, _ = filtered(rows, draw, model)
+        laws, _ = _filtered(rows, draw, model)
         smooth(laws, draw.transitions, rows.bounds)
         total += laws
     return np.ascontiguousarray(total.T) / len(draws)
@@ -28,15 +80,14 @@ def log_predictives(rows, draws, model):
     """Log density of each row given those before, the mean density over draws."""
     total = np.full(len(rows), -np.inf)
     for draw in draws:
-        total = np.logaddexp(total, filtered(rows, draw, model)[1])
+        total = np.logaddexp(total, _filtered(rows, draw, model)[1])
     return total - np.log(len(draws))
 
 
 def log_emissions(rows, draws, model):
     """Yield the log density of rows in each state, (n_states, n_rows), of each draw."""
     for draw in draws:
-        highest, densities, _ = densities_of(rows, draw, model)
-        yield highest + np.log(densities)
+        yield _log_densities(rows, draw, model)
 
 
 def log_mean_emissions(rows, draws, model):

@@ -5,7 +5,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from ._chain import Chain
 from ._model import Parameters
 
 LEAST_SWEEPS = 4  # for R-hat
@@ -16,21 +15,18 @@ class Run:
 
     States have no names. After each sweep that is kept they are given those under
     which they agree best with the labels that the rows had so far: `votes` (n_states,
-    n_rows) counts these.
+    n_rows) counts these. They may begin with those of fewer rows, from before.
     """
 
-    def __init__(self, rows, model, rng, parameters=None, votes=None):
-        self._begin = rows, model, rng, parameters
-        self.chain = None
-        self.votes = np.zeros((model.n_states, len(rows)))
+    def __init__(self, chain, votes=None):
+        self.chain = chain
+        self.votes = np.zeros((chain.model.n_states, len(chain.rows)))
         if votes is not None:
             self.votes[:, : votes.shape[1]] = votes
         self.draws, self.log_likelihoods = [], []
 
     def advance(self, keep):
         """Make a sweep for each of `keep`, and keep those that are true."""
-        if self.chain is None:
-            self.chain = Chain(*self._begin)
         for kept in keep:
             self.log_likelihoods.append(self.chain.sweep())
             if kept:

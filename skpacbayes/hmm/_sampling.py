@@ -9,12 +9,25 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import PacBayesEstimator
+from ._chain import Chain
 from ._model import Model, Parameters
-from ._posterior import medians
+from ._posterior import medians, rows_of
 from ._run import LEAST_SWEEPS, Run, r_hat, stacked
-from ._series import Rows, Series, units_of
+from ._series import Rows, Series, sequence_bounds, units_of
 
 N_USED = 100  # draws that answer for new rows, at most
+# Parameters that stay as they are within a stream.
+OF_MODEL = (
+    "n_states",
+    "emission",
+    "n_atoms",
+    "concentration",
+    "transition_prior",
+    "min_transition",
+    "startprob",
+    "covariance_type",
+    "n_chains",
+)
 R_HAT_LIMIT = 1.2  # from which on chains are said to disagree
 _N_BLOCKS = 20  # in which chains run, between which callbacks are called
 
@@ -104,6 +117,7 @@ class SampledHMM(PacBayesEstimator):
     def _begin(self, X, bounds):
         """Keep rows, and forget all others."""
         self._model = self._model_of(X.shape[1])
+        self._begun_with = {name: getattr(self, name) for name in OF_MODEL}
         self._series = Series(X, bounds)
         self._chains = [
             (None, rng, None) for rng in self._generator().spawn(self.n_chains)
@@ -113,9 +127,8 @@ class SampledHMM(PacBayesEstimator):
 
     def _continue(self, X):
         """Keep more rows of the last sequence."""
-        model = self._model_of(self.n_features_in_)
-        for name, new, old in zip(Model._fields, model, self._model, strict=True):
-            if new != old:
+        for name, old in self._begun_with.items():
+            if (new := getattr(self, name)) != old:
                 raise ValueError(
                     f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
                     "partial_fit of a clone, starts a new one."
@@ -148,7 +161,8 @@ class SampledHMM(PacBayesEstimator):
                 ratio = self._units.unit / units.unit
                 shift = (self._units.offset - units.offset) / units.unit
                 parameters = parameters.rescaled(ratio, shift, model.shared)
-            runs.append(Run(rows, model, copy.deepcopy(rng), parameters, votes))
+            chain = Chain(rows, model, copy.deepcopy(rng), parameters)
+            runs.append(Run(chain, votes))
         for keep in blocks:
             Parallel(self.n_jobs, prefer="threads")(
                 delayed(run.advance)(keep) for run in runs
@@ -191,9 +205,11 @@ class SampledHMM(PacBayesEstimator):
             )
         else:
             means = ", ".join(f"{mean:.1f}" for mean in kept.mean(axis=1))
+            many = len(kept) > 1
             found = (
-                f"The chains have not found the same law: R-hat of the log-likelihoods "
-                f"is {self._r_hat:.2f}, and their means are {means}."
+                f"{'The chains disagree' if many else 'The chain has not settled'}: "
+                f"R-hat of the log-likelihoods is {self._r_hat:.2f}, more than "
+                f"{R_HAT_LIMIT}, and their mean is {means}."
             )
         warnings.warn(
             f"{found} The draws are those of chain {best}, the best; increase n_iter "
@@ -206,3 +222,21 @@ class SampledHMM(PacBayesEstimator):
         """Return the draws that answer for new rows, each as Parameters."""
         draws = self._sampled()._draws
         return [Parameters(*(part[i] for part in draws)) for i in self._used]
+
+    def _new_rows(self, X, lengths=None, groups=None):
+        """Sequences to answer for, in standard units, and the logs of these units."""
+        self._sampled()
+        X = self._rows(X)
+        return rows_of(X, self._units, sequence_bounds(len(X), lengths, groups))
+
+    def _grid(self, grid):
+        """Points to answer for, as `_new_rows` has rows."""
+        grid = np.asarray(grid, dtype=np.float64)
+        if grid.ndim == 1 and self.n_features_in_ == 1:
+            grid = grid[:, None]
+        if grid.ndim != 2 or grid.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
+                "features."
+            )
+        return rows_of(grid, self._units, sequence_bounds(len(grid)))

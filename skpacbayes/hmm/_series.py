@@ -27,7 +27,9 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
     if not (whole and (lengths >= 1).all() and (lengths == np.floor(lengths)).all()):
         raise ValueError(f"lengths should be positive integers, got {lengths!r}.")
     if lengths.sum() != n_rows:
-        raise ValueError(f"lengths sum to {lengths.sum()}, but X has {n_rows} rows.")
+        raise ValueError(
+            f"lengths sum to {int(lengths.sum())}, but X has {n_rows} rows."
+        )
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 

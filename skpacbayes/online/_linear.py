@@ -16,6 +16,7 @@ from .._kernels.aggregation import LOSS as AGGREGATE_LOSS
 from .._kernels.standardise import standardise
 from ._aggregation import aggregate_block
 from ._certificate import CertifiedModel
+from ._panels import in_panels, whole
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
@@ -41,17 +42,6 @@ OPTIONS = (
     "average",
 )
 read_options = attrgetter(*OPTIONS)
-
-
-def aligned_zeros(shape):
-    """Zeros that begin at a multiple of 64 bytes, as a vector of the processor does.
-
-    A copy may begin elsewhere: it holds the same numbers, and is read more slowly.
-    """
-    size = math.prod(shape)
-    room = np.zeros(size + 7)
-    start = -(room.ctypes.data // 8) % 8
-    return room[start : start + size].reshape(shape)
 
 
 class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
@@ -134,10 +124,8 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
             own[:, kernels.PRIOR] = 0.0
             own[:, kernels.VARIANCE] = 1.0
             own[:, full_kernels.LOW : full_kernels.HIGH + 1, : self._features.start] = 1
-        self._covariances = aligned_zeros((n_models, width, width)) if full else None
-        if full:
-            diagonal = np.arange(width)
-            self._covariances[:, diagonal, diagonal] = self._models[:, kernels.VARIANCE]
+        variances = self._models[:, kernels.VARIANCE]
+        self._covariances = in_panels(variances) if full else None
 
     def _check_options(self):
         """Refuse parameters that would have no effect on the chosen method."""
@@ -373,8 +361,8 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         if self._covariances is None:
             return self._models[:, kernels.VARIANCE] @ np.square(Z).T
         along = [
-            ((Z @ covariance[:n_parameters, :n_parameters]) * Z).sum(axis=1)
-            for covariance in self._covariances
+            ((Z @ whole(panels)[:n_parameters, :n_parameters]) * Z).sum(axis=1)
+            for panels in self._covariances
         ]
         return np.maximum(0.0, along)
 

@@ -1,0 +1,396 @@
+"""Sparse additive logistic classification by a Gibbs posterior."""
+
+import math
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit, log_expit, logsumexp
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import fit_context
+from ..certificates import Certificate
+from ._base import POSITIVE
+from ._binary import _BinaryAdditiveGibbs
+from ._bound import catoni_terms, log_logistic_evidence, log_prior_mass
+from ._logistic import INTERCEPT_VARIANCE, MOVES, LogisticChain
+
+MOST_MODELS = 100  # whose evidence goes into the certificate
+
+
+class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
+    """Sparse additive logistic classification by a Gibbs posterior.
+
+    The log odds of the second class is a sum of functions of a few variables. Which
+    variables, how rough a function of each, and the functions: all have a posterior,
+    from which chains draw. So a prediction averages over models, and each variable has
+    a probability of being needed at all.
+
+    Two classes only.
+
+    Parameters
+    ----------
+    basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
+            default="legendre"
+        Functions of one variable, from smooth to rough: of a model the first ones of
+        each variable are used. Legendre polynomials serve smooth effects best, cosines
+        rough ones. A transformer of one column may take their place.
+    max_order : int, default=8
+        Number of functions of a variable.
+    feature_range : tuple of two floats or of two array-likes, default=None
+        Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
+        of `fit`. Beyond its range a feature counts as at its end.
+    beta : float in (0, 1), default=0.5
+        Each function multiplies the prior of a model by beta.
+    slab_scale : float, default=1.0
+        Prior standard deviation of the coefficient of a function of variance 1, a log
+        odds.
+    inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
+        Weight of the mean log loss: "likelihood" is the total weight of the rows, and
+        makes the posterior that of logistic regression; "pac" is `gamma` times that
+        over the largest loss, log(1 + exp(`score_bound`)), and has a `certificate`.
+    gamma : float, default=1.0
+        See above.
+    score_bound : float in (0, 100], default=3.0
+        Under "pac", scores are clipped to [-score_bound, score_bound].
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the weights of the rows of each class, as in scikit-learn. They move
+        the probabilities.
+    n_iter : int, default=3000
+        Moves of each chain that count. Each tenth is followed by a draw of the
+        coefficients, which is kept.
+    burn_in : int, default=1000
+        Moves of each chain before these.
+    n_chains : int, default=2
+        Number of chains.
+    max_active : int, default=None
+        Largest number of variables of a model; None for 50.
+    prediction : {"mean", "randomized", "map"}, default="mean"
+        What predicts: the posterior mean; one draw; or the mean within the model that
+        was drawn most often.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    n_jobs : int, default=None
+        Threads for the chains.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes.
+    inclusion_probabilities_ : ndarray of shape (n_features,)
+        Probability that each variable is in the model.
+    expected_orders_ : ndarray of shape (n_features,)
+        Posterior mean of the number of functions of each variable.
+    coef_ : ndarray of shape (n_features, max_order)
+        Coefficients of the functions, as `prediction` says.
+    intercept_ : float
+        Log odds where all effects are 0, as `prediction` says.
+    models_ : ndarray of shape (n_models, n_features)
+        Orders of the variables in each model that was drawn, the most frequent first.
+    model_weights_ : ndarray of shape (n_models,)
+        How often it was drawn, as a share.
+    inverse_temperature_ : float
+        Inverse temperature.
+    acceptance_rate_ : float
+        Share of the moves to other models that were accepted.
+    r_hat_ : float
+        Largest potential scale reduction of the chains: of the risk, and of what is in
+        the model with a probability between .05 and .95.
+    feature_ranges_ : ndarray of shape (n_features, 2)
+        Range of each feature.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had some.
+
+    See Also
+    --------
+    SparseAdditiveGibbsRegressor : The same for numbers.
+    SparseAdditiveGibbsRanker : The same for the order of the rows alone.
+
+    Notes
+    -----
+    The posterior is proportional to exp(-lambda R(f)) pi(f), with R the weighted mean
+    of log(1 + exp(-y f(x))) and pi(m) proportional to beta^functions / binomial(d,
+    variables) on models m [1]_. The coefficients of functions that are orthonormal over
+    the rows are N(0, `slab_scale`^2) (the paper's are uniform on an l1 ball), the
+    intercept is N(0, 10^2).
+
+    exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
+    of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
+    given the scores, then walks over models with coefficients and intercept integrated
+    out, as in regression, then draws these. The rates are exact for a whole b, so at
+    "likelihood" without weights, and as good as exact otherwise.
+
+    `certificate` bounds the log loss by Catoni's theorem [3]_. Chains, not exact draws,
+    stand behind the observed risk in it; the divergence is an upper bound.
+
+    Each weight multiplies a row's loss: rows repeated have the same posterior as rows
+    of weight two, though not the same random numbers.
+
+    References
+    ----------
+    .. [1] N. Chopin, S. Gadat, B. Guedj, A. Guyader and E. Vernet (2015). On some
+       recent advances on high dimensional Bayesian statistics. ESAIM: Proceedings and
+       Surveys, Section 5.
+    .. [2] N. G. Polson, J. G. Scott and J. Windle (2013). Bayesian inference for
+       logistic models using Pólya-Gamma latent variables. JASA 108.
+    .. [3] O. Catoni (2007). PAC-Bayesian supervised classification. IMS Lecture Notes,
+       Theorem 1.2.6.
+
+    Examples
+    --------
+    Two of twenty variables matter, one of them only by its size:
+
+    >>> import numpy as np
+    >>> from skpacbayes.additive import SparseAdditiveGibbsClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(300, 20))
+    >>> log_odds = 3 * X[:, 0] + 6 * X[:, 1] ** 2 - 2
+    >>> y = rng.random(300) < 1 / (1 + np.exp(-log_odds))
+    >>> classifier = SparseAdditiveGibbsClassifier(random_state=0).fit(X, y)
+    >>> classifier.get_support(indices=True)
+    array([0, 1])
+    >>> rows = np.zeros((3, 20))
+    >>> rows[:, 1] = [-0.9, 0, 0.9]  # log odds 2.9, -2, 2.9
+    >>> classifier.predict(rows)
+    array([ True, False,  True])
+    """
+
+    _parameter_constraints: dict = {
+        **_BinaryAdditiveGibbs._parameter_constraints,
+        "slab_scale": [POSITIVE],
+        "inverse_temperature": [StrOptions({"likelihood", "pac"}), POSITIVE],
+        "gamma": [POSITIVE],
+        "score_bound": [Interval(Real, 0, 100, closed="right")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+
+    def __init__(
+        self,
+        basis="legendre",
+        *,
+        max_order=8,
+        feature_range=None,
+        beta=0.5,
+        slab_scale=1.0,
+        inverse_temperature="likelihood",
+        gamma=1.0,
+        score_bound=3.0,
+        class_weight=None,
+        n_iter=3000,
+        burn_in=1000,
+        n_chains=2,
+        max_active=None,
+        prediction="mean",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.basis = basis
+        self.max_order = max_order
+        self.feature_range = feature_range
+        self.beta = beta
+        self.slab_scale = slab_scale
+        self.inverse_temperature = inverse_temperature
+        self.gamma = gamma
+        self.score_bound = score_bound
+        self.class_weight = class_weight
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.n_chains = n_chains
+        self.max_active = max_active
+        self.prediction = prediction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Run the chains.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, of two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row's loss: a row of weight 2 counts as two, one of weight 0
+            is absent.
+
+        Returns
+        -------
+        self : SparseAdditiveGibbsClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If there are not two classes, or X or a weight is not valid.
+        """
+        with self._all_or_nothing(keep=lambda value: value):
+            rows, positive = self._two_classes(X, y, sample_weight, self.class_weight)
+            problem = self._problem(rows, positive)
+            weights = problem.weights
+            temperature = self._temperature(weights.sum())
+            prior = self._prior(problem.functions.orders, self.slab_scale**2)
+            rng = self._generator()
+            chains = [
+                LogisticChain(
+                    problem.values,
+                    positive,
+                    weights * (temperature / weights.sum()),
+                    problem.functions.orders,
+                    prior,
+                    self.score_bound,
+                    seed,
+                )
+                for seed in rng.spawn(self.n_chains)
+            ]
+            n_burn_in, n_kept = (-(-n // MOVES) for n in (self.burn_in, self.n_iter))
+            drawn = self._advanced(chains, n_burn_in, n_kept)
+            self._result = self._published(problem, prior, drawn, temperature, rng)
+            self._risk = None
+            if self.inverse_temperature == "pac":
+                self._risk = self._certified_risk(problem, prior, drawn)
+            self._warn_of(self._result)
+        return self
+
+    def decision_function(self, X):
+        """Log odds of the second class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_samples,)
+            Log odds of the probabilities of `predict_proba`.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        if self.prediction != "mean":
+            return self._bounded(self._decision(X))
+        log_odds = np.empty(len(X))
+        for rows, scores in self._scores_of_draws(X):
+            scores = self._bounded(scores)
+            positive = logsumexp(log_expit(scores), axis=0)
+            log_odds[rows] = positive - logsumexp(log_expit(-scores), axis=0)
+        return log_odds
+
+    def predict_proba(self, X):
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+            With `prediction="mean"` the logistic function of the score, averaged over
+            the posterior; else that of one function.
+        """
+        log_odds = self.decision_function(X)
+        return expit(np.column_stack([-log_odds, log_odds]))
+
+    def certificate(self, confidence=0.95):
+        """Bound the log loss of new rows, under `inverse_temperature="pac"`.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability with which the bound holds.
+
+        Returns
+        -------
+        certificate : Certificate
+            Theorem 1.2.6 of Catoni (2007) for the mean log loss of `predict_proba`
+            with `prediction="mean"`, and of a function drawn from the posterior, the
+            scores clipped to `score_bound`.
+
+        Raises
+        ------
+        NotImplementedError
+            With another inverse temperature, or if rows have different weights.
+        """
+        check_is_fitted(self)
+        if self._risk is None:
+            raise NotImplementedError(
+                'A certificate exists for inverse_temperature="pac" and rows of equal '
+                "weights."
+            )
+        largest = math.log1p(math.exp(self.score_bound))
+        terms = catoni_terms(
+            **self._risk,
+            inverse_temperature=self.inverse_temperature_,
+            largest=largest,
+            confidence=confidence,
+        )
+        return Certificate(
+            theorem="Theorem 1.2.6 of Catoni (2007)",
+            observed=terms["observed"],
+            bound=sum(terms.values()),
+            terms=terms,
+            assumptions={
+                f"log loss at most {largest:.4g}, scores clipped": True,
+                "ranges of the features known before the rows": (
+                    self.feature_range is not None
+                ),
+                "rows independent, of one law": None,
+            },
+        )
+
+    def _temperature(self, total):
+        """Inverse temperature, for rows of this total weight."""
+        if self.inverse_temperature == "likelihood":
+            return float(total)
+        if self.inverse_temperature == "pac":
+            return self.gamma * total / math.log1p(math.exp(self.score_bound))
+        return float(self.inverse_temperature)
+
+    def _bounded(self, scores):
+        """Clip scores, where the guarantee asks for it."""
+        if self.inverse_temperature != "pac":
+            return scores
+        return scores.clip(-self.score_bound, self.score_bound)
+
+    def _certified_risk(self, problem, prior, chains):
+        """Return what the certificate takes from the rows; None if they have weights.
+
+        The Gibbs posterior has the least sum of expected loss and divergence over
+        lambda: minus the log evidence over lambda. A lower bound on the evidence, of
+        the models visited most, gives an upper bound on the divergence.
+        """
+        weights = problem.weights
+        if np.ptp(weights) > 0:
+            return None
+        found = self._result
+        models, visits = found.posterior.orders(), found.posterior.weights
+        models, group = np.unique(models, axis=0, return_inverse=True)
+        visits = np.bincount(group.ravel(), weights=visits)
+        models = models[np.argsort(-visits, kind="stable")[:MOST_MODELS]]
+        temperature = found.inverse_temperature
+        exponents = np.full(len(weights), temperature / len(weights))
+        places = np.arange(problem.values.shape[1])
+        log_evidence = -math.inf
+        for orders in models:
+            inside = problem.values[places < orders[:, None]]
+            variances = np.full(len(inside) + 1, 1 / prior.ridge)
+            variances[0] = INTERCEPT_VARIANCE
+            design = np.vstack([np.ones(len(weights)), inside])
+            log_evidence = np.logaddexp(
+                log_evidence,
+                prior.log_size[np.count_nonzero(orders)]
+                + orders.sum() * math.log(self.beta)
+                + log_logistic_evidence(design, problem.positive, exponents, variances),
+            )
+        log_evidence -= log_prior_mass(problem.functions.orders, self.beta, prior.most)
+        loss = np.mean([chain.losses for chain in chains])
+        return {
+            "observed": float(np.mean([chain.bounded for chain in chains])),
+            "divergence": float(-log_evidence - temperature * loss),
+            "count": len(weights),
+        }

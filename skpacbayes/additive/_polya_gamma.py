@@ -1,0 +1,85 @@
+"""Pólya-Gamma draws of any shape."""
+
+import numpy as np
+from scipy.special import expit, log_ndtr
+
+from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
+
+N_TERMS = 32  # of the series of gammas, where the shape is not whole
+LARGEST_COUNT = 64  # beyond this shape the series is quicker, and as good
+
+
+def polya_gamma(shapes, tilts, rng):
+    """Draw from PG(shape, tilt), element by element.
+
+    Exact for whole shapes up to 64, as sums of PG(1, tilt). What is not whole, and
+    larger shapes, is drawn as the defining series of gammas, the tail beyond 32 terms
+    replaced by one gamma of the same mean and variance: the first cumulant in error is
+    the third, by less than 1e-7 of the law's own for tilts up to 10, and less than 2e-3
+    for tilts up to 80.
+
+    Parameters
+    ----------
+    shapes : ndarray of shape (n,)
+        Shapes, at least 0. A shape of 0 gives 0.
+    tilts : ndarray of shape (n,)
+        Tilts, of any sign.
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    draws : ndarray of shape (n,)
+        Draws.
+
+    References
+    ----------
+    .. [1] N. G. Polson, J. G. Scott and J. Windle (2013). Bayesian inference for
+       logistic models using Pólya-Gamma latent variables. JASA 108.
+    """
+    counts = np.where(shapes <= LARGEST_COUNT, np.floor(shapes), 0).astype(np.int64)
+    draws = np.zeros(len(shapes))
+    rest = shapes - counts
+    some = np.flatnonzero(rest > 0)
+    if len(some):
+        draws[some] = _series(rest[some], tilts[some], rng)
+    add_polya_gamma(counts, tilts, right_shares(tilts), rng, draws)
+    return draws
+
+
+def polya_gamma_moments(shapes, tilts):
+    """Mean and variance of PG(shape, tilt)."""
+    c = np.abs(tilts)
+    small = c < 1e-2
+    safe = np.where(small, 1.0, c)
+    tanh = np.tanh(safe / 2)
+    mean = np.where(small, 0.25 - c**2 / 48, tanh / (2 * safe))
+    # sech(c / 2)^2 = 1 - tanh^2 would lose its digits where c is large.
+    sech2 = 4 * expit(safe) * expit(-safe)
+    variance = np.where(
+        small, 1 / 24 - c**2 / 120, (2 * tanh - safe * sech2) / (4 * safe**3)
+    )
+    return shapes * mean, shapes * variance
+
+
+def right_shares(tilts):
+    """Probability that the first term of Devroye's series draws beyond the cut."""
+    z = 0.5 * np.abs(tilts)
+    rate = RIGHT_RATE + 0.5 * z * z
+    root = np.sqrt(CUT)
+    near = log_ndtr(root * z - 1 / root) - z
+    far = log_ndtr(-root * z - 1 / root) + z
+    log_ratio = np.logaddexp(near, far) + rate * CUT + np.log(4 / np.pi * rate)
+    return expit(-log_ratio)
+
+
+def _series(shapes, tilts, rng):
+    """Draw the sum of gammas that defines the law, its tail as one gamma."""
+    halves = np.arange(N_TERMS) + 0.5
+    scales = 0.5 / ((np.pi * halves) ** 2 + (tilts[:, None] / 2) ** 2)
+    gammas = rng.standard_gamma(shapes[:, None], size=scales.shape)
+    mean, variance = polya_gamma_moments(shapes, tilts)
+    mean = mean - shapes * scales.sum(axis=1)
+    variance = variance - shapes * (scales**2).sum(axis=1)
+    tail = rng.standard_gamma(mean**2 / variance) * (variance / mean)
+    return (gammas * scales).sum(axis=1) + tail

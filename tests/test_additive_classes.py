@@ -1,0 +1,350 @@
+"""What users do to the additive classifier and ranker, and what they do wrong."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.model_selection import GridSearchCV
+
+from skpacbayes.additive import (
+    SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsRanker,
+)
+
+SHORT = {
+    SparseAdditiveGibbsClassifier: {"n_iter": 600, "burn_in": 200},
+    SparseAdditiveGibbsRanker: {"n_iter": 80, "burn_in": 60},
+}
+BOTH = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
+pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")  # short ones
+
+
+def made(kind, **parameters):
+    return kind(**{"random_state": 0, **SHORT[kind], **parameters})
+
+
+def rows(n_samples=200, n_features=6, seed=0, slope=5.0):
+    """Only the first variable matters."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n_samples, n_features))
+    return X, rng.random(n_samples) < expit(slope * X[:, 0])
+
+
+@BOTH
+def test_finds_the_variable_and_its_effect(kind):
+    X, y = rows()
+    model = made(kind).fit(X, y)
+    assert_array_equal(model.get_support(indices=True), [0])
+    assert model.transform(X).shape == (200, 1)
+    effect, std = model.partial_effects(X, 0)
+    assert np.corrcoef(effect, X[:, 0])[0, 1] > 0.9
+    assert (std > 0).all()
+    nothing, _ = model.partial_effects(X, 5)
+    assert abs(nothing).max() < 0.3 * abs(effect).max()
+    assert model.coef_.shape == (6, 8)
+    assert model.models_.shape[1] == 6
+    assert_allclose(model.model_weights_.sum(), 1)
+    assert model.sample_posterior(3).shape == (3, 6, 8)
+    assert 0 < model.acceptance_rate_ < 1
+
+
+@BOTH
+def test_same_seed_same_answer_and_pickle(kind):
+    X, y = rows()
+    first, second = made(kind).fit(X, y), made(kind, n_jobs=2).fit(X, y)
+    scores = first.decision_function(X)
+    assert_array_equal(scores, second.decision_function(X))
+    loaded = pickle.loads(pickle.dumps(first))
+    assert_array_equal(scores, loaded.decision_function(X))
+    assert_array_equal(first.predict(X), np.where(scores > 0, True, False))
+
+
+@BOTH
+@pytest.mark.parametrize("labels", [["no", "yes"], [3, 7], [-1.0, 1.0]])
+def test_any_labels(kind, labels):
+    X, y = rows()
+    named = np.array(labels)[y.astype(int)]
+    model = made(kind).fit(X, named)
+    assert_array_equal(model.classes_, labels)
+    assert set(model.predict(X)) <= set(labels)
+    scores = made(kind).fit(X, y).decision_function(X)
+    assert_array_equal(model.decision_function(X), scores)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros(200), "greater than one; got 1 class"),
+        (np.arange(200) % 3, "Only binary classification is supported.*multiclass"),
+        (np.linspace(0, 1, 200), "Unknown label type"),
+        (np.where(np.arange(200) == 5, np.nan, np.arange(200) % 2), "NaN"),
+    ],
+)
+def test_labels_that_are_not_two_classes(kind, y, message):
+    X, two = rows()
+    model = made(kind).fit(X, two)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert_array_equal(model.decision_function(X), before)  # as it was
+
+
+@BOTH
+def test_not_fitted(kind):
+    X, _ = rows()
+    for method in ("predict", "decision_function", "transform", "sample_posterior"):
+        with pytest.raises(NotFittedError):
+            getattr(kind(), method)(X)
+    with pytest.raises(NotFittedError):
+        kind().certificate()
+
+
+@BOTH
+def test_constant_and_duplicated_columns(kind):
+    """A constant is never in; of two copies either may be, not both."""
+    X, y = rows()
+    X = np.column_stack([np.full(200, 3.0), X[:, :3], X[:, 0]])
+    model = made(kind).fit(X, y)
+    assert model.inclusion_probabilities_[0] == 0
+    together = (model.models_[:, [1, 4]] > 0).sum(axis=1)
+    assert model.model_weights_ @ (together >= 1) > 0.9
+    assert model.model_weights_ @ (together == 2) < 0.6
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@BOTH
+def test_all_columns_constant(kind):
+    X, y = np.ones((20, 2)), np.arange(20) < 5
+    model = made(kind).fit(X, y)
+    assert_array_equal(model.inclusion_probabilities_, [0, 0])
+    scores = model.decision_function(X)
+    assert np.ptp(scores) == 0
+    if kind is SparseAdditiveGibbsClassifier:  # Beta-like: between 1/4 and 1/2
+        assert 0.1 < expit(scores[0]) < 0.45
+    else:
+        assert model.score(X, y) == 0.5
+
+
+@BOTH
+def test_more_features_than_rows(kind):
+    X, y = rows(n_samples=60, n_features=200, slope=12.0)
+    model = made(kind).fit(X, y)
+    assert model.inclusion_probabilities_[0] > 0.5
+    assert model.get_support().sum() <= 3
+
+
+@BOTH
+def test_separable_classes(kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(80, 3))
+    y = X[:, 1] > 0
+    model = made(kind).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert (model.predict(X) == y).mean() > 0.95
+    assert roc_auc_score(y, model.decision_function(X)) > 0.99
+    assert np.isfinite(model.coef_).all()
+
+
+@BOTH
+def test_noise_alone_selects_nothing(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 10)), rng.random(200) < 0.4
+    model = made(kind).fit(X, y)
+    assert not model.get_support().any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # no features were selected
+        assert model.transform(X).shape == (200, 0)
+
+
+@BOTH
+def test_beyond_the_training_range(kind):
+    """A variable outside its range counts as at its end."""
+    X, y = rows()
+    model = made(kind).fit(X, y)
+    end = np.clip(X + 100, None, X.max(axis=0))
+    assert_allclose(model.decision_function(X + 100), model.decision_function(end))
+
+
+@BOTH
+def test_extreme_units(kind):
+    X, y = rows()
+    X = X * [1e12, 1e-12, 1, 1, 1, 1] + [1e13, 0, 0, 0, 0, 0]
+    model = made(kind).fit(X, y)
+    assert_array_equal(model.get_support(indices=True), [0])
+
+
+@BOTH
+@pytest.mark.parametrize("basis", ["cosine", "fourier", "spline"])
+def test_other_bases(kind, basis):
+    X, y = rows(slope=8.0)
+    model = made(kind, basis=basis, max_order=5).fit(X, y)
+    assert model.inclusion_probabilities_[0] > 0.5
+    assert model.coef_.shape == (6, 5)
+
+
+@BOTH
+@pytest.mark.parametrize("prediction", ["randomized", "map"])
+def test_prediction_by_one_function(kind, prediction):
+    X, y = rows()
+    model = made(kind, prediction=prediction).fit(X, y)
+    orders = (model.coef_ != 0).sum(axis=1)
+    assert any((orders == model_).all() for model_ in model.models_)
+    if prediction == "map":
+        assert_array_equal(orders, model.models_[0])
+    assert roc_auc_score(y, model.decision_function(X)) > 0.7
+
+
+@BOTH
+def test_at_most_so_many_variables(kind):
+    X, y = rows()
+    y = (X[:, 0] + X[:, 1] > 0) ^ (np.arange(200) % 13 == 0)
+    with pytest.warns(ConvergenceWarning, match="increase max_active"):
+        model = made(kind, max_active=1).fit(X, y)
+    assert ((model.models_ > 0).sum(axis=1) <= 1).all()
+
+
+@BOTH
+def test_callbacks_stop_the_chains(kind):
+    class StopAtOnce:
+        max_estimator_depth = None
+
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            return True
+
+    X, y = rows()
+    model = made(kind).set_callbacks(StopAtOnce()).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_probabilities_average_those_of_the_draws():
+    X, y = rows()
+    model = made(SparseAdditiveGibbsClassifier).fit(X, y)
+    scores = np.concatenate([s for _, s in model._scores_of_draws(X)], axis=1)
+    assert_allclose(model.predict_proba(X)[:, 1], expit(scores).mean(axis=0))
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert_allclose(expit(model.decision_function(X)), expit(scores).mean(axis=0))
+
+
+def test_weights_of_rows():
+    """Weight zero is absence, bit for bit; weights weigh."""
+    X, y = rows()
+    model = made(SparseAdditiveGibbsClassifier)
+    weights = np.where(np.arange(200) < 120, 1.0, 0.0)
+    absent = clone(model).fit(X, y, sample_weight=weights)
+    assert_array_equal(
+        absent.predict_proba(X), model.fit(X[:120], y[:120]).predict_proba(X)
+    )
+    heavy = clone(model).fit(X, y, sample_weight=np.where(y, 5.0, 1.0))
+    balanced = clone(model).set_params(class_weight={False: 1, True: 5}).fit(X, y)
+    assert_array_equal(heavy.predict_proba(X), balanced.predict_proba(X))
+    assert heavy.predict_proba(X)[:, 1].mean() > 0.6
+
+
+def test_inverse_temperatures():
+    """At a small one the posterior is the prior; "likelihood" is that of n rows."""
+    X, y = rows()
+    model = made(SparseAdditiveGibbsClassifier)
+    assert model.fit(X, y).inverse_temperature_ == 200
+    same = clone(model).set_params(inverse_temperature=200.0).fit(X, y)
+    assert_array_equal(model.coef_, same.coef_)
+    prior = clone(model).set_params(inverse_temperature=1e-3, n_iter=6000).fit(X, y)
+    # Under the prior 0 to 6 variables are equally probable, but for 255/256 to the
+    # power of their number: each is in with probability one half.
+    assert abs(prior.inclusion_probabilities_.mean() - 0.5) < 0.1
+
+
+def test_ranker_score_is_the_area_under_the_curve():
+    X, y = rows()
+    ranker = made(SparseAdditiveGibbsRanker).fit(X, y)
+    assert ranker.score(X, y) == roc_auc_score(y, ranker.decision_function(X))
+    assert get_scorer("roc_auc")(ranker, X, y) == ranker.score(X, y)
+    assert abs(ranker.predict(X).mean() - y.mean()) < 0.01
+    search = GridSearchCV(ranker, {"max_order": [1, 4]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.7
+
+
+def test_ranker_minds_the_order_alone():
+    """Stretching all scores, or one class's share, is no loss: ties count one half."""
+    X, y = rows()
+    X = np.sign(X) * (abs(X) > 0.3)  # three values: many ties
+    ranker = made(SparseAdditiveGibbsRanker).fit(X, y)
+    assert ranker.score(X, y) > 0.75
+
+
+def test_ranker_temperatures():
+    """With more to find the loss weighs more; "pac" looks at no label but counts."""
+    few, much = (
+        made(SparseAdditiveGibbsRanker).fit(*rows(slope=slope)).inverse_temperature_
+        for slope in (1.0, 5.0)
+    )
+    assert 0 < few < 0.5 * much
+    X, y = rows()
+    ranker = made(SparseAdditiveGibbsRanker, inverse_temperature="pac", gamma=0.5)
+    fewest = min(y.sum(), 200 - y.sum())
+    assert ranker.fit(X, y).inverse_temperature_ == 0.5 * fewest
+
+
+@pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
+def test_ranker_gains_what_it_should_over_constant_scores(loss):
+    """The definition of "auto", with the pilot's scores found again."""
+    X, y = rows()
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss).fit(X, y)
+    assert 0.2 * len(y) < ranker.inverse_temperature_ < 10 * len(y)
+    set_by_hand = clone(ranker).set_params(
+        inverse_temperature=ranker.inverse_temperature_
+    )
+    assert_array_equal(set_by_hand.fit(X, y).coef_, ranker.coef_)
+
+
+def test_certificates_exist_under_pac_alone():
+    X, y = rows()
+    for kind in SHORT:
+        with pytest.raises(NotImplementedError, match="pac"):
+            made(kind).fit(X, y).certificate()
+        unknown = made(kind, inverse_temperature="pac").fit(X, y).certificate()
+        ranges = "ranges of the features known before the rows"
+        assert unknown.assumptions[ranges] is False
+        model = made(kind, inverse_temperature="pac", feature_range=(-1, 1)).fit(X, y)
+        certificate = model.certificate()
+        assert certificate.assumptions[ranges] is True
+        assert_allclose(sum(certificate.terms.values()), certificate.bound)
+        assert certificate.observed < certificate.bound
+        assert certificate.terms["divergence"] > 0
+    weighted = made(SparseAdditiveGibbsClassifier, inverse_temperature="pac")
+    with pytest.raises(NotImplementedError, match="equal"):
+        weighted.fit(X, y, sample_weight=1.0 + y).certificate()
+    pairs = made(SparseAdditiveGibbsRanker, loss="pairwise_logistic")
+    with pytest.raises(NotImplementedError, match="auc"):
+        pairs.set_params(inverse_temperature="pac").fit(X, y).certificate()
+
+
+def test_scores_are_clipped_under_pac():
+    X, y = rows(slope=20.0)
+    model = made(
+        SparseAdditiveGibbsClassifier, inverse_temperature="pac", score_bound=0.5
+    ).fit(X, y)
+    probabilities = model.predict_proba(X)
+    assert probabilities.max() <= expit(0.5) + 1e-12
+    assert probabilities.min() >= expit(-0.5) - 1e-12
+
+
+def test_feature_range_must_be_a_range():
+    X, y = rows()
+    with pytest.raises(ValueError, match="feature_range"):
+        made(SparseAdditiveGibbsClassifier, feature_range=(1, -1)).fit(X, y)

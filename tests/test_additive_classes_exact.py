@@ -1,0 +1,400 @@
+"""Classifier and ranker against posteriors that a sum or an integral gives.
+
+A mean over a chain is compared with the exact one in units of its standard error,
+which the means of 40 batches give. Every such score is below 5 in absolute value: by
+Student's law with 39 degrees of freedom a right chain fails one of the 60 comparisons
+with probability below 1e-3.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import log_expit, logsumexp
+
+from skpacbayes.additive import (
+    SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsRanker,
+    _logistic,
+)
+from skpacbayes.additive._bound import (
+    catoni_terms,
+    log_logistic_evidence,
+    log_prior_mass,
+)
+from skpacbayes.additive._chain import Prior
+from skpacbayes.additive._logistic import LogisticChain
+from skpacbayes.additive._ranking import (
+    Misranked,
+    PairwiseLogistic,
+    RankingChain,
+    log_radial_moment,
+)
+from skpacbayes.additive._walk import Neighbourhoods
+
+BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
+N_BATCHES = 40
+NODES, HERMITE = np.polynomial.hermite_e.hermegauss(24)
+
+
+def z_score(series, expected):
+    """How far the mean of a chain is from what it should be."""
+    batches = np.asarray(series, dtype=float)
+    batches = batches[: len(batches) // N_BATCHES * N_BATCHES]
+    means = batches.reshape(N_BATCHES, -1).mean(axis=1)
+    return (means.mean() - expected) / (means.std(ddof=1) / math.sqrt(N_BATCHES))
+
+
+def cells(seed=0):
+    """Values of functions in 12 cells, labels, and how many rows each cell has.
+
+    Two variables, of two functions and of one; both labels in each of six cells.
+    """
+    rng = np.random.default_rng(seed)
+    first = np.repeat([[1.2, -0.2, -1.0], [0.7, -1.4, 0.7]], 2, axis=1)
+    values = np.zeros((2, 2, 12))
+    values[0] = np.tile(first, 2)
+    values[1, 0] = np.tile(np.tile([-1.0, 1.0], 3), 2)
+    positive = np.arange(12) < 6
+    weights = rng.integers(1, 5, size=12).astype(float)
+    weights[:2] += 4  # a signal
+    return values, positive, weights, np.array([2, 1])
+
+
+def every_model(ranks):
+    return list(itertools.product(*(range(rank + 1) for rank in ranks)))
+
+
+def log_prior_of(orders):
+    size = np.count_nonzero(orders)
+    return -math.log(math.comb(len(orders), size)) + sum(orders) * math.log(BETA)
+
+
+def design_of(values, orders):
+    return np.array(
+        [values[j, k] for j, order in enumerate(orders) for k in range(order)]
+    )
+
+
+def logistic_posterior(values, positive, weights, ranks):
+    """Log weight, mean intercept and mean probability of each model, by quadrature.
+
+    Gauss-Hermite in as many dimensions as there are coefficients, centred and scaled
+    by the mode and the Hessian.
+    """
+    found = {}
+    for orders in every_model(ranks):
+        design = design_of(values, orders).reshape(sum(orders), len(weights))
+        design = np.vstack([np.ones(len(weights)), design])
+        variances = np.array([INTERCEPT_VARIANCE] + [VARIANCE] * sum(orders))
+        sign = np.where(positive, 1.0, -1.0)
+        mode = np.zeros(len(design))
+        for _ in range(50):
+            p = 0.5 + 0.5 * np.tanh(0.5 * (mode @ design))
+            gradient = design @ (weights * (positive - p)) - mode / variances
+            hessian = (design * (weights * p * (1 - p))) @ design.T
+            hessian += np.diag(1 / variances)
+            mode = mode + np.linalg.solve(hessian, gradient)
+        root = np.linalg.inv(np.linalg.cholesky(hessian)).T
+        nodes = np.array(list(itertools.product(NODES, repeat=len(mode))))
+        log_rule = np.log(HERMITE)[
+            np.array(list(itertools.product(range(len(NODES)), repeat=len(mode))))
+        ].sum(axis=1)
+        points = mode + nodes @ root.T
+        scores = points @ design
+        log_values = (weights * log_expit(sign * scores)).sum(axis=1)
+        log_values -= 0.5 * (points**2 / variances).sum(axis=1)
+        log_values -= 0.5 * np.log(2 * np.pi * variances).sum()
+        log_values += log_rule + 0.5 * (nodes**2).sum(axis=1)
+        log_evidence = logsumexp(log_values) + np.linalg.slogdet(root)[1]
+        shares = np.exp(log_values - logsumexp(log_values))
+        found[orders] = (
+            log_prior_of(orders) + log_evidence,
+            shares @ points[:, 0],
+            shares @ (0.5 + 0.5 * np.tanh(0.5 * scores)),
+            log_evidence,
+        )
+    return found
+
+
+def mixed(found, part):
+    """Mean over the models."""
+    log_weights = np.array([value[0] for value in found.values()])
+    shares = np.exp(log_weights - logsumexp(log_weights))
+    return sum(s * v[part] for s, v in zip(shares, found.values(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("exponent", "repeated"), [(1.0, False), (0.5, True), (2.0, False)]
+)
+def test_logistic_chain_follows_the_posterior(exponent, repeated):
+    """Weighted cells, or rows one by one; tempered or not: models and probabilities."""
+    values, positive, weights, ranks = cells()
+    found = logistic_posterior(values, positive, exponent * weights, ranks)
+    if repeated:
+        times = weights.astype(int)
+        rows = np.repeat(np.arange(12), times)
+        values, positive, weights = (
+            values[..., rows],
+            positive[rows],
+            np.ones(len(rows)),
+        )
+    else:
+        rows = np.arange(12)
+    prior = Prior.of(ranks, BETA, 2, variance=VARIANCE)
+    rng = np.random.default_rng([int(10 * exponent), repeated])
+    chain = LogisticChain(
+        values, positive, exponent * weights, ranks, prior, np.inf, rng
+    )
+    chain.advance(100, recorded=False)
+    models, intercepts, probabilities = [], [], []
+    for _ in range(2000):
+        chain.sweep(2)
+        orders = np.zeros(2, dtype=int)
+        features, levels = chain.model
+        orders[features] = levels
+        models.append(tuple(orders.tolist()))
+        intercepts.append(chain.intercept)
+        probabilities.append(0.5 + 0.5 * np.tanh(0.5 * chain.scores))
+    log_weights = np.array([value[0] for value in found.values()])
+    shares = np.exp(log_weights - logsumexp(log_weights))
+    visits = np.array([[m == model for model in found] for m in models])
+    assert 0.5 * abs(visits.mean(axis=0) - shares).sum() < 0.06
+    for model in range(len(found)):
+        if shares[model] > 0.02:
+            assert abs(z_score(visits[:, model], shares[model])) < 5
+    assert abs(z_score(intercepts, mixed(found, 1))) < 5
+    expected = mixed(found, 2)[rows]
+    for row in (0, 5, len(rows) - 1):
+        assert abs(z_score(np.array(probabilities)[:, row], expected[row])) < 5
+
+
+def test_geweke_joint_distribution(monkeypatch):
+    """Labels drawn from the scores, scores from the labels: the prior must come out."""
+    monkeypatch.setattr(_logistic, "INTERCEPT_VARIANCE", 1.0)
+    values, positive, _, ranks = cells()
+    prior = Prior.of(ranks, BETA, 2, variance=VARIANCE)
+    rng = np.random.default_rng(0)
+    chain = LogisticChain(values, positive, np.ones(12), ranks, prior, np.inf, rng)
+    sizes, totals, squares, intercepts, labels = [], [], [], [], []
+    for _ in range(4000):
+        chain.sweep(2)
+        labelled = rng.random(12) < 0.5 + 0.5 * np.tanh(0.5 * chain.scores)
+        chain._pulls = np.where(labelled, 0.5, -0.5)
+        sizes.append(len(chain.model[0]))
+        totals.append(len(chain.coefficients))
+        squares.append((chain.coefficients**2).sum())
+        intercepts.append(chain.intercept)
+        labels.append(labelled.mean())
+    models = every_model(ranks)
+    shares = np.exp([log_prior_of(orders) for orders in models])
+    shares /= shares.sum()
+    total = shares @ [sum(orders) for orders in models]
+    assert abs(z_score(sizes, shares @ [np.count_nonzero(m) for m in models])) < 5
+    assert abs(z_score(totals, total)) < 5
+    assert abs(z_score(squares, VARIANCE * total)) < 5
+    assert abs(z_score(intercepts, 0.0)) < 5
+    assert abs(z_score(np.square(intercepts), 1.0)) < 5
+    assert abs(z_score(labels, 0.5)) < 5
+
+
+def ranking_rows(seed=1):
+    """Two variables of one function each, 14 positives and 11 negatives."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(2, 1, 25))
+    positive = np.arange(25) < 14
+    values[0, 0, positive] += 0.8
+    return values, positive
+
+
+def ranking_posterior(law, inverse_temperature):
+    """Log weight and mean risk of the four models, by sums over a fine grid."""
+    found = {}
+    for orders in every_model([1, 1]):
+        inside = np.flatnonzero(orders)
+        if law is Misranked:  # all directions
+            angles = 2 * np.pi * (np.arange(4000) + 0.5) / 4000
+            points = np.column_stack([np.cos(angles), np.sin(angles)])
+            if len(inside) < 2:
+                points = np.array([[1.0, 1.0], [-1.0, -1.0]])
+            log_prior = np.full(len(points), -math.log(len(points)))
+        else:
+            line = np.linspace(-7, 7, 121)
+            points = np.array(list(itertools.product(line, repeat=2)))
+            if len(inside) < 2:
+                points = np.repeat(line[:, None], 2, axis=1)
+            log_prior = -0.5 * (points[:, : len(inside)] ** 2).sum(axis=1) / VARIANCE
+            log_prior -= logsumexp(log_prior)
+        scores = np.zeros((len(points), 25))
+        for place, feature in enumerate(inside):
+            scores += points[:, place, None] * found_values(feature)
+        risks = risk_of(law, scores)
+        log_values = log_prior - inverse_temperature * risks
+        shares = np.exp(log_values - logsumexp(log_values))
+        log_weight = log_prior_of(orders) + logsumexp(log_values)
+        found[orders] = log_weight, shares @ risks
+    return found
+
+
+def found_values(feature):
+    return ranking_rows()[0][feature, 0]
+
+
+def risk_of(law, scores):
+    positive, negative = scores[:, :14, None], scores[:, None, 14:]
+    if law is Misranked:
+        risks = (positive < negative) + 0.5 * (positive == negative)
+    else:
+        risks = np.logaddexp(0, negative - positive)
+    return risks.mean(axis=(1, 2))
+
+
+@pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
+@pytest.mark.parametrize("n_candidates", [None, 1])
+def test_ranking_chain_follows_the_posterior(law, n_candidates):
+    values, positive = ranking_rows()
+    log_beta = math.log(BETA)
+    temperature = 8.0
+    target = law(
+        values,
+        positive,
+        log_prior=lambda size, total: -math.log(math.comb(2, size)) + total * log_beta,
+        variance=VARIANCE,
+        inverse_temperature=temperature,
+        scores=0.7 * values[0, 0] - 0.2,
+    )
+    neighbourhoods = Neighbourhoods(np.array([1, 1]), 2, n_candidates)
+    rng = np.random.default_rng(0)
+    chain = RankingChain(target, neighbourhoods, (), rng)
+    chain.advance(200, recorded=False)
+    chain.advance(2800)
+    drawn = chain.drawn()
+    found = ranking_posterior(law, temperature)
+    log_weights = np.array([value[0] for value in found.values()])
+    shares = np.exp(log_weights - logsumexp(log_weights))
+    for (orders, _), share in zip(found.items(), shares, strict=True):
+        visits = [
+            tuple(np.isin([0, 1], c).astype(int)) == orders for c in drawn.columns
+        ]
+        if share > 0.02:
+            assert abs(z_score(visits, share)) < 5
+    assert abs(z_score(drawn.losses, mixed(found, 1))) < 5
+
+
+@pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
+def test_weights_of_the_pseudo_prior_have_the_evidence_as_their_mean(law):
+    values, positive = ranking_rows()
+    target = law(
+        values,
+        positive,
+        log_prior=lambda size, total: log_prior_of([1] * size + [0] * (2 - size)),
+        variance=VARIANCE,
+        inverse_temperature=20.0,
+        scores=0.7 * values[0, 0] - 0.2,
+    )
+    rng = np.random.default_rng(0)
+    for orders, (log_weight, _) in ranking_posterior(law, 20.0).items():
+        model = tuple((j, 1) for j in np.flatnonzero(orders))
+        for target.spread in (1.0, 4.0):
+            draws, log_weights = target.weigh([model] * 4000, rng)
+            ratios = np.exp(log_weights - log_weight)
+            if ratios.std() > 1e-9:
+                assert abs(z_score(ratios, 1.0)) < 5
+            else:
+                assert abs(ratios.mean() - 1) < 1e-3  # of the grid
+            if model:
+                again = target.log_weight(model, draws[0])
+                assert np.isclose(again, log_weights[0])
+
+
+def test_radial_moment():
+    """Against the recursion, which is stable for t >= 0, and a fine sum below."""
+    q = np.arange(1, 61, dtype=float)
+    for t in (0.0, 0.3, 2.0, 8.0, 60.0):
+        found = log_radial_moment(q, np.full(60, t))
+        ratio = t + math.exp(-found[0])  # of the second moment to the first
+        for k in range(1, 60):
+            assert np.isclose(found[k] - found[k - 1], math.log(ratio), atol=1e-8)
+            ratio = t + k / ratio
+    r = (np.arange(400_000) + 0.5) * (30 / 400_000)
+    for t in (-0.5, -4.0, -20.0):
+        for power in (1, 2, 7, 30):
+            log_values = (power - 1) * np.log(r) + t * r - r**2 / 2
+            expected = logsumexp(log_values) + math.log(r[1] - r[0])
+            found = log_radial_moment(np.array([float(power)]), np.array([t]))
+            assert np.isclose(found[0], expected, atol=1e-4)
+
+
+def test_prior_mass_is_the_sum_over_all_models():
+    ranks = np.array([2, 0, 3, 1])
+    for most in (1, 2, 3):
+        sums = 0.0
+        for orders in every_model(ranks):
+            size = np.count_nonzero(orders)
+            if size <= most:
+                sums += BETA ** sum(orders) / math.comb(3, size)
+        assert np.isclose(log_prior_mass(ranks, BETA, most), math.log(sums))
+
+
+def test_the_bound_on_the_evidence_is_below_it_and_near():
+    values, positive, weights, ranks = cells()
+    for exponent in (1.0, 0.3):
+        found = logistic_posterior(values, positive, exponent * weights, ranks)
+        for orders, (*_, exact) in found.items():
+            design = design_of(values, orders).reshape(sum(orders), 12)
+            design = np.vstack([np.ones(12), design])
+            variances = np.array([INTERCEPT_VARIANCE] + [VARIANCE] * sum(orders))
+            bound = log_logistic_evidence(
+                design, positive, exponent * weights, variances
+            )
+            assert exact - 1.0 < bound < exact + 1e-6
+
+
+def test_catoni_terms_lie_between_the_risk_and_hoeffding():
+    for risk, divergence, temperature in itertools.product(
+        (0.0, 0.1, 0.5), (0.0, 5.0), (1.0, 30.0, 200.0)
+    ):
+        terms = catoni_terms(
+            risk,
+            divergence,
+            count=100,
+            inverse_temperature=temperature,
+            largest=2.0,
+            confidence=0.9,
+        )
+        assert terms["deviation"] <= temperature * 4 / 800 + 1e-12
+        assert sum(terms.values()) > risk
+        assert np.isclose(terms["confidence"], math.log(10) / temperature)
+
+
+@pytest.mark.filterwarnings("ignore:The chains disagree")  # they are short
+def test_the_certificate_holds_as_often_as_it_says():
+    """Features of known range, 40 bounds at 80 %: none may fail.
+
+    If each failed one time in five, 40 would hold with probability 1e-4.
+    """
+    rng = np.random.default_rng(0)
+    X_new = rng.uniform(-1, 1, size=(4000, 2))
+    y_new = rng.random(4000) < 0.5 + 0.5 * np.tanh(2 * X_new[:, 0])
+    options = {
+        "max_order": 2,
+        "feature_range": (-1, 1),
+        "inverse_temperature": "pac",
+        "n_chains": 1,
+        "random_state": 0,
+    }
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(60, 2))
+        y = rng.random(60) < 0.5 + 0.5 * np.tanh(2 * X[:, 0])
+        classifier = SparseAdditiveGibbsClassifier(n_iter=300, burn_in=100, **options)
+        ranker = SparseAdditiveGibbsRanker(n_iter=40, burn_in=20, **options)
+        loss = -np.log(
+            np.take_along_axis(
+                classifier.fit(X, y).predict_proba(X_new), y_new[:, None].astype(int), 1
+            )
+        ).mean()
+        assert loss < classifier.certificate(confidence=0.8).bound
+        shortfall = 1 - ranker.fit(X, y).score(X_new, y_new)
+        assert shortfall < ranker.certificate(confidence=0.8).bound
