@@ -258,7 +258,8 @@ def test_weights_select_rows():
 
 
 def test_chains_that_disagree_are_told_of():
-    X, y = data(60, 30, noise=2.0)
+    """One starts at the truth, the others at nothing, and none has time to move."""
+    X, y = data()
     with pytest.warns(ConvergenceWarning, match="R-hat .* increase n_iter"):
         model = quick(n_iter=6, burn_in=0, n_chains=4).fit(X, y)
     assert model.r_hat_ > 1.1
@@ -413,6 +414,7 @@ def test_certificate():
     assert "cannot be checked" in text
 
 
+@pytest.mark.filterwarnings("ignore:The chains disagree")
 def test_certificate_says_what_was_estimated():
     X, y = data(100, 3)
     model = quick(inverse_temperature="pac", slab="l1ball").fit(X, y)
