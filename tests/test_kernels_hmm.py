@@ -208,45 +208,22 @@ def test_add_moments(kernel, full):
         assert_allclose(products[c], square, atol=1e-12)
 
 
-def invariant_law(transitions):
+@pytest.mark.parametrize("n_states", [1, 2, 5])
+@twin_of(hmm.invariant_law)
+def test_invariant_law(kernel, n_states):
+    transitions = np.random.default_rng(4).dirichlet(np.ones(n_states), n_states)
+    law = np.empty(n_states)
+    kernel(transitions.copy(), law)
     values, vectors = np.linalg.eig(transitions.T)
-    law = np.real(vectors[:, np.argmax(np.real(values))])
-    return law / law.sum()
+    expected = np.real(vectors[:, np.argmax(np.real(values))])
+    assert_allclose(law, expected / expected.sum(), rtol=1e-9)
 
 
-@twin_of(hmm.accept_rows)
-def test_accept_rows(kernel):
-    """Each row is proposed after those before it were decided."""
-    rng = np.random.default_rng(4)
-    decisions = set()
-    for _ in range(20):
-        transitions, proposed = rng.dirichlet(np.ones(N_STATES), (2, N_STATES))
-        firsts = rng.integers(0, 4, N_STATES).astype(float)
-        thresholds = -rng.standard_exponential(N_STATES)
-        law = invariant_law(transitions)
-        expected, expected_law = transitions.copy(), law.copy()
-        for i in range(N_STATES):
-            changed = expected.copy()
-            changed[i] = proposed[i]
-            new = invariant_law(changed)
-            accepted = firsts @ np.log(new / expected_law) > thresholds[i]
-            decisions.add(bool(accepted))
-            if accepted:
-                expected, expected_law = changed, new
-        work = np.empty((2, N_STATES, N_STATES))
-        kernel(transitions, law, proposed, thresholds, firsts, work)
-        assert_allclose(transitions, expected, rtol=1e-12)
-        assert_allclose(law, expected_law, rtol=1e-9)
-    assert decisions == {True, False}
-
-
-@twin_of(hmm.accept_rows)
-def test_accept_rows_of_states_that_hardly_communicate(kernel):
-    """The invariant law of two states is in the ratio of the ways in."""
-    transitions = np.array([[0.5, 0.5], [0.5, 0.5]])
-    proposed = np.array([[1.0, 3e-40], [1e-40, 1.0]])
-    law, work = np.full(2, 0.5), np.empty((2, 2, 2))
-    kernel(transitions, law, proposed, np.full(2, -np.inf), np.zeros(2), work)
+@twin_of(hmm.invariant_law)
+def test_invariant_law_of_states_that_hardly_communicate(kernel):
+    """That of two states is in the ratio of the ways in."""
+    law = np.empty(2)
+    kernel(np.array([[1.0, 3e-40], [1e-40, 1.0]]), law)
     assert_allclose(law, [0.25, 0.75], rtol=1e-12)
 
 

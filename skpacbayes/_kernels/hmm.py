@@ -201,44 +201,30 @@ def add_moments(rows, states, atoms, centers, full, sizes, counts, sums, product
 
 
 @kernel
-def accept_rows(transitions, law, proposed, thresholds, firsts, work):
-    """Replace rows of a matrix of transitions, if a Metropolis step accepts them.
+def invariant_law(transitions, law):
+    """Invariant law of a matrix of transitions, which is used up; `law` receives it.
 
-    Row i of `transitions`, in place, becomes that of `proposed` if it raises the sum of
-    `firsts` (n_states,) times the log of the invariant law by more than
-    ``thresholds[i]``. `law` (n_states,) is the invariant law before, and after. `work`
-    (2, n_states, n_states) is work space. Invariant laws are found by the elimination
-    of Grassmann, Taksar and Heyman, which subtracts nothing.
+    By the elimination of Grassmann, Taksar and Heyman, which subtracts nothing: it is
+    accurate where states hardly communicate. `transitions` (n_states, n_states), `law`
+    (n_states,).
     """
     k = law.shape[0]
-    for row in range(k):
-        for i in range(k):
-            for j in range(k):
-                work[0, i, j] = proposed[i, j] if i == row else transitions[i, j]
-        for n in range(k - 1, 0, -1):
-            leaving = 1e-300
+    for n in range(k - 1, 0, -1):
+        leaving = 1e-300
+        for j in range(n):
+            leaving += transitions[n, j]
+        for i in range(n):
+            transitions[i, n] /= leaving
             for j in range(n):
-                leaving += work[0, n, j]
-            for i in range(n):
-                work[0, i, n] /= leaving
-                for j in range(n):
-                    work[0, i, j] += work[0, i, n] * work[0, n, j]
-        total = 1.0
-        work[1, 0, 0] = 1.0
-        for n in range(1, k):
-            work[1, 0, n] = 0.0
-            for i in range(n):
-                work[1, 0, n] += work[1, 0, i] * work[0, i, n]
-            total += work[1, 0, n]
-        gain = 0.0
-        for j in range(k):
-            work[1, 0, j] /= total
-            if firsts[j] > 0.0:
-                gain += firsts[j] * math.log(work[1, 0, j] / law[j])
-        if gain > thresholds[row]:
-            for j in range(k):
-                transitions[row, j] = proposed[row, j]
-                law[j] = work[1, 0, j]
+                transitions[i, j] += transitions[i, n] * transitions[n, j]
+    total = 0.0
+    for n in range(k):
+        law[n] = 0.0 if n > 0 else 1.0
+        for i in range(n):
+            law[n] += law[i] * transitions[i, n]
+        total += law[n]
+    for n in range(k):
+        law[n] /= total
 
 
 @kernel

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.hmm import accept_rows
+from .._kernels.hmm import invariant_law
 
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
 _N_SLICES = 4  # steps for each state, where they do
@@ -133,10 +133,17 @@ def draw_transitions(moves, firsts, parameters, model, rng):
     proposed = _propose(parameters.transitions, moves, model, rng)
     if not model.stationary:
         return proposed, draw_dirichlet(firsts + model.transition_prior, rng)
-    transitions, law = parameters.transitions.copy(), parameters.start.copy()
+    transitions, law = parameters.transitions, parameters.start
+    present = firsts > 0
     thresholds = -rng.standard_exponential(model.n_states)
-    work = np.empty((2, *transitions.shape))
-    accept_rows(transitions, law, proposed, thresholds, firsts, work)
+    for i, threshold in enumerate(thresholds):
+        candidate, new_law = transitions.copy(), np.empty_like(law)
+        candidate[i] = proposed[i]
+        invariant_law(candidate.copy(), new_law)
+        with np.errstate(divide="ignore"):
+            gains = firsts[present] * np.log(new_law[present] / law[present])
+        if gains.sum() > threshold:
+            transitions, law = candidate, new_law
     return transitions, law
 
 
