@@ -75,7 +75,7 @@ class Quiet(RegressorMixin, BaseEstimator):
         """Fit without warnings of convergence."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.estimator.fit(X, y)
+            self.fitted_ = self.estimator.fit(X, y)
         return self
 
     def predict(self, X):

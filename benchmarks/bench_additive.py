@@ -301,12 +301,9 @@ def housing(report, quick):
 def main():
     quick = arguments(__doc__).quick
     report = Report("additive", quick=quick)
-    move_times(report, quick)
-    calibration(report, quick)
-    accuracy(report, quick)
-    rough_effects(report, quick)
-    housing(report, quick)
-    report.save()
+    for part in (move_times, calibration, accuracy, rough_effects, housing):
+        part(report, quick)
+        report.save()
 
 
 if __name__ == "__main__":

@@ -72,42 +72,53 @@ def run(form, prior, chain, work, record, n_steps, rng):
         if kind == ORDER:
             first = chain.model[now, FEATURES, position]
             last = first + 1
+        hopeless = False
         if kind == DELETE:
             _weigh_smaller(prior, chain, work, now)
-            position = _pick_smaller(chain, now, rng.random())
             log_ratio += chain.scalars[now, ALL_SMALLER]
             # The current model is one of the larger ones, so the ratio is no larger.
-            if log_uniform >= log_ratio and prior.radius == math.inf:
-                chain.tally[TRIED, kind] += 1
-                _note(prior, chain, record, False)
-                continue
+            hopeless = log_uniform >= log_ratio and prior.radius == math.inf
+            position = _pick_smaller(
+                chain.losses, chain.scalars, now, size, rng.random()
+            )
             log_ratio -= chain.losses[now, position]
         elif kind == ADD:
             position = size
-        _copy(chain, now, position)
-        if kind != ADD:
-            _factorise(form, prior, chain, new)
-        if kind != DELETE:
-            base = now if kind == ADD else new
-            _weigh_larger(form, prior, chain, work, base, first, last)
-            j, k = _pick_larger(form, chain, base, first, last, rng.random())
-            log_ratio += chain.scalars[base, ALL_LARGER] - chain.gains[base, j, k - 1]
-            chain.model[new, FEATURES, chain.counts[new, SIZE]] = j
-            chain.model[new, ORDERS, chain.counts[new, SIZE]] = k
-            chain.counts[new, SIZE] += 1
-            _factorise(form, prior, chain, new)
-        if kind == ADD:
-            _weigh_smaller(prior, chain, work, new)
-            log_ratio -= chain.scalars[new, ALL_SMALLER]
-        elif kind == DELETE:
-            _weigh_larger(form, prior, chain, work, new, first, last)
-            log_ratio -= chain.scalars[new, ALL_LARGER]
-        else:
-            log_ratio = 0.0
-        if prior.radius < math.inf:
-            _draw(prior, chain, new, rng)
-            log_ratio += chain.scalars[new, IN_BALL] - chain.scalars[now, IN_BALL]
-        accepted = log_uniform < log_ratio
+        if not hopeless:
+            _copy(chain.model, chain.counts, now, position)
+            if kind != ADD:
+                _factorise(form, prior, chain, new)
+            if kind != DELETE:
+                base = now if kind == ADD else new
+                _weigh_larger(form, prior, chain, work, base, first, last)
+                j, k = _pick_larger(
+                    form.index,
+                    chain.gains,
+                    chain.shares,
+                    chain.scalars,
+                    base,
+                    first,
+                    last,
+                    rng.random(),
+                )
+                total = chain.scalars[base, ALL_LARGER]
+                log_ratio += total - chain.gains[base, j, k - 1]
+                chain.model[new, FEATURES, chain.counts[new, SIZE]] = j
+                chain.model[new, ORDERS, chain.counts[new, SIZE]] = k
+                chain.counts[new, SIZE] += 1
+                _factorise(form, prior, chain, new)
+            if kind == ADD:
+                _weigh_smaller(prior, chain, work, new)
+                log_ratio -= chain.scalars[new, ALL_SMALLER]
+            elif kind == DELETE:
+                _weigh_larger(form, prior, chain, work, new, first, last)
+                log_ratio -= chain.scalars[new, ALL_LARGER]
+            else:
+                log_ratio = 0.0
+            if prior.radius < math.inf:
+                _draw(prior, chain, new, rng)
+                log_ratio += chain.scalars[new, IN_BALL] - chain.scalars[now, IN_BALL]
+        accepted = not hopeless and log_uniform < log_ratio
         chain.tally[TRIED, kind] += 1
         chain.tally[ACCEPTED, kind] += accepted
         if accepted:
@@ -137,15 +148,15 @@ def _kind(size, most, uniform):
 
 
 @kernel
-def _copy(chain, now, position):
+def _copy(models, counts, now, position):
     """Propose the current model without the variable at a position, if it has one."""
     new, n = 1 - now, 0
-    for i in range(chain.counts[now, SIZE]):
+    for i in range(counts[now, SIZE]):
         if i != position:
-            chain.model[new, FEATURES, n] = chain.model[now, FEATURES, i]
-            chain.model[new, ORDERS, n] = chain.model[now, ORDERS, i]
+            models[new, FEATURES, n] = models[now, FEATURES, i]
+            models[new, ORDERS, n] = models[now, ORDERS, i]
             n += 1
-    chain.counts[new, SIZE] = n
+    counts[new, SIZE] = n
 
 
 @kernel
@@ -295,7 +306,7 @@ def _weigh_smaller(prior, chain, work, which):
     if chain.counts[which, SMALLER] == 1:
         return
     q, size = chain.counts[which, TOTAL], chain.counts[which, SIZE]
-    _invert(chain, work, which)
+    _invert(chain.factor, which, q, work.inverse)
     width, bottom = work.block.shape[1], chain.factor.shape[1] - 1
     start, highest = 0, -math.inf
     for i in range(size):
@@ -332,59 +343,56 @@ def _weigh_smaller(prior, chain, work, which):
 
 
 @kernel
-def _invert(chain, work, which):
+def _invert(factor, which, q, inverse):
     """Invert the lower triangular factor of a model."""
-    q = chain.counts[which, TOTAL]
     for t in range(q):
-        work.inverse[t, t] = 1.0 / chain.factor[which, t, t]
+        inverse[t, t] = 1.0 / factor[which, t, t]
         for s in range(t + 1, q):
             x = 0.0
             for r in range(t, s):
-                x -= chain.factor[which, s, r] * work.inverse[r, t]
-            work.inverse[s, t] = x / chain.factor[which, s, s]
+                x -= factor[which, s, r] * inverse[r, t]
+            inverse[s, t] = x / factor[which, s, s]
 
 
 @kernel
-def _pick_larger(form, chain, which, first, last, left):
+def _pick_larger(index, gains, shares, scalars, which, first, last, left):
     """Draw a variable and an order with probability proportional to their weights.
 
     `left` is uniform; what the choice of the variable leaves of it chooses the order.
     """
-    j, share = first, 0.0
+    j, scale = first, scalars[which, ALL_LARGER]
     for candidate in range(first, last):
-        log_share = chain.shares[which, candidate]
-        if log_share > -math.inf:
+        if shares[which, candidate] > -math.inf:
             j = candidate
-            share = math.exp(log_share - chain.scalars[which, ALL_LARGER])
+            share = math.exp(shares[which, candidate] - scale)
             if left < share:
                 break
             left -= share
-    rank, scale = form.index[RANK, j], chain.scalars[which, ALL_LARGER]
-    for a in range(rank):
-        left -= math.exp(chain.gains[which, j, a] - scale)
+    for a in range(index[RANK, j]):
+        left -= math.exp(gains[which, j, a] - scale)
         if left < 0.0:
             return j, a + 1
-    return j, rank
+    return j, index[RANK, j]
 
 
 @kernel
-def _pick_smaller(chain, which, left):
+def _pick_smaller(losses, scalars, which, size, left):
     """Draw the position of a variable to leave out, by the weights of what is left."""
-    for i in range(chain.counts[which, SIZE]):
-        left -= math.exp(chain.losses[which, i] - chain.scalars[which, ALL_SMALLER])
+    for i in range(size):
+        left -= math.exp(losses[which, i] - scalars[which, ALL_SMALLER])
         if left < 0.0:
             return i
-    return chain.counts[which, SIZE] - 1
+    return size - 1
 
 
 @kernel
-def _solve(chain, which):
+def _solve(factor, which, q, coefficients):
     """Solve, in place, factor' x = coefficients."""
-    for s in range(chain.counts[which, TOTAL] - 1, -1, -1):
-        x = chain.coefficients[which, s]
-        for r in range(s + 1, chain.counts[which, TOTAL]):
-            x -= chain.factor[which, r, s] * chain.coefficients[which, r]
-        chain.coefficients[which, s] = x / chain.factor[which, s, s]
+    for s in range(q - 1, -1, -1):
+        x = coefficients[which, s]
+        for r in range(s + 1, q):
+            x -= factor[which, r, s] * coefficients[which, r]
+        coefficients[which, s] = x / factor[which, s, s]
 
 
 @kernel
@@ -396,7 +404,7 @@ def _draw(prior, chain, which, rng):
         normal = math.sqrt(-2.0 * math.log(1.0 - rng.random()))
         normal *= math.cos(2.0 * math.pi * rng.random())
         chain.coefficients[which, s] = chain.factor[which, bottom, s] + normal
-    _solve(chain, which)
+    _solve(chain.factor, which, q, chain.coefficients)
     norm, squares = 0.0, 0.0
     for s in range(q):
         x = chain.coefficients[which, s]
@@ -417,7 +425,7 @@ def _note(prior, chain, record, moved):
         if prior.radius == math.inf:
             for s in range(q):
                 chain.coefficients[now, s] = chain.factor[now, bottom, s]
-            _solve(chain, now)
+            _solve(chain.factor, now, q, chain.coefficients)
         for s in range(q):
             record.columns[models, s] = chain.columns[now, s]
             record.coefficients[models, s] = chain.coefficients[now, s]
