@@ -29,7 +29,8 @@ OF_MODEL = (
     "n_chains",
 )
 R_HAT_LIMIT = 1.2  # from which on chains are said to disagree
-_N_BLOCKS = 20  # in which chains run, between which callbacks are called
+# Chains run in so many blocks, of so many sweeps at least, and callbacks follow.
+_N_BLOCKS, _LEAST_BLOCK = 20, 10
 
 
 class SampledHMM(SeriesEstimator):
@@ -130,7 +131,8 @@ class SampledHMM(SeriesEstimator):
         """Whether each sweep is kept, in the blocks in which the chains run."""
         after = np.arange(self.n_iter) - self.burn_in
         kept = (after >= 0) & (after % self.thin == 0)
-        return np.array_split(kept, min(_N_BLOCKS, self.n_iter))
+        n_blocks = min(_N_BLOCKS, self.n_iter // _LEAST_BLOCK)
+        return np.array_split(kept, max(1, n_blocks))
 
     def _sampling(self, blocks):
         """Run the chains for each of `blocks`, from where they stand, and publish."""
