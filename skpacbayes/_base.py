@@ -132,3 +132,18 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                     break
         finally:
             run.call_on_fit_task_end(estimator=self, X=X)
+
+
+class SeriesEstimator(PacBayesEstimator):
+    """An estimator of rows in the order of time, where NaN is a missing value."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _rows(self, X, *, reset=False):
+        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
+        if not reset and self._recognises(X) and not np.isinf(X).any():
+            return X
+        return super()._rows(X, reset=reset, ensure_all_finite="allow-nan")

@@ -12,6 +12,7 @@ import numba
 import pytest
 
 import skpacbayes
+from skpacbayes import _kernels
 
 PACKAGE = Path(skpacbayes.__file__).parent
 FILES = {
@@ -75,6 +76,11 @@ assert "numba" not in sys.modules  # until a kernel is called
 """
     root = PACKAGE.parent
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=root, check=True)
+
+
+def test_no_other_name_is_a_file_of_kernels():
+    with pytest.raises(AttributeError, match="has no attribute 'paca'"):
+        assert _kernels.paca
 
 
 def test_public_names():
@@ -158,5 +164,5 @@ def test_kernels_import_nothing_but_their_decorator(module):
     """A kernel of another file changes unseen: numba's cache does not notice it."""
     allowed = {"math", "numpy", "skpacbayes._kernels"}
     if "__init__" in module:
-        allowed = {"functools", "gc", "importlib", "numba"}
+        allowed = {"functools", "gc", "importlib", "importlib.util", "numba"}
     assert set(imports(module)) <= allowed

@@ -8,10 +8,11 @@ fits nothing does without both.
 import functools
 import gc
 from importlib import import_module
+from importlib.util import find_spec
 
 
 def __getattr__(name):
-    if name.startswith("_"):
+    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f".{name}", __name__)
 

@@ -16,7 +16,6 @@ from ._basis import NAMED, Dictionary, Orthonormal
 from ._posterior import Posterior
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
-DISAGREEMENT = 1.1  # of R-hat, from which on we warn
 BLOCK = 2**20  # values of functions that are held at a time, to predict
 
 
@@ -44,6 +43,8 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 
     A subclass defines it: it returns a `Fitted`.
     """
+
+    _largest_r_hat = 1.1  # beyond it chains disagree
 
     _parameter_constraints: dict = {
         "basis": [StrOptions(set(NAMED)), HasMethods(["fit", "transform"])],
@@ -278,10 +279,10 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 
     def _warn_of(self, found, stacklevel=4):
         """Warn if chains disagree, or were held back by `max_active`."""
-        if found.r_hat > DISAGREEMENT:
+        if found.r_hat > self._largest_r_hat:
             warn(
                 f"The chains disagree (R-hat {found.r_hat:.2f}, more than "
-                f"{DISAGREEMENT}): increase n_iter or burn_in.",
+                f"{self._largest_r_hat}): increase n_iter or burn_in.",
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )

@@ -5,9 +5,9 @@ from operator import attrgetter
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import PacBayesEstimator
+from .._base import SeriesEstimator
 from ._cloud import advance, forecast, moments
 from ._proposals import Bootstrap, QuasiMonteCarlo
 from .models import LocalLevel
@@ -23,7 +23,7 @@ OPTIONS = (
 read_options = attrgetter(*OPTIONS)
 
 
-class ParticleRun(PacBayesEstimator):
+class ParticleRun(SeriesEstimator):
     """The state of a particle filter, and the steps that its methods share."""
 
     @property
@@ -66,24 +66,6 @@ class ParticleRun(PacBayesEstimator):
         """Filtered covariance at the last row."""
         centred = self._cloud.particles - self.mean_
         return (centred.T * self._cloud.weights) @ centred
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def _rows(self, X, *, reset=False):
-        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
-        if not reset and self._recognises(X) and not np.isinf(X).any():
-            return X
-        return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            order="C",
-            reset=reset,
-            ensure_all_finite="allow-nan",
-        )
 
     def _fitting(self, X):
         """Begin, and yield the cloud, evidence and ancestors of each row learnt."""

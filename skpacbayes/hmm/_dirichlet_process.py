@@ -45,7 +45,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
     n_iter : int, default=1000
         Sweeps of each chain, the first `burn_in` included.
     burn_in : int, default=500
-        Sweeps that are not kept.
+        First sweeps, fewer than `n_iter`, that are not kept.
     thin : int, default=1
         Of those after, one in so many is kept.
     n_chains : int, default=2

@@ -12,20 +12,21 @@ _N_HALVINGS = 60
 _NEVER = -1e300  # logarithm of the weight of an atom that is left out
 
 
-def _log_densities(rows, draw, model):
-    """Log density of new rows in each state, (n_states, n_rows).
+def _densities(rows, draw, model):
+    """Densities of new rows in each state, (n_states, n_rows), and log of their unit.
 
     An atom that had no rows is known no better than before: the mean of its density
     over the prior, Student's, takes its place. So one row far away costs but the
     logarithm of its distance.
     """
-    weights = np.where(draw.occupied, draw.log_weights, _NEVER)
-    highest, densities, _ = densities_of(
-        rows, draw._replace(log_weights=weights), model
-    )
-    weights = np.where(draw.occupied, _NEVER, draw.log_weights)
-    new = logsumexp(weights, axis=1)[:, None] + _log_student(rows, draw, model)
-    return np.logaddexp(highest + np.log(densities), new)
+    known = np.where(draw.occupied, draw.log_weights, _NEVER)
+    highest, densities, _ = densities_of(rows, draw._replace(log_weights=known), model)
+    new = logsumexp(np.where(draw.occupied, _NEVER, draw.log_weights), axis=1)
+    log_densities = new[:, None] + _log_student(rows, draw, model)
+    unit = np.maximum(highest, log_densities.max(axis=0))
+    densities *= np.exp(highest - unit)
+    densities += np.exp(log_densities - unit)
+    return np.maximum(densities, np.finfo(float).tiny), unit
 
 
 def _log_student(rows, draw, model):
@@ -36,8 +37,8 @@ def _log_student(rows, draw, model):
     seen = ~np.isnan(rows.values)
     degrees = 2 * model.shape
     scale = 2 * model.scale * (1 + 1 / model.mean_count)  # degrees times its square
-    squares = (rows.values - draw.locations[:, None]) ** 2 / scale
-    squares = np.where(seen, squares, 0.0)
+    gaps = rows.values - draw.locations[:, None]
+    squares = np.where(seen, gaps * gaps, 0.0) / scale
     if model.full:  # features are independent but for their unit
         squares, n_values = squares.sum(axis=2), seen.sum(axis=1)
     else:
@@ -55,12 +56,10 @@ def _log_student(rows, draw, model):
 
 def _filtered(rows, draw, model):
     """Laws of the states given the rows so far, and log densities of rows."""
-    log_densities = _log_densities(rows, draw, model)
-    highest = log_densities.max(axis=0)
-    laws, evidence = np.exp(log_densities - highest), np.empty(len(rows))
-    np.maximum(laws, np.finfo(float).tiny, out=laws)
+    laws, unit = _densities(rows, draw, model)
+    evidence = np.empty(len(rows))
     forward_filter(laws, draw.transitions, draw.start, rows.bounds, evidence)
-    return laws, highest + np.log(evidence)
+    return laws, unit + np.log(evidence)
 
 
 def state_laws(rows, draws, model):
@@ -87,7 +86,8 @@ def log_predictives(rows, draws, model):
 def log_emissions(rows, draws, model):
     """Yield the log density of rows in each state, (n_states, n_rows), of each draw."""
     for draw in draws:
-        yield _log_densities(rows, draw, model)
+        densities, unit = _densities(rows, draw, model)
+        yield unit + np.log(densities)
 
 
 def log_mean_emissions(rows, draws, model):

@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import PacBayesEstimator
+from .._base import SeriesEstimator
 from ._chain import Chain
 from ._model import Model, Parameters
 from ._posterior import medians, rows_of
@@ -29,10 +29,11 @@ OF_MODEL = (
     "n_chains",
 )
 R_HAT_LIMIT = 1.2  # from which on chains are said to disagree
-_N_BLOCKS = 20  # in which chains run, between which callbacks are called
+# Chains run in so many blocks, of so many sweeps at least, and callbacks follow.
+_N_BLOCKS, _LEAST_BLOCK = 20, 10
 
 
-class SampledHMM(PacBayesEstimator):
+class SampledHMM(SeriesEstimator):
     """Keeps rows, samples when it has to, and describes the draws."""
 
     @property
@@ -71,24 +72,6 @@ class SampledHMM(PacBayesEstimator):
     def n_iter_(self):
         """Sweeps of each chain, the last time."""
         return self._sampled()._n_iter
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def _rows(self, X, *, reset=False):
-        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
-        if not reset and self._recognises(X) and not np.isinf(X).any():
-            return X
-        return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            order="C",
-            reset=reset,
-            ensure_all_finite="allow-nan",
-        )
 
     def _model_of(self, n_features):
         """Make the prior that the parameters ask for; ValueError if they contradict."""
@@ -148,7 +131,8 @@ class SampledHMM(PacBayesEstimator):
         """Whether each sweep is kept, in the blocks in which the chains run."""
         after = np.arange(self.n_iter) - self.burn_in
         kept = (after >= 0) & (after % self.thin == 0)
-        return np.array_split(kept, min(_N_BLOCKS, self.n_iter))
+        n_blocks = min(_N_BLOCKS, self.n_iter // _LEAST_BLOCK)
+        return np.array_split(kept, max(1, n_blocks))
 
     def _sampling(self, blocks):
         """Run the chains for each of `blocks`, from where they stand, and publish."""
