@@ -125,3 +125,20 @@ def test_rescaled_functions_are_at_most_one():
     values = functions(known(X))
     assert (abs(values) <= 1 + 1e-12).all()
     assert (abs(values).max(axis=2) > 0.99).all()
+
+
+def test_functions_that_explode_between_rows_are_left_out():
+    """A bulk and three far rows: no function exceeds the root of their number."""
+    rng = np.random.default_rng(0)
+    X = np.append(rng.normal(size=497), [50.0, 200.0, 1000.0])[:, None]
+    known = dictionary(X, max_order=8)
+    moments = weighted_moments(known(X), np.ones(500))
+    guarded = Orthonormal(*moments, known.along(), 500.0)
+    grid = np.linspace(X.min(), 1000.0, 5000)[:, None]
+    assert abs(guarded(known(grid))).max() < 1.01 * np.sqrt(500)
+    assert abs(Orthonormal(*moments)(known(grid))).max() > 10 * np.sqrt(500)
+    assert 1 <= guarded.orders[0] < 8
+    even = rows(500)
+    known = dictionary(even, max_order=8)
+    moments = weighted_moments(known(even), np.ones(500))
+    assert (Orthonormal(*moments, known.along(), 500.0).orders == 8).all()

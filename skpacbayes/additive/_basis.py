@@ -78,6 +78,14 @@ class Dictionary:
             values[row, : len(found)] = found
         return values
 
+    def along(self, n_points=401):
+        """Evaluate the functions along [-1, 1], of all variables or for all at once."""
+        t = np.linspace(-1, 1, n_points)
+        if isinstance(self.basis, str):
+            return getattr(self, f"_{self.basis}")(t[None])
+        rows = self.low + (t[:, None] + 1) / 2 * (self.high - self.low)
+        return self(rows)
+
     def _legendre(self, t):
         values = np.empty((len(t), self.max_order, t.shape[1]))
         before, now = np.ones_like(t), t
@@ -135,6 +143,12 @@ class Orthonormal:
         Means of the functions over the rows.
     moments : ndarray of shape (n_features, max_order, max_order)
         Means of their products.
+    grid : ndarray of shape (1 or n_features, max_order, n_points), default=None
+        The functions along [-1, 1]. After the first, those are left out, too, that
+        somewhere exceed the root of `weight`: no row can, so that they explode between
+        rows, and where their effect would be less certain than one observation.
+    weight : float, default=inf
+        Weight of the rows.
 
     Attributes
     ----------
@@ -144,7 +158,7 @@ class Orthonormal:
         Number of functions that are left of each variable.
     """
 
-    def __init__(self, means, moments):
+    def __init__(self, means, moments, grid=None, weight=np.inf):
         self.means = means
         covariance = moments - means[:, :, None] * means[:, None, :]
         self.transform = np.zeros_like(covariance)
@@ -163,6 +177,10 @@ class Orthonormal:
                 direction -= np.einsum("jai,ji->ja", self.transform, shares)
             rest = np.einsum("ja,jab,jb->j", direction, covariance, direction)
             new = rest > np.maximum(NEGLIGIBLE * own[:, k], rounding[:, k])
+            if grid is not None:
+                new &= (self.orders == 0) | (
+                    largest_along(grid, means, direction) <= np.sqrt(weight * rest)
+                )
             scale = np.sqrt(rest[new])[:, None]
             self.transform[features[new], :, self.orders[new]] = direction[new] / scale
             self.orders += new
@@ -182,6 +200,12 @@ class Orthonormal:
             largest[feature] = abs(values[0]).max(axis=1)
         self.transform /= np.where(largest > 0, largest, 1.0)[:, None, :]
         return self
+
+
+def largest_along(grid, means, direction):
+    """Largest absolute value of a combination of the centred functions on a grid."""
+    along = (direction[:, None] @ grid)[:, 0] - (direction * means).sum(axis=1)[:, None]
+    return abs(along).max(axis=1)
 
 
 def weighted_moments(values, weights):

@@ -79,11 +79,12 @@ class Rows:
     def problem(self, dictionary, bounded):
         """Return the regression; `bounded`: functions of absolute value 1 at most."""
         values = dictionary(self.X)
-        functions = Orthonormal(*weighted_moments(values, self.weights))
+        weight = self.weights.sum()
+        moments = weighted_moments(values, self.weights)
+        functions = Orthonormal(*moments, dictionary.along(), weight)
         if bounded:
             functions.rescaled(dictionary)
         values = functions(values)
-        weight = self.weights.sum()
         mean = float(self.weights @ self.y / weight)
         rest = self.y - mean
         gram = WeightedRows(values, self.weights, functions.orders)
@@ -153,7 +154,12 @@ class Sums:
         p, width = len(self.dictionary.low), self.dictionary.max_order
         every = np.arange(p)
         blocks = self.total[2:, 2:].reshape(p, width, p, width)[every, :, every, :]
-        functions = Orthonormal(average[2:].reshape(p, width), blocks / weight)
+        functions = Orthonormal(
+            average[2:].reshape(p, width),
+            blocks / weight,
+            self.dictionary.along(),
+            weight,
+        )
         if bounded:
             functions.rescaled(self.dictionary)
         turn = functions.transform.transpose(0, 2, 1)
