@@ -3,9 +3,14 @@
 That the sampler draws from the posterior is tested in `test_hmm_exact.py`.
 """
 
+import os
 import pickle
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,6 +22,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 
+import skpacbayes
 from skpacbayes import DirichletProcessHMM
 from skpacbayes.hmm._chain import filtered
 from skpacbayes.hmm._conditionals import Moments, draw_atoms
@@ -186,6 +192,40 @@ def test_threads_change_nothing():
     one, two = (markov(n_jobs=n_jobs).fit(X) for n_jobs in (1, 2))
     assert_array_equal(one.transmat_samples_, two.transmat_samples_)
     assert_array_equal(one.log_likelihoods_, two.log_likelihoods_)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_one_compilation_serves_all_models():
+    """Counted in a new process, where nothing else has called the kernels."""
+    code = """
+import numpy as np
+from skpacbayes import DirichletProcessHMM
+from skpacbayes._kernels import hmm
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+gaps = X.copy()
+gaps[::5, 0] = gaps[3] = np.nan
+X.setflags(write=False)
+for emission in ("translated", "per_state"):
+    for covariance_type in ("diag", "full"):
+        for rows in (X, gaps):
+            model = DirichletProcessHMM(
+                emission=emission, covariance_type=covariance_type, n_iter=9, burn_in=1
+            )
+            model.fit(rows).predict(rows), model.decode(rows)
+found = {
+    name: len(value.signatures)
+    for name, value in vars(hmm).items()
+    if hasattr(value, "signatures") and value.signatures
+}
+assert len(found) >= 7 and set(found.values()) == {1}, found
+"""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(skpacbayes.__file__).parents[1]),
+    }
+    python = [sys.executable, "-W", "ignore", "-c", code]
+    subprocess.run(python, env=environment, check=True)
 
 
 # Answers.

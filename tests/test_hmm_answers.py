@@ -29,6 +29,7 @@ CASES = {
     "per state": {"n_states": 2, "emission": "per_state"},
     "full": {"n_states": 2, "emission": "per_state", "covariance_type": "full"},
     "start apart": {"n_states": 2, "startprob": "dirichlet"},
+    "two features": {"n_states": 2},
 }
 
 
@@ -55,7 +56,7 @@ def in_units_of_rows(model):
         point["occupied"] = draw.occupied
         own = point["locations"] if shared else np.tile(offset, (model.n_states, 1))
         prior = model._model
-        point["degrees"] = 2 * prior.shape
+        point["degrees"], point["full"] = 2 * prior.shape, prior.full
         scale = prior.scale * (1 + 1 / prior.mean_count) / prior.shape
         point["new atoms"] = [(center, scale * unit**2) for center in own]
         yield point
@@ -69,10 +70,14 @@ def log_density_in(point, j, row):
     logs = []
     if not known.all():
         center, squares = point["new atoms"][j]
-        new = stats.multivariate_t(
-            center[seen], np.diag(squares[seen]), df=point["degrees"]
+        units = [[f] for f in np.flatnonzero(seen)]  # one variance for each feature
+        new = sum(
+            stats.multivariate_t(
+                center[one], np.diag(squares[one]), df=point["degrees"]
+            ).logpdf(row[one])
+            for one in ([seen] if point["full"] else units)
         )
-        logs.append(np.log(weights[~known].sum()) + new.logpdf(row[seen]))
+        logs.append(np.log(weights[~known].sum()) + new)
     if known.any():
         known_density = mixture_log_density(
             row[None, seen],
@@ -95,7 +100,7 @@ def log_densities(point, X):
 
 @pytest.mark.parametrize("name", CASES)
 def test_answers_are_means_over_all_draws_of_all_paths(name):
-    n_features = 2 if name == "full" else 1
+    n_features = 2 if name in ("full", "two features") else 1
     model = short(**CASES[name])
     new, lengths = 50 + 3 * rows_of(8, n_features, seed=1), [1, 5, 2]
     model.fit(50 + 3 * rows_of(60, n_features), lengths=[20, 40])

@@ -128,11 +128,11 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     Notes
     -----
     The posterior is proportional to exp(-lambda R(f)) pi(f), with R the mean loss over
-    pairs of a positive and a negative row. Only as many pairs share no row as there are
-    rows of the rarer class: that is the size of the sample. The AUC falls linearly from
-    that of constant scores, and is flat at its best: a weight of the loss that serves
-    near the best overfits where there is nothing to find. Hence "auto" looks at how
-    much there is to find.
+    pairs of a positive and a negative row [2]_. Only as many pairs share no row as
+    there are rows of the rarer class: that is the size of the sample. The AUC falls
+    linearly from that of constant scores, and is flat at its best: a weight of the loss
+    that serves near the best overfits where there is nothing to find. Hence "auto"
+    looks at how much there is to find.
 
     The prior of models is that of the classifier. For the AUC only the direction of the
     coefficients matters: all are equally likely, and the coefficients have length 1.

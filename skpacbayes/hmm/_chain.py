@@ -43,9 +43,10 @@ def components(parameters, model, features):
     constants = constants + np.log(diagonals).sum(axis=-1)
     centers = parameters.centers()[..., features, None]
     shifts = (factors @ centers).reshape(-1, shape[2])
-    factors = np.broadcast_to(factors, (*shape, shape[2])).reshape(-1, *shape[2:] * 2)
-    constants = np.broadcast_to(constants, shape[:2]).ravel()
-    return factors, shifts, constants
+    # Copies, which are writable and contiguous: one compilation serves all models.
+    factors = np.array(np.broadcast_to(factors, (*shape, shape[2])), order="C")
+    constants = np.array(np.broadcast_to(constants, shape[:2]), order="C")
+    return factors.reshape(-1, *shape[2:] * 2), shifts, constants.ravel()
 
 
 def densities_of(rows, parameters, model, uniforms=None):
