@@ -1,0 +1,360 @@
+"""Hidden Markov models: missing values, streams, searches, callbacks and faults."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hmm_rows import agreement, both, every_covariance, markov, short_runs, two_states
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import trapezoid
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
+
+from skpacbayes.hmm._chain import filtered
+from skpacbayes.hmm._run import r_hat
+from skpacbayes.hmm._series import Rows, sequence_bounds, units_of
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, _ = two_states()
+    return markov().fit(X)
+
+
+# Missing values.
+
+
+@every_covariance
+def test_missing_rows_say_nothing(covariance_type):
+    X, states = two_states(n_features=2)
+    X[50:53] = X[::9] = np.nan
+    model = markov(covariance_type=covariance_type).fit(X)
+    assert agreement(states, model.predict(X))[0] > 0.97
+    density = model.score_samples(X)
+    assert_allclose(density[50:53], 0, atol=1e-12)
+    assert (density[53:54] < 0).all()
+    nothing = np.full((4, 2), np.nan)
+    assert_allclose(model.score_samples(nothing), 0, atol=1e-12)
+    law = model._draws.start[model._used].mean(axis=0)
+    assert_allclose(model.predict_proba(nothing)[0], law, rtol=1e-9)
+
+
+@every_covariance
+@both
+def test_partly_missing_rows(covariance_type, emission):
+    """What is left of a row has the marginal law, and the states are found."""
+    X, states = two_states(300, n_features=3)
+    gone = np.random.default_rng(1).random(X.shape) < 0.3
+    X[gone] = np.nan
+    model = markov(covariance_type=covariance_type, emission=emission).fit(X)
+    assert agreement(states, model.predict(X))[0] > 0.97
+    grid = np.linspace(-30, 40, 2001)
+    alone = np.full((2001, 3), np.nan)
+    alone[:, 1] = grid
+    assert_allclose(trapezoid(model.emission_density(alone, 0), grid), 1, atol=0.01)
+
+
+def test_full_covariance_learns_from_partly_missing_rows():
+    """Correlated features, of which a row in two shows one: the correlation is found.
+
+    With 150 complete rows the standard error of a correlation of 0.8 is 0.03.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) @ np.linalg.cholesky([[1, 0.8], [0.8, 1]]).T
+    X[::4, 0] = X[2::4, 1] = np.nan
+    model = markov(1, covariance_type="full", n_atoms=1).fit(X)
+    factors = model._draws.factors[:, 0, 0]
+    inverse = np.linalg.inv(np.swapaxes(factors, 1, 2) @ factors)
+    slopes = inverse[:, 0, 1] / np.sqrt(inverse[:, 0, 0] * inverse[:, 1, 1])
+    assert_allclose(slopes.mean(), 0.8, atol=0.12)
+
+
+# Streams.
+
+
+def test_partial_fit_goes_on_from_where_the_chains_stand():
+    X, states = two_states(400)
+    model = markov().partial_fit(X[:250])
+    before, names = agreement(states[:250], model.predict(X[:250]))
+    assert before == 1.0
+    chains = model._chains
+    model.partial_fit(X[250:])
+    assert model._chains is chains  # nothing is drawn until asked for
+    after, same_names = agreement(states, model.predict(X))
+    assert after == 1.0
+    assert_array_equal(same_names, names)
+    assert model.log_likelihoods_[0, 0] > model.log_likelihoods_[0].max() - 40
+    whole = markov().fit(X)
+    _, other = agreement(states, whole.predict(X))
+    difference = model.transmat_[np.ix_(names, names)]
+    assert_allclose(difference, whole.transmat_[np.ix_(other, other)], atol=0.01)
+
+
+@both
+@every_covariance
+def test_parameters_in_other_units(emission, covariance_type):
+    """The densities of rows are the same, but for the unit, after they are rescaled."""
+    X, _ = two_states(60, n_features=2)
+    model = markov(emission=emission, covariance_type=covariance_type, n_chains=1)
+    draw = model.fit(X)._used_draws()[0]
+    rows = Rows(model._units.standard(X), sequence_bounds(60))
+    _, expected, _ = filtered(rows, draw, model._model)
+    ratio, shift = np.array([2.0, 0.1]), np.array([5.0, -3.0])
+    moved = draw.rescaled(ratio, shift, model._model.shared)
+    rows = Rows(rows.values * ratio + shift, rows.bounds)
+    _, densities, _ = filtered(rows, moved, model._model)
+    assert_allclose(densities + np.log(ratio).sum(), expected, rtol=1e-9)
+
+
+def test_partial_fit_refuses_another_model():
+    X, _ = two_states(50)
+    model = markov(n_iter=20, burn_in=10).partial_fit(X)
+    model.set_params(emission="per_state")
+    with pytest.raises(
+        ValueError, match=r"emission changed from 'translated' to 'per_state'"
+    ):
+        model.partial_fit(X)
+    assert model.n_samples_seen_ == 50
+
+
+def test_a_pickled_model_answers_the_same(fitted):
+    X, _ = two_states(20, seed=5)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+# Searches.
+
+
+@short_runs
+def test_grid_search_over_sequences():
+    """Metadata routing splits `groups`; the right number of states wins."""
+    X, _ = two_states(240)
+    groups = np.repeat(np.arange(6), 40)
+    with config_context(enable_metadata_routing=True):
+        model = markov(n_iter=60, burn_in=30)
+        model.set_fit_request(groups=True).set_score_request(groups=True)
+        search = GridSearchCV(model, {"n_states": [1, 2]}, cv=GroupKFold(3))
+        search.fit(X, groups=groups)
+    assert search.best_params_ == {"n_states": 2}
+
+
+@short_runs
+def test_grid_search_over_one_sequence():
+    X, _ = two_states(240)
+    model = markov(n_iter=60, burn_in=30)
+    splitter = TimeSeriesSplit(3, test_size=40)
+    search = GridSearchCV(model, {"n_states": [1, 2]}, cv=splitter).fit(X)
+    assert search.best_params_ == {"n_states": 2}
+
+
+def test_lengths_are_routed_whole():
+    X, _ = two_states(60)
+    with config_context(enable_metadata_routing=True):
+        model = markov(n_iter=20, burn_in=10)
+        model.set_fit_request(lengths=True).set_score_request(lengths=False)
+        everything = [(np.arange(60), np.arange(60))]
+        search = GridSearchCV(model, {"n_states": [2]}, cv=everything)
+        search.fit(X, lengths=[20, 40])
+    assert_array_equal(search.best_estimator_._series.bounds, [0, 20, 60])
+
+
+# Callbacks.
+
+
+class Recorder:
+    """Counts the blocks of sweeps; may stop after so many."""
+
+    def __init__(self, stop_after=None):
+        self.ended, self.stop_after = 0, stop_after
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **kwargs):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **kwargs):
+        self.ended += context.task_name == "sweeps"
+        return self.ended == self.stop_after
+
+
+def test_callbacks_follow_the_sweeps():
+    X, _ = two_states()
+    recorder = Recorder()
+    model = markov().set_callbacks(recorder).fit(X)
+    assert recorder.ended == 20
+    assert_array_equal(model.transmat_samples_, markov().fit(X).transmat_samples_)
+
+
+@pytest.mark.parametrize(("blocks", "n_draws"), [(18, 80), (2, 1)])
+def test_a_callback_stops_the_chains(blocks, n_draws):
+    """Within the burn-in, too: the last sweep of the best chain is all there is."""
+    X, states = two_states()
+    model = markov().set_callbacks(Recorder(stop_after=blocks))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X)
+    assert model.n_iter_ == 10 * blocks
+    assert len(model.transmat_samples_) == n_draws * (2 if n_draws > 1 else 1)
+    assert agreement(states, model.predict(X))[0] > 0.95
+    said = [str(warning.message) for warning in caught]
+    few = "There are too few sweeps after burn_in=100 to tell"
+    assert [message.startswith(few) for message in said] == [True] * (n_draws == 1)
+
+
+# Faults.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"min_transition": 0.6},
+            r"min_transition=0.6 should be at most 1 / n_states = 0.5, ",
+        ),
+        ({"burn_in": 200}, r"burn_in=200 should be less than n_iter=200\."),
+    ],
+)
+def test_parameters_that_contradict(parameters, message):
+    X, _ = two_states(50)
+    model = markov(**parameters)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X)
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("method", ["fit", "predict", "score", "decode"])
+@pytest.mark.parametrize(
+    ("sequences", "message"),
+    [
+        ({"lengths": [20, 20]}, r"lengths sum to 40, but X has 50 rows\."),
+        ({"lengths": [60, -10]}, r"lengths should be positive integers"),
+        ({"lengths": [49.5, 0.5]}, r"lengths should be positive integers"),
+        ({"lengths": []}, r"lengths sum to 0, but X has 50 rows\."),
+        ({"lengths": 50}, r"lengths should be positive integers"),
+        ({"groups": [1] * 49}, r"groups has shape \(49,\), but X has 50 rows\."),
+        ({"lengths": [50], "groups": [1] * 50}, r"Give lengths or groups, not both\."),
+    ],
+)
+def test_sequences_that_do_not_add_up(fitted, method, sequences, message):
+    X, _ = two_states(50)
+    model = clone(fitted) if method == "fit" else fitted
+    with pytest.raises(ValueError, match=message):
+        getattr(model, method)(X, **sequences)
+
+
+def test_answers_need_rows():
+    with pytest.raises(NotFittedError):
+        markov().predict([[1.0]])
+    assert not hasattr(markov(), "transmat_")
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 2.5, "all"])
+def test_samples_asked_for_wrongly(fitted, n_samples):
+    with pytest.raises(ValueError, match=r"n_samples=.* should be an integer"):
+        fitted.sample(n_samples)
+
+
+def test_emissions_asked_for_wrongly(fitted):
+    with pytest.raises(ValueError, match=r"state=2 should be from 0 to 1\."):
+        fitted.emission_density([0.0], state=2)
+    with pytest.raises(ValueError, match=r"grid has shape \(3, 2\), .* had 1 features"):
+        fitted.emission_density(np.zeros((3, 2)))
+
+
+def strange_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    yield "one row", X[:1], None
+    yield "two rows", X[:2], None
+    yield "sequences of one row", X, [1] * 40
+    yield "constant", np.full((40, 2), 3.7), None
+    yield "constant, far away", np.full((40, 2), 1e15), None
+    yield "one feature constant", X * [1, 0], None
+    yield "two values", np.sign(X), None
+    yield "all missing", np.full((40, 2), np.nan), None
+    yield "one feature missing", np.where([True, False], X, np.nan), None
+    yield "one value", np.where(np.arange(80).reshape(40, 2) == 7, X, np.nan), None
+    yield "outliers", np.where(rng.random((40, 2)) < 0.05, 1e6, X), None
+    yield "far outliers", np.where(rng.random((40, 2)) < 0.05, 1e200, X), None
+    yield "tiny", 1e-200 * X, None
+    yield "huge", 1e200 * X, None
+
+
+@both
+@every_covariance
+@pytest.mark.parametrize(("name", "X", "lengths"), list(strange_rows()))
+def test_strange_rows(emission, covariance_type, name, X, lengths):
+    """Five states, most of them empty: no failure, no warning but R-hat's, no NaN."""
+    model = markov(
+        5, emission=emission, covariance_type=covariance_type, n_iter=30, burn_in=10
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, lengths=lengths)
+    for values in (
+        model.transmat_samples_,
+        model.startprob_,
+        model.locations_,
+        model.log_likelihoods_,
+        model.predict_proba(X, lengths),
+        model.score_samples(X, lengths),
+    ):
+        assert np.isfinite(values).all()
+    assert_allclose(model.predict_proba(X, lengths).sum(axis=1), 1)
+    assert_array_equal(np.isfinite(model.sample(10)[0]), True)
+    assert len(model.decode(X, lengths)[1]) == len(X)
+
+
+def test_chains_in_different_modes_are_reported():
+    """Two features, each with two states of its own: two states can tell but one.
+
+    Chains find the first or the second, whose likelihoods differ; the draws are of one
+    chain, so that the predictions are of one of them.
+    """
+    (first, states), (second, _) = (two_states(300, seed=seed) for seed in (1, 2))
+    X = np.column_stack([first, second])
+    model = markov(n_chains=4, emission="per_state", random_state=1)
+    with pytest.warns(
+        ConvergenceWarning, match=r"chains disagree: R-hat .* is 1\.\d\d, .* is -"
+    ):
+        model.fit(X)
+    assert model.r_hat_ > 1.2
+    assert len(model.transmat_samples_) == 100
+    assert agreement(states, model.predict(X))[0] > 0.98
+    assert markov(emission="per_state").fit(first).r_hat_ < 1.2
+
+
+def test_r_hat():
+    rng = np.random.default_rng(0)
+    same = rng.normal(size=(4, 1000))
+    assert abs(r_hat(same) - 1) < 0.01
+    assert r_hat(same + np.arange(4)[:, None]) > 1.2
+    assert r_hat(same[:1].cumsum(axis=1)) > 1.1
+    assert r_hat(same[:, :3]) == np.inf
+    assert r_hat(np.ones((2, 10))) == 1.0
+    assert r_hat(np.repeat([[1.0], [2.0]], 10, axis=1)) == np.inf
+
+
+def test_sequence_bounds():
+    assert_array_equal(sequence_bounds(5), [0, 5])
+    assert_array_equal(sequence_bounds(5, lengths=(2, 3)), [0, 2, 5])
+    assert_array_equal(sequence_bounds(5, groups=list("aabba")), [0, 2, 4, 5])
+    assert_array_equal(sequence_bounds(1, groups=[3]), [0, 1])
+
+
+def test_units():
+    X = np.array([[1.0, 5.0, np.nan, 0.0]] * 9 + [[2.0, 5.0, np.nan, 1e6]])
+    offset, unit = units_of(X)
+    assert_array_equal(offset, [1, 5, 0, 0])
+    assert_allclose(unit, [0.3, 1, 1, 0.3e6])
+    normal = np.random.default_rng(0).normal(3, 2, (10_000, 1))
+    normal[:10] = 1e9
+    assert_allclose(units_of(normal), [[3], [2]], atol=0.1)
