@@ -142,3 +142,12 @@ def test_functions_that_explode_between_rows_are_left_out():
     known = dictionary(even, max_order=8)
     moments = weighted_moments(known(even), np.ones(500))
     assert (Orthonormal(*moments, known.along(), 500.0).orders == 8).all()
+
+
+def test_functions_that_rounding_leaves_a_negative_variance():
+    """Two values: beyond the first function there is nothing, give or take rounding."""
+    for seed in range(20):
+        X = np.random.default_rng(seed).choice([0.1, 0.7], size=(12, 10))
+        known = dictionary(X, max_order=8)
+        moments = weighted_moments(known(X), np.ones(12))
+        assert (Orthonormal(*moments, known.along(), 12.0).orders <= 1).all()

@@ -179,7 +179,8 @@ class Orthonormal:
             new = rest > np.maximum(NEGLIGIBLE * own[:, k], rounding[:, k])
             if grid is not None:
                 new &= (self.orders == 0) | (
-                    largest_along(grid, means, direction) <= np.sqrt(weight * rest)
+                    largest_along(grid, means, direction)
+                    <= np.sqrt(weight * rest.clip(0))
                 )
             scale = np.sqrt(rest[new])[:, None]
             self.transform[features[new], :, self.orders[new]] = direction[new] / scale
