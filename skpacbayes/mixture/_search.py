@@ -5,7 +5,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._kernels.kmeans import lloyd
+from .. import _kernels
 from ._rows import Responsibilities
 
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
@@ -54,13 +54,13 @@ def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
         return sparse_lloyd(points, weight, centres, n_steps)
     points = np.ascontiguousarray(points)
     n_points, labels = len(points), np.zeros(len(points), dtype=np.int64)
-    loss = lloyd(
+    loss = _kernels.kmeans.lloyd(
         points,
         np.ascontiguousarray(points.T),
         weight,
         np.empty((0, 0), dtype=np.int64),
         n_clusters,
-        False,
+        None,
         n_steps,
         centres,
         labels,
