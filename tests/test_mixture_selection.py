@@ -93,19 +93,27 @@ def test_separated_components_are_counted():
 
 
 @pytest.mark.parametrize("separation", [6.0, 3.0])
-def test_tight_groups_far_apart_need_a_smaller_precision_of_the_means(separation):
-    """A limit that the user guide states, and its remedy."""
-    X, _ = make_mixture(
+def test_tight_groups_far_apart_are_counted(separation):
+    """Groups hundreds of their widths apart: the prior does not pull them together.
+
+    A prior whose scale is given, far too wide, does.
+    """
+    X, y = make_mixture(
         n_samples=1574,
         n_components=8,
         n_features=1,
         separation=separation,
         random_state=29,
     )
-    options = {"max_components": 10, "n_init": 2}
-    assert auto(**options).fit(X[:787]).n_components_ < 8
-    options["mean_precision_prior"] = 0.001
-    assert auto(**options).fit(X[:787]).n_components_ == 8
+    X, y = X[:787], y[:787]
+    found = auto(max_components=10, n_init=2).fit(X)
+    assert found.n_components_ == 8
+    widths = [X[y == k].std() for k in range(8)]
+    expected = np.array(widths)[np.argsort([X[y == k].mean() for k in range(8)])]
+    order = np.argsort(found.means_[:, 0])
+    assert_allclose(np.sqrt(found.covariances_.ravel()[order]), expected, rtol=0.25)
+    wide = auto(max_components=10, n_init=2, covariance_prior=[[X.var() / 10]])
+    assert wide.fit(X).n_components_ < 8
 
 
 def test_topics_are_counted_but_not_from_one_word_a_row():

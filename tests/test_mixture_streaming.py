@@ -169,7 +169,8 @@ def test_a_distributed_fit_is_a_fit():
 
 def test_memory_forgets():
     (X,) = normal_rows(300, 0)
-    mixture = TemperedVBGaussianMixture(1, random_state=0).fit(X)
+    prior = {"covariance_prior": np.eye(2)}  # the mean's is worth 0.05 rows
+    mixture = TemperedVBGaussianMixture(1, random_state=0, **prior).fit(X)
     statistics = mixture.sufficient_statistics(X + 5)
     mixture.absorb(statistics, memory=0.25)
     assert mixture.n_samples_seen_ == 375

@@ -117,7 +117,8 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
         Until the first block is full, the mixture is what `fit` finds on the rows so
         far. Every later block joins a window of the last `window` raw rows, over which
         `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
-        number of blocks has doubled, components are exchanged too. The fitted
+        number of blocks has doubled, components are exchanged too and, as long as the
+        window holds all rows, `n_init` new starts tried. The fitted
         attributes account for all rows, also of an unfinished block; they are computed
         when first asked for.
 
@@ -320,9 +321,27 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
         )
 
     def _improve_quietly(self, mixture, state, X, weight, settled):
-        """Ascend and exchange components on the window of a stream."""
+        """Ascend and exchange components on the window of a stream.
+
+        As long as no row has settled, the window holds all of them: new starts too.
+        """
         options = {"max_iter": self.max_iter, "tol": self.tol}
         fit = mixture.ascend(state, X, weight, settled, **options)
+        if not settled.any():
+            K = len(state.concentration)
+            seeds = np.random.default_rng([self._seed, len(weight)])
+            others = restarts(
+                mixture,
+                [(K, int(s)) for s in seeds.integers(2**31 - 1, size=self.n_init)],
+                X,
+                weight,
+                tasks=range,
+                n_jobs=self.n_jobs,
+                options={**options, "settled": settled},
+                profile=self._profile,
+                origin=self._origin(X, weight),
+            )
+            fit = max(fit, others[K], key=lambda each: each.bound)
         return self._exchanged(fit, X, weight, settled)
 
     def _surprise(self, n_components):

@@ -73,11 +73,26 @@ class GaussianFamily:
         self.pairs = product_pairs(self.n_features, self.full)
 
     def adapted(self, posterior):
-        """Return the family with the prior scale that is best for the posterior."""
+        """Return the family with the prior scale that is best for the posterior.
+
+        The prior spread of the means is not that of the rows of a component: it stays,
+        so that their prior precision, in rows, is rescaled too.
+        """
         if self.scale_range is None:
             return self
         best = self.scale_factor * self.rescaling(posterior)
         return self.rescaled(np.clip(best, *self.scale_range))
+
+    def spread_of_means(self, posterior):
+        """Return a, b: the divergence is -a log r + b r in a factor r of their prior.
+
+        The factor is that of the prior precision of the means.
+        """
+        gaps = posterior.means - self.mean
+        subscripts = "ki,kij,kj->" if self.full else "ki,ki,ki->"
+        squares = np.einsum(subscripts, gaps, posterior.precisions, gaps)
+        squares += self.n_features * (1 / posterior.mean_precision).sum()
+        return 0.5 * gaps.size, 0.5 * self.mean_precision * squares
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
@@ -244,12 +259,14 @@ class NormalInverseGamma(InverseGammaFamily):
     def rescaling(self, posterior):
         """Factor of the prior scale that maximises the bound."""
         ratios = self.scale * posterior.degrees[:, None] / posterior.scale
-        return self.shape / ratios.mean()
+        n_means, spread = self.spread_of_means(posterior)
+        return (ratios.size * self.shape + n_means) / (ratios.sum() + spread)
 
     def rescaled(self, factor):
         """Family whose prior scale is `factor` times the first."""
-        family = copy(self)
-        family.scale = self.scale * (factor / self.scale_factor)
+        family, ratio = copy(self), factor / self.scale_factor
+        family.scale = ratio * self.scale
+        family.mean_precision = ratio * self.mean_precision
         family.scale_factor = factor
         return family
 

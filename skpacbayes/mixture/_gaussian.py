@@ -55,9 +55,10 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     mean_prior : array-like of shape (n_features,), default=None
         Prior mean of the means; None for the mean of the data.
     mean_precision_prior : float, default=0.05
-        Prior precision of the means, in pseudo-observations. With the factorized
-        prior a mean has the variance covariance_prior / degrees_of_freedom_prior /
-        mean_precision_prior.
+        Prior precision of the means, in pseudo-observations of the first prior
+        covariance: where the bound chooses another scale (`covariance_prior` is None),
+        the prior spread of the means stays. With the factorized prior a mean has the
+        variance covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
     degrees_of_freedom_prior : float, default=None
         Degrees of freedom of the Wishart law, more than n_features - 1; twice the
         shape of the inverse Gamma law for "diag" and "spherical". None for

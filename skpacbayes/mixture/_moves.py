@@ -14,7 +14,8 @@ from ._search import (
 
 PAIRS = 6  # pairs of components that may be merged
 CUTS = 3  # components that may be cut, for each pair
-CUT_SWEEPS = 10  # of the mixture of two that cuts a component
+CUT_STEPS = 5  # of k-means, which cuts a component
+CUT_SWEEPS = 5  # of the mixture of two, which cuts the most promising ones again
 TRIES = 4  # exchanges that are followed for a few sweeps
 EXCHANGE_ROWS = 4000  # on which they are followed
 PATIENCE = 20  # rises like the last that an exchange may still need
@@ -55,7 +56,10 @@ def exchange_components(fit, X, sample_weight, settled=None, *, profile, seed, o
         if best.bound - fit.bound <= enough:
             break
         rising = [bound for bound in history if bound > fit.bound]
+        gain = best.bound - fit.bound
         fit, settled = best._replace(history=fit.history + rising), rest
+        if gain <= PATIENCE * enough:  # the same maximum, nearer to its top
+            break
     return fit, settled
 
 
@@ -92,10 +96,9 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, profile, seed):
     if len(everyone) < 3:
         return
     total = fit.statistics if settled is None else fit.statistics + settled
-    first, second = halves(
+    to_cut, first, second = halves(
         mixture, state, total, X, sample_weight, profile=profile, seed=seed
     )
-    to_cut = by_gain(mixture, state, total, first, second)
     promises = []
     for kept, gone in pairs_to_merge(mixture, state, total, X, sample_weight):
         together = merged(mixture, state, total, kept, gone)
@@ -115,15 +118,15 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, profile, seed):
         yield after, rest
 
 
-def by_gain(mixture, state, total, first, second):
-    """Components, first those whose cut raises the bound most."""
-    gains = np.empty(len(total))
-    for k in range(len(total)):
+def cut_bounds(mixture, state, total, first, second, components):
+    """Bound after the cut of each of these components; elsewhere -inf."""
+    bounds = np.full(len(total), -np.inf)
+    for k in components:
         parts = np.vstack([total, second[k]])
         parts[k] = first[k]
         cut = mixture.maximise(parts, take(state, [*range(len(total)), k]))
-        gains[k] = mixture.bound(cut, 0.0, parts)
-    return np.argsort(-gains)
+        bounds[k] = mixture.bound(cut, 0.0, parts)
+    return bounds
 
 
 def pairs_to_merge(mixture, state, total, X, sample_weight):
@@ -143,29 +146,39 @@ def merged(mixture, state, statistics, kept, gone):
 
 
 def halves(mixture, state, total, X, weight, *, profile, seed):
-    """Return statistics of the first and of the second half of each component.
+    """Components, first those whose cut raises the bound most, and their halves.
 
-    A component is cut by a mixture of two, fitted to the rows that are its own most of
-    all. The halves are scaled to the counts of `total`.
+    Each component is cut by k-means on the rows that are its own most of all; those
+    for which this promises most, again by a mixture of two. The halves are statistics
+    scaled to the counts of `total`.
+
+    Returns
+    -------
+    order : ndarray of shape (n_components,)
+    first, second : ndarrays like `total`
     """
     owners = np.empty(X.shape[0], dtype=np.intp)
     for tile, _, shares in Responsibilities(mixture.density(state)).tiles(X, weight):
         owners[tile] = shares.argmax(axis=1)
     first, second = total.copy(), np.zeros_like(total)
+    whole = {}
     for k in range(len(total)):
         members = np.flatnonzero(owners == k)
         if len(members) < 2:
             continue
         rows, w, twins = X[members], weight[members], take(state, [k, k])
-        labels = clusters(profile(rows, w), w, 2, seed)
-        statistics = hard_statistics(mixture.density(twins), rows, w, labels)
-        fit = mixture.ascend(
-            mixture.maximise(statistics, twins),
-            rows,
-            w,
-            np.zeros_like(statistics),
-            max_iter=CUT_SWEEPS,
-            tol=0,
-        )
+        labels, _ = clusters(profile(rows, w), w, 2, seed, CUT_STEPS)
+        parts = hard_statistics(mixture.density(twins), rows, w, labels)
+        whole[k] = rows, w, twins, parts
+        first[k], second[k] = parts * (total[k, 0] / w.sum())
+    gains = cut_bounds(mixture, state, total, first, second, whole)
+    promising = sorted(whole, key=lambda k: -gains[k])[: CUTS + 2]
+    for k in promising:
+        rows, w, twins, parts = whole[k]
+        cut = mixture.maximise(parts, twins)
+        options = {"max_iter": CUT_SWEEPS, "tol": 0}
+        fit = mixture.ascend(cut, rows, w, np.zeros_like(parts), **options)
         first[k], second[k] = fit.statistics * (total[k, 0] / w.sum())
-    return first, second
+    better = cut_bounds(mixture, state, total, first, second, promising)
+    gains[promising] = better[promising]
+    return np.argsort(-gains), first, second

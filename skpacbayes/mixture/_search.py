@@ -5,16 +5,18 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.parallel import Parallel, delayed
 
+from .. import _kernels
 from ._rows import Responsibilities
 
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
+SEEDINGS = 3  # clusterings of which a start is the best
 LLOYD_STEPS = 20
 MERGE_SWEEPS = 8
 MERGED_PAIRS = 3
 
 
 def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
-    """State after an M-step on the clusters of k-means++ and twenty Lloyd steps.
+    """State after an M-step on clusters: the best of three runs of k-means.
 
     `profile` maps rows and weights to points whose Euclidean distances mean something.
     Where the rows are many, a random part of them stands for all.
@@ -22,7 +24,11 @@ def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
     blank = mixture.blank(n_components, origin)
     total = X.shape[0] if sample_weight is None else sample_weight.sum()
     X, weight = seeding_part(X, sample_weight, n_components, seed)
-    labels = clusters(profile(X, weight), weight, min(n_components, X.shape[0]), seed)
+    n_clusters = min(n_components, X.shape[0])
+    points = profile(X, weight)
+    seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
+    runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
+    labels = min(runs, key=lambda run: run[1])[0]
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
     state = mixture.maximise(statistics * (total / weight.sum()), blank)
     return state._replace(components=mixture.family.recentred(state.components))
@@ -39,25 +45,43 @@ def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
     return X[part], weight[part]
 
 
-def clusters(points, weight, n_clusters, seed):
-    """Labels of greedy k-means++ with three candidates, then Lloyd steps."""
+def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
+    """Labels of greedy k-means++ with three candidates, then Lloyd steps; the loss."""
     centres, _ = kmeans_plusplus(
         points, n_clusters, sample_weight=weight, random_state=seed, n_local_trials=3
     )
+    if issparse(points):
+        return sparse_lloyd(points, weight, centres, n_steps)
+    points = np.ascontiguousarray(points)
+    n_points, labels = len(points), np.zeros(len(points), dtype=np.int64)
+    loss = _kernels.kmeans.lloyd(
+        points,
+        np.ascontiguousarray(points.T),
+        weight,
+        np.empty((0, 0), dtype=np.int64),
+        n_clusters,
+        None,
+        n_steps,
+        centres,
+        labels,
+        np.empty((2, n_points)),
+        np.empty((2, n_clusters)),
+    )
+    return labels, loss
+
+
+def sparse_lloyd(points, weight, centres, n_steps):
+    """Lloyd steps on sparse points: labels, and the loss but for a constant."""
     rows = np.arange(points.shape[0])
-    for _ in range(LLOYD_STEPS):
-        labels = nearest(points, centres)
-        members = csr_matrix((weight, (labels, rows)), (n_clusters, len(rows)))
+    for step in range(n_steps + 1):
+        squares = (centres**2).sum(axis=1) - 2 * (points @ centres.T)
+        labels = squares.argmin(axis=1)
+        if step == n_steps:
+            return labels, weight @ squares[rows, labels]
+        members = csr_matrix((weight, (labels, rows)), (len(centres), len(rows)))
         masses = np.asarray(members.sum(axis=1))
-        means = members @ points
-        means = means.toarray() if issparse(means) else means
+        means = (members @ points).toarray()
         centres = np.where(masses > 0, means / np.maximum(masses, 1e-300), centres)
-    return nearest(points, centres)
-
-
-def nearest(points, centres):
-    """Index of the centre nearest to each point."""
-    return ((centres**2).sum(axis=1) - 2 * (points @ centres.T)).argmin(axis=1)
 
 
 def hard_statistics(density, X, weight, labels):

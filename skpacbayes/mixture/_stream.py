@@ -59,7 +59,8 @@ class Stream:
     data set. Every later block joins the window, `n_sweeps` sweeps follow with the
     settled statistics frozen, and the rows that then exceed the window settle: their
     statistics are kept and they are forgotten. Whenever the number of blocks has
-    doubled, components are exchanged too.
+    doubled, components are exchanged too; before a row has settled, `n_init` new starts
+    are tried first.
 
     Parameters
     ----------

@@ -31,12 +31,15 @@ class NormalWishart(GaussianFamily):
         """Factor of the prior scale that maximises the bound."""
         factors = posterior.factors
         traces = (factors * (self.inverse_scale @ factors)).sum(axis=(1, 2))
-        return self.degrees * self.n_features / traces.mean()
+        n_means, spread = self.spread_of_means(posterior)
+        n_scales = 0.5 * len(traces) * self.degrees * self.n_features
+        return (n_scales + n_means) / (0.5 * traces.sum() + spread)
 
     def rescaled(self, factor):
         """Family whose prior scale is `factor` times the first."""
         family, ratio = copy(self), factor / self.scale_factor
         family.inverse_scale = ratio * self.inverse_scale
+        family.mean_precision = ratio * self.mean_precision
         family.scale_factor = factor
         family.log_normaliser = wishart_log_normaliser(
             self.degrees,
