@@ -115,7 +115,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             moments = weighted_moments(dictionary(grid), np.ones(N_POINTS))
         else:
             moments = weighted_moments(values, rows.weights)
-        functions = Orthonormal(*moments)
+        functions = Orthonormal(*moments, dictionary.along(), rows.weights.sum())
         values = functions(values)
         return Problem(rows.X, dictionary, functions, values, positive, rows.weights)
 

@@ -113,8 +113,8 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
     The posterior is proportional to exp(-lambda R(f)) pi(f), with R the weighted mean
     of log(1 + exp(-y f(x))) and pi(m) proportional to beta^functions / binomial(d,
     variables) on models m [1]_. The coefficients of functions that are orthonormal over
-    the rows are N(0, `slab_scale`^2) (the paper's are uniform on an l1 ball), the
-    intercept is N(0, 10^2).
+    the rows are N(0, v), v the square of `slab_scale` (the paper's are uniform on an l1
+    ball), the intercept is N(0, 100).
 
     exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
     of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
