@@ -23,6 +23,7 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+suppress_warnings = ["ref.python"]  # coef_ is an attribute of several estimators
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skpacbayes"
