@@ -103,9 +103,7 @@ def run(form, prior, chain, work, record, n_steps, rng):
                 )
                 total = chain.scalars[base, ALL_LARGER]
                 log_ratio += total - chain.gains[base, j, k - 1]
-                chain.model[new, FEATURES, chain.counts[new, SIZE]] = j
-                chain.model[new, ORDERS, chain.counts[new, SIZE]] = k
-                chain.counts[new, SIZE] += 1
+                _insert(chain.model, chain.counts, new, j, k)
                 _factorise(form, prior, chain, new)
             if kind == ADD:
                 _weigh_smaller(prior, chain, work, new)
@@ -119,11 +117,7 @@ def run(form, prior, chain, work, record, n_steps, rng):
                 _draw(prior, chain, new, rng)
                 log_ratio += chain.scalars[new, IN_BALL] - chain.scalars[now, IN_BALL]
         accepted = not hopeless and log_uniform < log_ratio
-        chain.tally[TRIED, kind] += 1
-        chain.tally[ACCEPTED, kind] += accepted
-        if accepted:
-            chain.tally[OTHER, CURRENT] = new
-        _note(prior, chain, record, accepted)
+        _note(prior, chain, record, kind, accepted)
     if n_steps == 0:
         now = chain.tally[OTHER, CURRENT]
         _weigh_larger(form, prior, chain, work, now, n_steps, n_features)
@@ -157,6 +151,15 @@ def _copy(models, counts, now, position):
             models[new, ORDERS, n] = models[now, ORDERS, i]
             n += 1
     counts[new, SIZE] = n
+
+
+@kernel
+def _insert(model, counts, new, feature, order):
+    """Add a variable to the proposed model."""
+    size = counts[new, SIZE]
+    model[new, FEATURES, size] = feature
+    model[new, ORDERS, size] = order
+    counts[new, SIZE] = size + 1
 
 
 @kernel
@@ -415,13 +418,17 @@ def _draw(prior, chain, which, rng):
 
 
 @kernel
-def _note(prior, chain, record, moved):
-    """Record the current model, as a new one if the last move changed anything."""
+def _note(prior, chain, record, kind, accepted):
+    """Accept or refuse the proposed model; record which is now the current one."""
+    chain.tally[TRIED, kind] += 1
+    if accepted:
+        chain.tally[ACCEPTED, kind] += 1
+        chain.tally[OTHER, CURRENT] = 1 - chain.tally[OTHER, CURRENT]
     if record.path.shape[0] == 0:
         return
     now, bottom = chain.tally[OTHER, CURRENT], chain.factor.shape[1] - 1
     q, models = chain.counts[now, TOTAL], chain.tally[OTHER, MODELS]
-    if moved or models == 0:
+    if accepted or models == 0:
         if prior.radius == math.inf:
             for s in range(q):
                 chain.coefficients[now, s] = chain.factor[now, bottom, s]

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -15,12 +14,11 @@ from sklearn.utils.validation import (
 
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._chain import Prior
+from ._chain import Prior, advance_all
 from ._posterior import Posterior, split_r_hat
 from ._statistics import Rows
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
-N_BLOCKS = 10  # parts of a run, after which callbacks are called
 N_POINTS = 2001  # of the grid over which functions are orthonormal under "pac"
 
 
@@ -121,21 +119,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
 
     def _advanced(self, chains, n_burn_in, n_kept):
         """Advance the chains, first unrecorded; what they recorded."""
-        steps = np.arange(n_burn_in + n_kept)
-        parts = np.array_split(steps, min(N_BLOCKS, len(steps)))
-
-        def advance(chain, part):
-            unrecorded = int((part < n_burn_in).sum())
-            chain.advance(unrecorded, recorded=False)
-            chain.advance(len(part) - unrecorded)
-
-        for number in self._parts(len(parts)):
-            Parallel(self.n_jobs, prefer="threads")(
-                delayed(advance)(chain, parts[number]) for chain in chains
-            )
-        for chain in chains:
-            if not chain.draws:  # a callback has stopped before the record
-                chain.advance(1)
+        advance_all(chains, n_burn_in, n_kept, self._parts, self.n_jobs)
         return [chain.drawn() for chain in chains]
 
     def _prior(self, ranks, variance):

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
+from sklearn.utils.parallel import Parallel, delayed
 
 from .._kernels.additive import run
 
-SMALLEST_FACTOR = 1e-300
+N_BLOCKS = 10  # parts of a run, after which callbacks are called
 
 
 class Prior(NamedTuple):
@@ -171,6 +172,11 @@ class Chain:
         features, orders = self.state.model[now, :, :size].copy()
         return features, orders
 
+    @property
+    def n_recorded(self):
+        """Number of moves recorded."""
+        return self.state.tally[2, 2]
+
     def start(self, features, orders):
         """Take a model for the current one."""
         now, size = self.state.tally[2, 0], min(len(features), self.prior.most)
@@ -212,3 +218,37 @@ class Chain:
             self.state.tally[2, 1] = 1
             self.state.tally[2, 2] += n_steps
             self.record.counts[0, 0] += n_steps
+
+
+def advance_all(chains, n_burn_in, n_kept, tasks, n_jobs):
+    """Move all chains, first unrecorded.
+
+    Parameters
+    ----------
+    chains : list
+        Chains with `advance` and `n_recorded`.
+    n_burn_in, n_kept : int
+        Moves of each, unrecorded and recorded.
+    tasks : callable
+        Yields the numbers of the parts of the run; may stop early: one move is then
+        recorded all the same.
+    n_jobs : int or None
+        Threads.
+    """
+    moves = np.arange(n_burn_in + n_kept)
+    parts = np.array_split(moves, min(N_BLOCKS, len(moves)))
+
+    def advance(chain, part):
+        unrecorded = int((part < n_burn_in).sum())
+        if unrecorded:
+            chain.advance(unrecorded, recorded=False)
+        if unrecorded < len(part):
+            chain.advance(len(part) - unrecorded)
+
+    for number in tasks(len(parts)):
+        Parallel(n_jobs, prefer="threads")(
+            delayed(advance)(chain, parts[number]) for chain in chains
+        )
+    for chain in chains:
+        if not chain.n_recorded:
+            chain.advance(1)

@@ -135,6 +135,11 @@ class LogisticChain:
         margins = np.where(self._positive, scores, -scores)
         return self.weights @ np.logaddexp(0.0, -margins) / self.weights.sum()
 
+    @property
+    def n_recorded(self):
+        """Number of draws recorded."""
+        return len(self.draws)
+
     def drawn(self):
         """Return what was recorded."""
         tried, accepted = self._chain.state.tally[:2, :2].sum(axis=1)

@@ -304,6 +304,11 @@ class RankingChain:
                 columns = np.array(self.law.columns(model), dtype=np.int64)
                 self.draws.append((columns, draw.coefficients, 0.0, draw.risk))
 
+    @property
+    def n_recorded(self):
+        """Number of draws recorded."""
+        return len(self.draws)
+
     def drawn(self):
         """Return what was recorded."""
         columns, coefficients, intercepts, losses = map(

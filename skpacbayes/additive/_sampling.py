@@ -4,17 +4,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from ._carlin_chib import CarlinChib
-from ._chain import Chain, Prior
+from ._chain import Chain, Prior, advance_all
 from ._greedy import greedy_model, least_noise
 from ._posterior import Posterior, split_r_hat
 from ._statistics import Problem
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
-N_BLOCKS = 10  # parts of a run, after which callbacks are called
 
 
 class Settings(NamedTuple):
@@ -149,7 +147,9 @@ def sample(settings, problem, rng, standing, tasks):
         starts = [pilot.model, *starts[1:]]
     kind = CarlinChib if settings.sampler == "carlin_chib" else Chain
     chains = [chain(number, heat, kind) for number in range(settings.n_chains)]
-    advance_all(chains, settings, tasks)
+    for made in chains:
+        made.remember(settings.n_iter)
+    advance_all(chains, settings.burn_in, settings.n_iter, tasks, settings.n_jobs)
     return summary(chains, problem, heat, radius, settings)
 
 
@@ -166,29 +166,6 @@ def expected_noise(chain, problem, unit):
     freedom = np.maximum(problem.weight - 1 - totals, 1.0)
     noise = np.average((problem.square - fits) / freedom, weights=counts)
     return max(float(noise), least_noise(problem))
-
-
-def advance_all(chains, settings, tasks):
-    """Move all chains, first unrecorded."""
-    for chain in chains:
-        chain.remember(settings.n_iter)
-    moves = np.arange(settings.burn_in + settings.n_iter)
-    parts = np.array_split(moves, min(N_BLOCKS, len(moves)))
-
-    def advance(chain, part):
-        unrecorded = int((part < settings.burn_in).sum())
-        if unrecorded:
-            chain.advance(unrecorded, recorded=False)
-        if unrecorded < len(part):
-            chain.advance(len(part) - unrecorded)
-
-    for number in tasks(len(parts)):
-        Parallel(settings.n_jobs, prefer="threads")(
-            delayed(advance)(chain, parts[number]) for chain in chains
-        )
-    for chain in chains:
-        if chain.state.tally[2, 2] == 0:  # stopped by a callback before the record
-            chain.advance(1)
 
 
 def summary(chains, problem, heat, radius, settings):
