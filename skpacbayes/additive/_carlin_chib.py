@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ._chain import Chain
+from ._walk import corrected_log_ratio
 
 ADD, DELETE, ORDER = 0, 1, 2
 
@@ -76,9 +77,10 @@ class CarlinChib(Chain):
         models, weights, _ = self._neighbourhood(back_kind, only)
         current = set(zip(features, orders, strict=True))
         weights[self._place(models, weights, current)] = self._weight
-        ratio = forth - logsumexp(weights)
-        ratio += self._log_share(back_kind, len(model[0]))
-        ratio -= self._log_share(kind, len(features))
+        ratio = corrected_log_ratio(
+            (self._log_share(kind, len(features)), 0.0, forth),
+            (self._log_share(back_kind, len(model[0])), 0.0, logsumexp(weights)),
+        )
         if self.printed_ratio:
             ratio = weight - self._weight
         accepted = math.log(1 - self.rng.random()) < ratio
