@@ -12,14 +12,20 @@ Manhattan loss it costs the distance.
 
 # %%
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.datasets import make_paco_model
 
 N_DRAWS = 20
 LOSSES = ("squared_euclidean", "manhattan")
+
+# The squared loss often takes all the clusters that it may have, and says so.
+warnings.filterwarnings("ignore", "all max_clusters", ConvergenceWarning)
 
 found = {loss: [] for loss in LOSSES}
 for seed in range(N_DRAWS):

@@ -55,6 +55,7 @@ EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No features were selected"),
     pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise
 ]
 
 PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from states import assert_same_state, changes, state_of
 
 from skpacbayes import PACOClusterer, make_paco_model
@@ -83,6 +83,7 @@ def assert_sound(model, X):
     assert (model.cluster_centers_ <= high + slack).all()
 
 
+@pytest.mark.filterwarnings("ignore:all max_clusters=6 clusters are in use")
 @pytest.mark.parametrize("way", ["fit", "partial_fit", "row by row", "absorb"])
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("rows", ROWS)
@@ -90,6 +91,16 @@ def test_odd_rows_have_a_sound_answer(rows, setting, way):
     model = paco(max_clusters=6, refresh=4, **SETTINGS[setting])
     assert_sound(fitted(model, ROWS[rows], way), ROWS[rows].astype(float))
     pickle.loads(pickle.dumps(model)).partial_fit(ROWS[rows][:1])
+
+
+def test_fit_says_that_all_clusters_are_in_use():
+    rows, _ = make_paco_model(3, 100, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="all max_clusters=3 clusters are in use"):
+        assert paco(max_clusters=3).fit(rows).n_clusters_ == 3
+    assert paco(max_clusters=5).fit(rows).n_clusters_ == 4  # warnings are errors
+    paco(max_clusters=3).fit(rows[:3])  # not more clusters than rows
+    paco(max_clusters=1).fit(rows)
+    paco(max_clusters=3, inverse_temperature=0.1).fit(rows)  # the user's own choice
 
 
 def test_an_outlier_does_not_hide_the_groups():

@@ -27,7 +27,8 @@ FLAT = {"inverse_temperature": 1e-9, "n_iter": 20000, "max_clusters": 4}
 
 def max_clusters():
     assert paco().fit(X).n_clusters_ == 4
-    assert paco(max_clusters=2).fit(X).n_clusters_ == 2
+    with pytest.warns(ConvergenceWarning, match="all max_clusters=2"):
+        assert paco(max_clusters=2).fit(X).n_clusters_ == 2
 
 
 def loss():

@@ -1,13 +1,15 @@
 """Online clustering by a Gibbs quasi-posterior, after Li, Guedj and Loustau (2016)."""
 
 import math
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from .._base import PacBayesEstimator, fit_context
+from .._base import PacBayesEstimator, fit_context, user_stack_level
 from ._centers import QuasiLikelihoodMixin
 from ._gibbs import GibbsProblem, Setting
 from ._paco_stream import QuasiPosteriorStreamMixin
@@ -275,7 +277,21 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
             stream.begin_with(rows)
             self._publish(problem.outcome(chains))
             self.labels_ = self._nearest_labels(X)
+        self._warn_at_the_largest(len(rows.points))
         return self
+
+    def _warn_at_the_largest(self, n_points):
+        """Say that the data wanted as many clusters as they may have."""
+        if (
+            self.inverse_temperature == "auto"
+            and 1 < self.max_clusters == self.n_clusters_ < n_points
+        ):
+            warnings.warn(
+                f"all max_clusters={self.max_clusters} clusters are in use: there may "
+                "be more, or groups that are not round are cut into pieces.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
 
     def _setting(self):
         """Resolve the parameters."""
