@@ -101,18 +101,17 @@ def test_a_callable_gives_the_inverse_temperature_of_each_refresh():
     assert model.inverse_temperature_ == pytest.approx(0.3 / np.sqrt(60))
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, "hot"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, "hot", None])
 def test_a_callable_that_returns_no_temperature_changes_nothing(value):
     def schedule(t):
         return 0.1 if t < 8 else value
 
     model = paco(inverse_temperature=schedule, refresh=2).partial_fit(X[:5])
     before = state_of(model)
-    message = "could not convert" if value == "hot" else r"finite numbers.* for t=8"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"finite numbers.* for t=8"):
         model.partial_fit(X[5:20])
     assert not changes(before, state_of(model))
-    with pytest.raises(ValueError, match="t=60" if value != "hot" else "convert"):
+    with pytest.raises(ValueError, match="t=60"):
         model.fit(X)
     assert not changes(before, state_of(model))
 

@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 from scipy.special import softmax
@@ -88,11 +89,11 @@ class Setting:
                 return (n_features + 2) / scale
         temperature = self.inverse_temperature
         if callable(self.inverse_temperature):
-            temperature = float(self.inverse_temperature(n_rows))
-            if not (temperature > 0 and math.isfinite(temperature)):
+            temperature = self.inverse_temperature(n_rows)
+            if not (isinstance(temperature, Real) and 0 < temperature < math.inf):
                 raise ValueError(
                     "inverse_temperature must return positive finite numbers, and "
-                    f"returned {temperature} for t={n_rows:g}."
+                    f"returned {temperature!r} for t={n_rows:g}."
                 )
         return scaled(float(temperature), self.power * exponent)
 
