@@ -2,11 +2,10 @@
 
 import functools
 import importlib
-import inspect
 import pkgutil
 
+import numba
 import pytest
-from numba.core.registry import CPUDispatcher
 
 import skpacbayes._kernels
 
@@ -19,11 +18,7 @@ def name_of(kernel):
 
 @functools.cache
 def kernels():
-    """Every kernel of the package, by name.
-
-    A kernel is what the decorator `kernel` returns: a compiled function or, with
-    NUMBA_DISABLE_JIT, any function of the modules of kernels.
-    """
+    """Every kernel of the package, by name."""
     package = skpacbayes._kernels
     modules = [
         importlib.import_module(f"{package.__name__}.{found.name}")
@@ -33,7 +28,7 @@ def kernels():
         name_of(value): value
         for module in modules
         for value in vars(module).values()
-        if isinstance(value, CPUDispatcher) or inspect.isfunction(value)
+        if isinstance(value, skpacbayes._kernels.kernel)
         if value.__module__ == module.__name__
     }
 
@@ -51,9 +46,9 @@ def twin_of(kernel):
 
     def register(test):
         TWINS[name_of(kernel)] = test.__name__
-        forms = {"compiled": kernel}
-        if hasattr(kernel, "py_func"):
-            forms["python"] = kernel.py_func
+        forms = {"compiled": kernel, "python": kernel.py_func}
+        if numba.config.DISABLE_JIT:
+            del forms["compiled"]
         return pytest.mark.parametrize("kernel", forms.values(), ids=forms)(test)
 
     return register

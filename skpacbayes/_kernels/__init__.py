@@ -1,34 +1,55 @@
 """Compiled loops: arrays in, arrays out, and nothing else of the package.
 
-A file of kernels is imported when it is first asked for as an attribute of this package
-(``_kernels.kmeans.lloyd(...)``), and Numba with the first of them: a process that
-fits nothing does without both.
+Numba is imported with the first call of a kernel: a process that fits nothing does
+without it.
 """
 
 import functools
 import gc
-from importlib import import_module
-from importlib.util import find_spec
 
 
-def __getattr__(name):
-    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f".{name}", __name__)
+class Kernel:
+    """A function of arrays that Numba compiles at its first call.
+
+    Parameters
+    ----------
+    function : callable
+        Loops over arrays.
+
+    Attributes
+    ----------
+    py_func : callable
+        The function, not compiled.
+    """
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self.py_func = function
+
+    def __call__(self, *arguments):
+        return self.dispatcher(*arguments)
+
+    @functools.cached_property
+    def dispatcher(self):
+        """The compiled function: GIL released, cached on disk where possible."""
+        from numba import njit
+
+        options = {"nogil": True, "error_model": "numpy"}
+        try:
+            compiled = njit(cache=True, **options)(self.py_func)
+        except RuntimeError:  # no directory is writable: compile once a process
+            compiled = njit(**options)(self.py_func)
+        if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
+            compiled.compile = _without_collection(compiled.compile)
+        return compiled
+
+    @property
+    def _numba_type_(self):
+        """What Numba asks for when another kernel calls this one."""
+        return self.dispatcher._numba_type_
 
 
-def kernel(function):
-    """Compile `function` for arrays: GIL released, cached on disk where possible."""
-    from numba import njit
-
-    options = {"nogil": True, "error_model": "numpy"}
-    try:
-        compiled = njit(cache=True, **options)(function)
-    except RuntimeError:  # no directory is writable: compile once a process
-        compiled = njit(**options)(function)
-    if compiled is not function:  # with NUMBA_DISABLE_JIT it is
-        compiled.compile = _without_collection(compiled.compile)
-    return compiled
+kernel = Kernel  # the decorator
 
 
 def _without_collection(compile_for):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .. import _kernels
+from .._kernels import cells as kernels
 
 # Rows worth of pull towards a common scale, and of evidence that the likelihood may
 # reach: beyond it misspecification, not noise, would split the cells.
@@ -181,7 +181,7 @@ class _Problem:
             start.shares.copy(),
             log_densities=np.empty(len(self.points)),
         )
-        cells.objective = _kernels.cells.fit_cells(
+        cells.objective = kernels.fit_cells(
             self.points,
             self.columns,
             self.weights,

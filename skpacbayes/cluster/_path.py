@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .. import _kernels
+from .._kernels import kmeans as kernels
 from ._local_scales import metric_of
 from ._quasi_posterior import kernel_points, loss_and_owners
 
@@ -110,7 +110,7 @@ class _Lloyd:
 
     def run(self, centers, max_iter):
         """Improve `centers` in place; their loss."""
-        return _kernels.kmeans.lloyd(
+        return kernels.lloyd(
             self.points,
             self.columns,
             self.weights,
@@ -184,7 +184,7 @@ class NoiseCells:
             centers = np.ascontiguousarray(centers)
             gaps = cdist(centers, centers, "cityblock")
             leaving = np.empty((_N_DRAWS, len(centers)))
-            _kernels.kmeans.leaving_scales(noise, centers, gaps, largest, leaving)
+            kernels.leaving_scales(noise, centers, gaps, largest, leaving)
         else:
             # s z stays at c_j while 2 s z'(c_i - c_j) <= |c_i - c_j|^2 for all i.
             along = noise @ centers.T

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import f as fisher
 
-from .. import _kernels
+from .._kernels import paco as kernels
 
 # Below this share of the Student law in the ball, the law is uniform to all digits.
 _LEAST_SHARE = 1e-300
@@ -49,7 +49,7 @@ def loss_and_owners(points, centers, manhattan):
 
     `points`: as `kernel_points` returns them.
     """
-    return _kernels.paco.cumulative_loss(
+    return kernels.cumulative_loss(
         points,
         np.ascontiguousarray(centers),
         len(centers),
@@ -324,16 +324,14 @@ class QuasiPosterior:
         prior = log_sizes, float(self.prior.radius), float(self.prior.scale)
         k = chain.n_clusters
         loss, n_owners = loss_and_owners(self._points, states[0, :k], self.manhattan)
-        log_target = (
-            _kernels.paco.log_prior(states[0], k, *prior) - self.temperature * loss
-        )
+        log_target = kernels.log_prior(states[0], k, *prior) - self.temperature * loss
         traces = [chain.trace]
         block = max(1, _BLOCK // (max_clusters * n_features))
         for begin in range(0, n_iter, block):
             trace = np.empty((min(block, n_iter - begin), 3), dtype=np.int64)
             trace[0] = k, n_owners, 0
             moves, *draws = proposal.draws(len(trace), self.prior.radius, chain.rng)
-            log_target, now = _kernels.paco.run_chain(
+            log_target, now = kernels.run_chain(
                 self._points,
                 self.manhattan or None,
                 float(self.temperature),

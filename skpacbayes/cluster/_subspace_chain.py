@@ -5,7 +5,7 @@ from scipy.special import gammaln
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin_min
 
-from .. import _kernels
+from .._kernels import subspace as kernels
 
 # Prior of the background of a feature of unit variance: its mean has the weight of one
 # row, its variance an inverse gamma law of this shape and scale.
@@ -46,7 +46,7 @@ class Chain:
         self._known = np.empty((n_clusters, n_features))
         self._n_clusters = n_clusters
         n_rows = np.arange(n_samples + 1)
-        prior = _kernels.subspace
+        prior = kernels
         self._own_table = (
             0.5 * np.log(prior.PRIOR_COUNT / (prior.PRIOR_COUNT + n_rows))
             + prior.PRIOR_SHAPE * np.log(prior.PRIOR_SCALE)
@@ -89,12 +89,12 @@ class Chain:
             triples[::2, 2] = triples[::2, 1]  # half the boxes from two rows
             widths = np.exp(self.rng.uniform(np.log(0.1), 0.0, _N_BOXES))
             boxes = np.zeros((_N_BOXES, n_samples), dtype=np.bool_)
-            _kernels.subspace.fill_boxes(self.X, free, free[triples], widths, boxes)
+            kernels.fill_boxes(self.X, free, free[triples], widths, boxes)
             counts, _, _, known = self._described(boxes)
             best = np.argsort(price * counts - known.sum(axis=1))[:_N_GROWN]
             groups = boxes[best]
             described = self._described(groups)
-            _kernels.subspace.grow(
+            kernels.grow(
                 self.X, free, _N_SWEEPS, price, *self._model(), groups, *described
             )
             counts, _, _, known = described
@@ -107,15 +107,15 @@ class Chain:
         model, own = self._model(), groups.astype(np.float64)
         counts, sums, squares = groups.sum(axis=1), own @ self.X, own @ self.X**2
         known = np.empty_like(sums)
-        _kernels.subspace.gains(model[0], counts, sums, squares, *model[1:], known)
+        kernels.gains(model[0], counts, sums, squares, *model[1:], known)
         return counts, sums, squares, known
 
     def sweep(self):
         """Draw everything once, each given the rest."""
         n_samples = len(self.X)
         statistics, model = self.statistics(), self._model()
-        _kernels.subspace.gains(model[0], *statistics, *model[1:], self._known)
-        _kernels.subspace.sweep(
+        kernels.gains(model[0], *statistics, *model[1:], self._known)
+        kernels.sweep(
             self.X,
             self.rng.permutation(n_samples),
             self.rng.random(n_samples),
@@ -145,14 +145,14 @@ class Chain:
     def relevance(self):
         """Probability that each feature is relevant to each cluster."""
         model, known = self._model(), np.empty_like(self._known)
-        _kernels.subspace.gains(model[0], *self.statistics(), *model[1:], known)
+        kernels.gains(model[0], *self.statistics(), *model[1:], known)
         return 1 - (1 - self.probability) * np.exp(-known)
 
     def log_joint(self):
         """Log density of the rows and labels, given background, theta and eta."""
         model, known = self._model(), np.empty_like(self._known)
         counts, sums, squares = self.statistics()
-        _kernels.subspace.gains(model[0], counts, sums, squares, *model[1:], known)
+        kernels.gains(model[0], counts, sums, squares, *model[1:], known)
         deviations = (self.X - self.mean) ** 2 / self.variance
         rows = -0.5 * (deviations + np.log(2 * np.pi * self.variance)).sum()
         weights = gammaln(counts + self.concentration).sum()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from .. import _kernels
+from .._kernels import subspace as kernels
 from ._subspace_chain import Chain
 
 _LOG_2_PI = math.log(2 * math.pi)
@@ -95,7 +95,7 @@ class Predictive:
             self._center = self._mean + shift
             self._scale = self._variance * (1 + run.factor / discount)
         else:
-            prior = _kernels.subspace
+            prior = kernels
             weight = prior.PRIOR_COUNT + count
             self._center = total / weight
             spread = ((rows - self._center) ** 2).sum(axis=0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import _kernels
+from .._kernels import summary as kernels
 
 # Coordinates beyond this, in the summary's unit, ask for a larger unit.
 _LIMIT = 2.0**60
@@ -166,7 +166,7 @@ class StreamSummary:
         while begin < len(X) and not self.due:
             if self.clock[_SQUARE] == 0.0:
                 self._set_unit_by(X[begin:])
-            begin, n_incoming = _kernels.summary.meet(
+            begin, n_incoming = kernels.meet(
                 X,
                 weights,
                 begin,
@@ -227,7 +227,7 @@ class StreamSummary:
 
     def _insert(self, incoming, n_incoming):
         """Give incoming points their places."""
-        self.n_points = _kernels.summary.insert(
+        self.n_points = kernels.insert(
             incoming,
             n_incoming,
             self.table,

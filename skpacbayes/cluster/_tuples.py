@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from .. import _kernels
+from .._kernels import swap as kernels
 from ._summary import exponent_of, scaled
 
 _SMALLEST, _LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
@@ -45,7 +45,7 @@ class CenterTuple:
         """Rows drawn one by one, in proportion to the squared distance (D^2)."""
         new = cls(X, n_clusters)
         uniforms = rng.random(n_clusters)
-        _kernels.swap.draw_tuple(new._columns, uniforms, new._centers, *new._nearest)
+        kernels.draw_tuple(new._columns, uniforms, new._centers, *new._nearest)
         return new
 
     @classmethod
@@ -53,7 +53,7 @@ class CenterTuple:
         """Take the centres that are given."""
         new = cls(X, len(centers))
         new._centers[:] = scaled(centers, -new._exponent).T
-        _kernels.swap.find_nearest(new._columns, new._centers, *new._nearest)
+        kernels.find_nearest(new._columns, new._centers, *new._nearest)
         return new
 
     def swap(self, n_moves, rng):
@@ -61,7 +61,7 @@ class CenterTuple:
         if self._centers.shape[1] == 1:  # no other centre to go to meanwhile
             return 0
         uniforms = rng.random(n_moves)
-        return _kernels.swap.swap_moves(
+        return kernels.swap_moves(
             self._columns, uniforms, self._centers, *self._nearest
         )
 

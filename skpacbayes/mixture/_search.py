@@ -5,7 +5,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.parallel import Parallel, delayed
 
-from .. import _kernels
+from .._kernels import kmeans as kernels
 from ._rows import Responsibilities
 
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
@@ -54,7 +54,7 @@ def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
         return sparse_lloyd(points, weight, centres, n_steps)
     points = np.ascontiguousarray(points)
     n_points, labels = len(points), np.zeros(len(points), dtype=np.int64)
-    loss = _kernels.kmeans.lloyd(
+    loss = kernels.lloyd(
         points,
         np.ascontiguousarray(points.T),
         weight,
