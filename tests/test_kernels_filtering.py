@@ -25,9 +25,10 @@ def log_weights(n, seed=0):
 def test_multiply(kernel):
     before, terms = log_weights(50), np.random.default_rng(1).normal(size=50)
     terms[3] = -math.inf
-    products = np.empty(50)
-    assert kernel(before, terms, products) == (before + terms).max()
+    products, excesses = np.empty((2, 50))
+    assert kernel(before, terms, products, excesses) == (before + terms).max()
     assert_array_equal(products, before + terms)
+    assert_array_equal(excesses, products - products.max())
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -35,13 +36,13 @@ def test_multiply(kernel):
 def test_multiply_refuses(kernel, value):
     terms = np.zeros(5)
     terms[2] = value
-    assert math.isnan(kernel(log_weights(5), terms, np.empty(5)))
+    assert math.isnan(kernel(log_weights(5), terms, *np.empty((2, 5))))
 
 
 @twin_of(filtering.multiply)
 def test_multiply_where_nothing_is_left(kernel):
     terms = np.full(5, -math.inf)
-    assert kernel(log_weights(5), terms, np.empty(5)) == -math.inf
+    assert kernel(log_weights(5), terms, *np.empty((2, 5))) == -math.inf
 
 
 @twin_of(filtering.normalise)
@@ -57,16 +58,17 @@ def test_normalise(kernel):
     assert_allclose(size, 1 / np.sum(weights**2), rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@twin_of(filtering.draw_ancestors)
-def test_draw_ancestors(kernel, seed):
-    """Within each cell, the inverse of the distribution function of the weights."""
+def cells_and_ancestors(kernel, seed, draw):
+    """What a kernel draws in four cells, and the inverse of the distribution function.
+
+    `draw(count, rng)` makes the points of a cell.
+    """
     rng = np.random.default_rng(seed)
     weights = rng.random(40) * (rng.random(40) < 0.7)
     cuts = np.array([0, 7, 7, 25, 40])  # the second cell is empty
     counts = np.array([12, 0, 3, 25])
     order = rng.permutation(40)
-    points = np.concatenate([np.sort(rng.random(count)) for count in counts])
+    points = np.concatenate([draw(count, rng) for count in counts])
     ancestors = np.empty(40, dtype=np.int64)
     kernel(weights, order, cuts, counts, points, ancestors)
     expected, child = [], 0
@@ -76,7 +78,39 @@ def test_draw_ancestors(kernel, seed):
         for point in points[child : child + count]:
             expected.append(cell[np.searchsorted(sums, point * sums[-1])])
         child += count
-    assert_array_equal(ancestors, expected)
+    return ancestors, expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+@twin_of(filtering.draw_ancestors)
+def test_draw_ancestors(kernel, seed):
+    assert_array_equal(
+        *cells_and_ancestors(
+            kernel, seed, lambda count, rng: np.sort(rng.random(count))
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@twin_of(filtering.draw_from_strata)
+def test_draw_from_strata(kernel, seed):
+    def draw(count, rng):
+        return (np.arange(count) + rng.random(count)) / max(count, 1)
+
+    assert_array_equal(*cells_and_ancestors(kernel, seed, draw))
+
+
+@pytest.mark.parametrize("scale", [1.0, 5e-324, 1e300])
+@pytest.mark.parametrize("uniform", [0.0, 0.5, 1.0])
+@twin_of(filtering.draw_from_strata)
+def test_strata_of_particles_without_weight(kernel, uniform, scale):
+    """No weight, no offspring, at the ends too; a cell of no weight has its first."""
+    weights = scale * np.array([0.0, 1.0, 0.0, 3.0, 0.0, 0.0, 0.0])
+    points = np.concatenate([(np.arange(4) + uniform) / 4, [0.5]])
+    ancestors = np.empty(5, dtype=np.int64)
+    cuts, counts = np.array([0, 5, 7]), np.array([4, 1])
+    kernel(weights, np.arange(7), cuts, counts, points, ancestors)
+    assert_array_equal(ancestors, [1, 3, 3, 3, 5])
 
 
 @pytest.mark.parametrize("point", [0.0, 1.0])

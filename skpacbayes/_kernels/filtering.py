@@ -6,10 +6,11 @@ from . import kernel
 
 
 @kernel
-def multiply(log_weights, log_likelihoods, products):
+def multiply(log_weights, log_likelihoods, products, excesses):
     """Add log-likelihoods to log-weights, into `products`; the largest sum.
 
-    NaN where a log-likelihood is NaN or +inf.
+    `excesses` become the products less the largest, if that is finite: safe to
+    exponentiate. NaN is returned where a log-likelihood is NaN or +inf.
     """
     highest = -math.inf
     legal = True
@@ -17,7 +18,12 @@ def multiply(log_weights, log_likelihoods, products):
         legal &= log_likelihoods[i] < math.inf
         products[i] = log_weights[i] + log_likelihoods[i]
         highest = max(highest, products[i])
-    return highest if legal else math.nan
+    if not legal:
+        return math.nan
+    if highest > -math.inf:
+        for i in range(log_weights.shape[0]):
+            excesses[i] = products[i] - highest
+    return highest
 
 
 @kernel
@@ -65,6 +71,45 @@ def draw_ancestors(weights, order, starts, counts, points, ancestors):
                 passed += weights[order[rank]]
             ancestors[child] = order[rank]
             child += 1
+
+
+@kernel
+def draw_from_strata(weights, order, starts, counts, points, ancestors):
+    """Do as `draw_ancestors`, without a branch that depends on the weights.
+
+    In each cell there must be one point in each of ``counts[j]`` equal strata of
+    [0, 1]. Then how many points lie below a particle's place is known up to one
+    comparison, and that is where its offspring begin.
+    """
+    begin = 0
+    for cell in range(counts.shape[0]):
+        n_strata = counts[cell]
+        if n_strata == 0:
+            continue
+        total = 0.0
+        last = starts[cell]
+        for rank in range(starts[cell], starts[cell + 1]):
+            total += weights[order[rank]]
+            if weights[order[rank]] > 0.0:
+                last = rank
+        for child in range(begin, begin + n_strata):
+            ancestors[child] = starts[cell]
+        passed = 0.0
+        below = 0
+        for rank in range(starts[cell], last):
+            if below == n_strata:
+                break
+            ancestors[begin + below] = rank  # the last one to write here has offspring
+            passed += weights[order[rank]]
+            below = min(int(passed / total * n_strata), n_strata - 1)
+            below += points[begin + below] * total < passed
+        if below < n_strata:
+            ancestors[begin + below] = last
+        rank = starts[cell]
+        for child in range(begin, begin + n_strata):
+            rank = max(rank, ancestors[child])
+            ancestors[child] = order[rank]
+        begin += n_strata
 
 
 @kernel

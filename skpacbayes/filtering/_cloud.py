@@ -10,6 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from .._kernels.filtering import multiply, normalise
 
 
+FLOAT64 = np.dtype(np.float64)
+
+
 class Cloud(NamedTuple):
     """Weighted particles that stand for the law of the state given the rows so far."""
 
@@ -21,14 +24,6 @@ class Cloud(NamedTuple):
     time: int  # of the last row, 0 for the first
     n_resamplings: int
     log_likelihood: float
-
-
-class Offspring(NamedTuple):
-    """Who survives a resampling, with which weights, and the noise that moves them."""
-
-    ancestors: np.ndarray | None  # None where there was no resampling
-    log_weights: np.ndarray
-    noise: np.ndarray  # standard normal, (n_particles, n_noise)
 
 
 class Forecast(NamedTuple):
@@ -51,46 +46,58 @@ class Weighting(NamedTuple):
 
 def forecast(cloud, model, proposal, generator):
     """Resample the cloud and move it by the model; None is the time before row 0."""
-    offspring = proposal(cloud, model.n_noise, generator)
+    ancestors, log_weights, noise = proposal(cloud, model.n_noise, generator)
     if cloud is None:
         time, method = 0, "initial"
-        particles = model.initial(offspring.noise)
+        particles = model.initial(noise)
         n_states = np.shape(particles)[1] if np.ndim(particles) == 2 else "n_states"
     else:
         time, method = cloud.time + 1, "transition"
-        if offspring.ancestors is None:
+        if ancestors is None:
             survivors = cloud.particles.copy()  # a model may write into its argument
         else:
-            survivors = cloud.particles.take(offspring.ancestors, axis=0)
-        particles = model.transition(survivors, offspring.noise, time)
+            survivors = cloud.particles.take(ancestors, axis=0)
+        particles = model.transition(survivors, noise, time)
         n_states = cloud.particles.shape[1]
-    shape = (len(offspring.noise), n_states)
-    particles = _checked(particles, shape, model, method)
+    particles = _checked(particles, (len(noise), n_states), model, method)
     if not math.isfinite(np.add.reduce(particles, axis=None)):
         _refuse_non_finite(particles, model, method, time)
-    return Forecast(particles, offspring.log_weights, offspring.ancestors, time)
+    return Forecast(particles, log_weights, ancestors, time)
+
+
+def shown(X, model):
+    """Yield each row, or None in the place of one that says nothing to the model."""
+    if math.isfinite(np.add.reduce(X, axis=None)):
+        yield from X
+        return
+    partly = getattr(model, "handles_missing", False)
+    missing = np.isnan(X)
+    silent = missing.all(axis=1) if partly else missing.any(axis=1)
+    for row, says_nothing in zip(X, silent, strict=True):
+        yield None if says_nothing else row
 
 
 def weigh(ahead, row, model):
-    """Weigh a forecast by the likelihood of a row; a missing row says nothing.
+    """Weigh a forecast by the likelihood of a row; None is a row that says nothing.
 
     Where the likelihood vanishes at every particle the weights stay as they were, and
     the evidence is minus infinity.
     """
     particles, log_weights = ahead.particles, ahead.log_weights
-    if math.isnan(np.minimum.reduce(row)) and not _sees(model, row):
+    if row is None:
         return _unweighted(log_weights, 0.0)
     log_likelihoods = model.log_likelihood(particles, row, ahead.time)
     log_likelihoods = _checked(
         log_likelihoods, log_weights.shape, model, "log_likelihood"
     )
-    products = np.empty(len(log_weights))
-    highest = multiply(log_weights, log_likelihoods, products)
+    n_particles = len(log_weights)
+    products, weights = np.empty(n_particles), np.empty(n_particles)
+    highest = multiply(log_weights, log_likelihoods, products, weights)
     if math.isnan(highest):
         _refuse_non_finite(log_likelihoods, model, "log_likelihood", ahead.time)
     if highest == -math.inf:
         return _unweighted(log_weights, highest)
-    weights = np.exp(products - highest)
+    np.exp(weights, out=weights)
     evidence, effective_size = normalise(weights, products, highest)
     return Weighting(evidence, products, weights, effective_size)
 
@@ -123,11 +130,6 @@ def moments(weights, particles):
     return mean, np.sqrt(weights @ np.square(particles - mean))
 
 
-def _sees(model, row):
-    """Whether a row with a NaN says anything to the model."""
-    return getattr(model, "handles_missing", False) and not np.isnan(row).all()
-
-
 def _unweighted(log_weights, evidence):
     weights = np.exp(log_weights)
     weights /= weights.sum()
@@ -155,7 +157,7 @@ def _checked(values, shape, model, method):
     """Return what a model returned, as a float64 array of the shape it owes."""
     if not (
         type(values) is np.ndarray
-        and values.dtype == np.float64
+        and values.dtype is FLOAT64
         and values.flags.c_contiguous
     ):
         values = np.ascontiguousarray(values, dtype=np.float64)

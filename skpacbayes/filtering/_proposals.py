@@ -1,4 +1,8 @@
-"""Two ways to renew a cloud: the clustered bootstrap, and quasi-Monte Carlo."""
+"""Two ways to renew a cloud: the clustered bootstrap, and quasi-Monte Carlo.
+
+Called with a cloud, each returns the ancestors of the particles to come (None where all
+stay), their log-weights, and the standard normals that move them.
+"""
 
 import math
 from functools import lru_cache
@@ -6,9 +10,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import qmc
 
-from .._kernels.filtering import draw_ancestors
+from .._kernels.filtering import draw_ancestors, draw_from_strata
 from .._kernels.quasi import hilbert_keys, shift_points, standard_cells
-from ._cloud import Offspring
 from ._clusters import cells_of, kmeans_labels, labels_by
 from ._resampling import draw, one_cell
 
@@ -43,7 +46,7 @@ class Bootstrap:
         else:
             log_weights = cloud.log_weights
         noise = generator.standard_normal((self.n_particles, n_noise))
-        return Offspring(ancestors, log_weights, noise)
+        return ancestors, log_weights, noise
 
     def _resample(self, cloud, generator):
         """Ancestors by cluster; a cluster's weight is shared among its offspring."""
@@ -82,25 +85,27 @@ class QuasiMonteCarlo:
         shift = (generator.bit_generator.random_raw(1 + n_noise) >> 11).astype(np.int64)
         if self.n_particles & (self.n_particles - 1):
             rows = np.argsort(first ^ shift[0])
+            invert = draw_ancestors
         else:  # one point in each of n equal strata: a shift permutes the strata
             top = int(shift[0]) >> (54 - self.n_particles.bit_length())
             rows = self._ranks ^ top
+            invert = draw_from_strata
         uniforms = np.empty(self.n_particles)
         normals, scratch = np.empty((2, self.n_particles * n_noise))
         tails = np.empty(self.n_particles * n_noise, dtype=np.int64)
         shift_points(points, rows, shift, uniforms, scratch, tails, normals)
         noise = normals.reshape(self.n_particles, n_noise)
         if cloud is None:
-            return Offspring(None, self._even, noise)
+            return None, self._even, noise
         ancestors = np.empty(self.n_particles, dtype=np.int64)
-        draw_ancestors(
+        invert(
             cloud.weights,
             along_curve(cloud.particles),
             *self._whole,
             uniforms,
             ancestors,
         )
-        return Offspring(ancestors, self._even, noise)
+        return ancestors, self._even, noise
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.filtering import draw_ancestors
+from .._kernels.filtering import draw_ancestors, draw_from_strata
 
 
 class Cells(NamedTuple):
@@ -35,7 +35,8 @@ def one_cell(n_particles):
 def systematic(counts, generator):
     """One uniform a cell, shifted by equal steps: sorted points in each cell."""
     if len(counts) == 1:
-        return _grid(int(counts[0])) + generator.random() / counts[0]
+        count = int(counts[0])
+        return _grid(count) + generator.random() / count
     shifts = np.repeat(generator.random(len(counts)), counts)
     return _stratum(counts) + shifts / np.repeat(counts, counts)
 
@@ -68,14 +69,14 @@ def draw(weights, cells, scheme, generator):
     """Ancestors of the offspring of all cells, (n_particles,)."""
     if scheme == "residual":
         return _residual(weights, cells, generator)
-    return _invert(
-        weights, cells, cells.counts, SCHEMES[scheme](cells.counts, generator)
-    )
+    points = SCHEMES[scheme](cells.counts, generator)
+    invert = draw_ancestors if scheme == "multinomial" else draw_from_strata
+    return _inverted(invert, weights, cells, cells.counts, points)
 
 
-def _invert(weights, cells, counts, points):
+def _inverted(invert, weights, cells, counts, points):
     ancestors = np.empty(len(points), dtype=np.int64)
-    draw_ancestors(weights, cells.order, cells.starts, counts, points, ancestors)
+    invert(weights, cells.order, cells.starts, counts, points, ancestors)
     return ancestors
 
 
@@ -87,7 +88,8 @@ def _residual(weights, cells, generator):
     expected = shares[cells.labels] * weights
     certain = np.floor(expected).astype(np.int64)
     left = cells.counts - np.bincount(cells.labels, certain, n_cells).astype(np.int64)
-    drawn = _invert(expected - certain, cells, left, multinomial(left, generator))
+    points = multinomial(left, generator)
+    drawn = _inverted(draw_ancestors, expected - certain, cells, left, points)
     return np.concatenate([np.repeat(np.arange(len(weights)), certain), drawn])
 
 

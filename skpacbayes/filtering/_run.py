@@ -5,10 +5,11 @@ from operator import attrgetter
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import SeriesEstimator
-from ._cloud import advance, forecast, moments
+from ._cloud import advance, forecast, moments, shown
 from ._proposals import Bootstrap, QuasiMonteCarlo
 from .models import LocalLevel
 
@@ -74,9 +75,17 @@ class ParticleRun(SeriesEstimator):
             self._begin()
             if hasattr(self.model_, "observe"):
                 self.model_ = self.model_.observe(X)
-            for row in X:
+            for row in shown(X, self.model_):
                 yield self._step(row)
             self.n_samples_seen_ = len(X)
+
+    def _generator(self):
+        """One random generator: normals are most of a cheap model's step.
+
+        They take a fifth less from SFC64 than from NumPy's default.
+        """
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return np.random.Generator(np.random.SFC64(seed))
 
     def _begin(self):
         """Stand before row 0."""
@@ -114,7 +123,7 @@ class ParticleRun(SeriesEstimator):
         observes = hasattr(self.model_, "observe")
         before = self._cloud, self.model_, self._random.bit_generator.state
         try:
-            for i, row in enumerate(X):
+            for i, row in enumerate(shown(X, self.model_)):
                 if observes and self._cloud is None:  # nothing to forecast it from
                     self.model_ = self.model_.observe(X[i : i + 1])
                     self._step(row)
@@ -140,7 +149,7 @@ class ParticleRun(SeriesEstimator):
         check_is_fitted(self)
         X = self._rows(X)
         cloud, generator = self._cloud, copy.deepcopy(self._random)
-        for row in X:
+        for row in shown(X, self.model_):
             moved = advance(
                 cloud, row, self.model_, self._proposal, generator, self.underflow
             )
@@ -148,8 +157,9 @@ class ParticleRun(SeriesEstimator):
             yield moved
 
     def _next(self, X):
-        """Return the cloud moved to the next row, and the rows."""
+        """Return the cloud moved to the next row, and the rows as they are shown."""
         check_is_fitted(self)
         X = self._rows(X)
         generator = copy.deepcopy(self._random)
-        return forecast(self._cloud, self.model_, self._proposal, generator), X
+        ahead = forecast(self._cloud, self.model_, self._proposal, generator)
+        return ahead, shown(X, self.model_)
