@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._kernels.filtering import multiply, normalise
 
-
 FLOAT64 = np.dtype(np.float64)
 
 
