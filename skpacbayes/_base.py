@@ -46,6 +46,16 @@ def _ours(module):
     return module.partition(".")[0] in ("skpacbayes", "sklearn")
 
 
+def is_plain(values, shape, dtype=np.float64):
+    """Whether values are an array such as kernels take, but for its finiteness."""
+    return (
+        type(values) is np.ndarray
+        and values.dtype == dtype
+        and values.shape == shape
+        and values.flags.c_contiguous
+    )
+
+
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     """Callbacks, random numbers and the doors through which rows come in."""
 

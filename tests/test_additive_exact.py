@@ -20,7 +20,7 @@ from skpacbayes.additive._basis import Dictionary
 from skpacbayes.additive._carlin_chib import CarlinChib
 from skpacbayes.additive._chain import Prior
 from skpacbayes.additive._greedy import greedy_model
-from skpacbayes.additive._posterior import Posterior, split_r_hat
+from skpacbayes.additive._posterior import Posterior
 from skpacbayes.additive._statistics import Rows, Sums
 
 # Total variations have a deviation of about .003 (collapsed, 20,000 moves) and .006
@@ -214,15 +214,3 @@ def test_greedy_model_is_the_one_that_least_squares_finds():
         model = best
     assert dict(zip(features.tolist(), orders.tolist(), strict=True)) == model
     assert noise == pytest.approx(0.09, rel=0.35)
-
-
-def test_split_r_hat():
-    rng = np.random.default_rng(0)
-    series = rng.normal(size=(2, 4, 500))
-    series[1, 0] += 3
-    same, different = split_r_hat(series)
-    assert same < 1.02
-    assert different > 1.3
-    assert split_r_hat(np.zeros((2, 100))) == 1
-    stuck = np.repeat([[0.0], [1.0]], 100, axis=1)
-    assert split_r_hat(stuck) > 100

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 
 from skpacbayes.hmm._chain import filtered
-from skpacbayes.hmm._run import r_hat
 from skpacbayes.hmm._series import Rows, sequence_bounds, units_of
 
 
@@ -330,17 +329,6 @@ def test_chains_in_different_modes_are_reported():
     assert len(model.transmat_samples_) == 100
     assert agreement(states, model.predict(X))[0] > 0.98
     assert markov(emission="per_state").fit(first).r_hat_ < 1.2
-
-
-def test_r_hat():
-    rng = np.random.default_rng(0)
-    same = rng.normal(size=(4, 1000))
-    assert abs(r_hat(same) - 1) < 0.01
-    assert r_hat(same + np.arange(4)[:, None]) > 1.2
-    assert r_hat(same[:1].cumsum(axis=1)) > 1.1
-    assert r_hat(same[:, :3]) == np.inf
-    assert r_hat(np.ones((2, 10))) == 1.0
-    assert r_hat(np.repeat([[1.0], [2.0]], 10, axis=1)) == np.inf
 
 
 def test_sequence_bounds():

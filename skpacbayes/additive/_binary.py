@@ -12,10 +12,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._convergence import split_r_hat
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import Prior, advance_all
-from ._posterior import Posterior, split_r_hat
+from ._posterior import Posterior
 from ._statistics import Rows
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise

@@ -195,29 +195,3 @@ def padded(table, width, value):
     result = np.full((len(table), width), value, dtype=table.dtype)
     result[:, : table.shape[1]] = table
     return result
-
-
-def split_r_hat(series):
-    """Potential scale reduction of the halves of chains.
-
-    Parameters
-    ----------
-    series : ndarray of shape (..., n_chains, n_steps)
-        One value of each step of each chain.
-
-    Returns
-    -------
-    r_hat : ndarray of shape (...)
-        1 where the halves agree, or where nothing varies.
-    """
-    half = series.shape[-1] // 2
-    if half < 2:
-        return np.ones(series.shape[:-2])
-    halves = np.concatenate([series[..., :half], series[..., -half:]], axis=-2)
-    within = halves.var(axis=-1, ddof=1).mean(axis=-1)
-    between = halves.mean(axis=-1).var(axis=-1, ddof=1)
-    tiny = 1e-12 * (1 + (halves**2).mean(axis=(-2, -1)))
-    total = (half - 1) / half * within + between
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt(np.where(total > tiny, total / np.maximum(within, tiny), 1.0))
-    return np.maximum(ratio, 1.0)

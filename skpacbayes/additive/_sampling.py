@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._convergence import split_r_hat
 from ._carlin_chib import CarlinChib
 from ._chain import Chain, Prior, advance_all
 from ._greedy import greedy_model, least_noise
-from ._posterior import Posterior, split_r_hat
+from ._posterior import Posterior
 from ._statistics import Problem
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise

@@ -9,7 +9,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._base import partial_fit_context
+from .._base import is_plain, partial_fit_context
 from ._statistics import Rows
 from ._stream import Stream
 
@@ -155,9 +155,7 @@ class _LearnsRows:
         """Whether X and y are arrays that need no validation."""
         return (
             self._recognises(X)
-            and type(y) is np.ndarray
-            and y.dtype == np.float64
-            and y.shape == (len(X),)
+            and is_plain(y, (len(X),))
             and math.isfinite(X.sum())
             and math.isfinite(y.sum())
         )

@@ -1,13 +1,9 @@
-"""Chains that are run for some sweeps, what is kept of them, and whether they agree."""
+"""Chains that are run for some sweeps, and what is kept of them."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from ._model import Parameters
-
-LEAST_SWEEPS = 4  # for R-hat
 
 
 class Run:
@@ -57,21 +53,3 @@ def assigned(table):
 def stacked(draws):
     """Parameters of all draws, each an array with one more axis."""
     return Parameters(*(np.array(part) for part in zip(*draws, strict=True)))
-
-
-def r_hat(log_likelihoods):
-    """Split R-hat of ranks: 1 where all halves of all chains have the same law.
-
-    `log_likelihoods` (n_chains, n_draws). Infinity where there are too few.
-    """
-    if log_likelihoods.shape[1] < LEAST_SWEEPS:
-        return np.inf
-    half = log_likelihoods.shape[1] // 2
-    halves = np.concatenate([log_likelihoods[:, :half], log_likelihoods[:, -half:]])
-    ranks = rankdata(halves).reshape(halves.shape)
-    scores = ndtri((ranks - 0.375) / (halves.size + 0.25))
-    within = scores.var(axis=1, ddof=1).mean()
-    between = scores.mean(axis=1).var(ddof=1)
-    if within == 0.0:
-        return 1.0 if between == 0.0 else np.inf
-    return float(np.sqrt((half - 1) / half + between / within))

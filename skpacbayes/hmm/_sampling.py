@@ -9,10 +9,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import SeriesEstimator
+from .._convergence import LEAST_DRAWS, rank_normalised, split_r_hat
 from ._chain import Chain
 from ._model import Model, Parameters
 from ._posterior import medians, rows_of
-from ._run import LEAST_SWEEPS, Run, r_hat, stacked
+from ._run import Run, stacked
 from ._series import Rows, Series, sequence_bounds, units_of
 
 N_USED = 100  # draws that answer for new rows, at most
@@ -172,7 +173,7 @@ class SampledHMM(SeriesEstimator):
         )
         self._n_iter = self._log_likelihoods.shape[1]
         kept = self._log_likelihoods[:, min(self.burn_in, self._n_iter - 1) :]
-        self._r_hat = r_hat(kept)
+        self._r_hat = float(split_r_hat(rank_normalised(kept)))
         if self._r_hat > R_HAT_LIMIT:
             best = int(kept.mean(axis=1).argmax())
             self._warn(kept, best)
@@ -182,7 +183,7 @@ class SampledHMM(SeriesEstimator):
         self._used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
 
     def _warn(self, kept, best):
-        if kept.shape[1] < LEAST_SWEEPS:
+        if kept.shape[1] < LEAST_DRAWS:
             found = (
                 f"There are too few sweeps after burn_in={self.burn_in} to tell "
                 "whether the chains agree."

@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._base import PacBayesEstimator
+from .._base import PacBayesEstimator, is_plain
 from ._settings import Settings
 from ._table import Table
 from ._transform import Transform
@@ -158,12 +158,10 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
 
     def _recognises_pairs(self, X, y):
         """Whether X and y are arrays that need no validation."""
+        shape = (len(X), self.n_outputs_)[: 1 if self._one_dimensional else 2]
         return (
             self._recognises(X)
-            and type(y) is np.ndarray
-            and y.dtype == np.float64
-            and y.shape
-            == ((len(X),) if self._one_dimensional else (len(X), self.n_outputs_))
+            and is_plain(y, shape)
             and math.isfinite(X.sum())
             and math.isfinite(y.sum())
         )

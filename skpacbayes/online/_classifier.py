@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import fit_context, partial_fit_context
+from .._base import fit_context, is_plain, partial_fit_context
 from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
 from ._linear import OnlineLinearModel
 
@@ -216,9 +216,7 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         if (
             sample_weight is None
             and self._continues(X)
-            and type(y) is np.ndarray
-            and y.shape == (X.shape[0],)
-            and y.dtype == self.classes_.dtype
+            and is_plain(y, (len(X),), self.classes_.dtype)
         ):
             codes = self._codes(y)
             if codes is not None and self._learn(X, codes, NO_WEIGHTS):

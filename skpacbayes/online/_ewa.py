@@ -10,7 +10,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from .._base import (
+    PacBayesEstimator,
+    fit_context,
+    is_plain,
+    partial_fit_context,
+)
 from .._kernels import aggregation as kernels
 from ..certificates import Certificate, exponential_weights_terms
 from ._aggregation import NO_WEIGHTS, aggregate_block, checked_weights, refuse_all_zero
@@ -168,9 +173,7 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
             streaming
             and sample_weight is None
             and self._recognises(X)
-            and type(y) is np.ndarray
-            and y.dtype == np.float64
-            and y.shape == (X.shape[0],)
+            and is_plain(y, (len(X),))
             and math.isfinite(X.sum())
             and math.isfinite(y.sum())
         ):

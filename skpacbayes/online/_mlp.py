@@ -8,7 +8,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from .._base import (
+    PacBayesEstimator,
+    fit_context,
+    is_plain,
+    partial_fit_context,
+)
 from .._kernels import online_network as kernels
 from .._kernels.standardise import standardise
 from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
@@ -180,10 +185,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
             and sample_weight is None
             and self._recognises(X)
             and X.size <= BLOCK
-            and type(y) is np.ndarray
-            and y.dtype == np.float64
-            and y.shape == (X.shape[0],)
-            and y.flags.c_contiguous
+            and is_plain(y, (len(X),))
             and self._learn(X, y, NO_WEIGHTS)
         ):
             return self

@@ -6,7 +6,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import fit_context, partial_fit_context
+from .._base import fit_context, is_plain, partial_fit_context
 from .._kernels import online as kernels
 from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
 from ._linear import OnlineLinearModel
@@ -238,10 +238,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             streaming
             and sample_weight is None
             and self._continues(X)
-            and type(y) is np.ndarray
-            and y.dtype == np.float64
-            and y.shape == (X.shape[0],)
-            and y.flags.c_contiguous
+            and is_plain(y, (len(X),))
             and self._learn(X, y, NO_WEIGHTS)
         ):
             return self
