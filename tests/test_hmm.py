@@ -120,7 +120,7 @@ def test_concentration_spreads_the_weights():
     X, _ = two_states()
     effective = []
     for concentration in (0.01, 10.0):
-        model = markov(concentration=concentration).fit(X)
+        model = markov(concentration=concentration, n_iter=600, burn_in=300).fit(X)
         weights = np.exp(model._draws.log_weights)
         effective.append((1 / (weights**2).sum(axis=-1)).mean())
     assert effective[0] < 1.5
@@ -139,7 +139,7 @@ def test_transition_prior_evens_the_rows():
 
 def test_numbers_of_sweeps_and_draws():
     X, _ = two_states(50)
-    model = markov(n_iter=50, burn_in=20, thin=7, n_chains=3).fit(X)
+    model = markov(n_atoms=1, n_iter=50, burn_in=20, thin=7, n_chains=3).fit(X)
     assert model.n_iter_ == 50
     assert model.log_likelihoods_.shape == (3, 50)
     assert model.transmat_samples_.shape == (3 * 5, 2, 2)

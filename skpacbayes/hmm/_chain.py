@@ -1,10 +1,6 @@
 """A Markov chain on states, atoms and parameters: the blocked Gibbs sampler."""
 
-import warnings
-
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from .._kernels.hmm import (
     add_moments,
@@ -20,11 +16,13 @@ from ._conditionals import (
     draw_transitions,
 )
 from ._model import Parameters, covariances
+from ._start import groups, guesses
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
-_CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
-_N_SHAPES = 5  # groups of residuals that atoms start from, at most
+_N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
+_N_TRIAL = 20  # sweeps from each guess at the states
+_MARGIN = 10.0  # of the logarithms of likelihoods
 
 
 def components(parameters, model, features):
@@ -191,18 +189,36 @@ class Chain:
             self._complete[index[:, None], hidden] = filled
 
     def _start(self):
-        """Draw parameters given states and atoms found by k-means."""
+        """Start from the first guess at the states, or from one that is much likelier.
+
+        After a few sweeps from each: likelier by so much that chance is excluded, for
+        where the order of the rows says nothing all guesses are about as likely.
+        """
+        observed = np.flatnonzero(~np.isnan(self.rows.values).all(axis=1))
+        values = np.nan_to_num(self.rows.values[observed], nan=0.0)
+        bounds = np.searchsorted(observed, self.rows.bounds)
+        trials = []
+        for states in guesses(values, bounds, self.model.n_states, self.rng):
+            self._start_from(states, values, observed)
+            log_likelihoods = [self.sweep() for _ in range(_N_TRIAL)]
+            mean = np.mean(log_likelihoods[_N_TRIAL // 2 :])
+            if not trials or mean > trials[-1][0] + _MARGIN:
+                trials.append((mean, self.parameters))
+        self.parameters = trials[-1][1]
+
+    def _start_from(self, states, values, observed):
+        """Draw parameters given states, and atoms of k-means, of the rows observed."""
         model, rows = self.model, self.rows
         k, d = model.n_states, model.n_features
-        observed = np.flatnonzero(~np.isnan(rows.values).all(axis=1))
-        values = np.nan_to_num(rows.values[observed], nan=0.0)
-        self.states[observed] = self._groups(values, k)
+        self.states[:], self.states[observed] = 0, states
         locations = np.zeros((k, d))
-        for j in np.unique(self.states[observed]):
-            locations[j] = np.median(values[self.states[observed] == j], axis=0)
-        residuals = values - locations[self.states[observed]]
+        for j in np.unique(states):
+            locations[j] = np.median(values[states == j], axis=0)
+        residuals = values - locations[states]
+        n_shapes = min(_N_SHAPES * d, model.n_atoms)
         atoms = np.full((k, len(rows)), -1)
-        atoms[:, observed] = self._groups(residuals, min(_N_SHAPES, model.n_atoms))
+        atoms[:, observed] = groups(residuals, n_shapes, self.rng)
+        self._moves[:], self._firsts[:] = 0.0, 0.0
         for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
             path = self.states[start:stop]
             np.add.at(self._moves, (path[:-1], path[1:]), 1.0)
@@ -219,13 +235,3 @@ class Chain:
             locations,
         )
         self._draw_parameters(atoms)
-
-    def _groups(self, values, n_groups):
-        """Label rows by k-means that sees outliers as near as the bulk's ends."""
-        if len(values) <= n_groups:
-            return np.arange(len(values))
-        clipped = values.clip(*np.quantile(values, _CLIPPED, axis=0))
-        seed = int(self.rng.integers(2**31 - 1))
-        with warnings.catch_warnings():  # fewer distinct rows than groups
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return KMeans(n_groups, n_init=1, random_state=seed).fit_predict(clipped)
