@@ -139,10 +139,10 @@ def test_transition_prior_evens_the_rows():
 
 def test_numbers_of_sweeps_and_draws():
     X, _ = two_states(50)
-    model = markov(n_atoms=1, n_iter=50, burn_in=20, thin=7, n_chains=3).fit(X)
+    model = markov(1, n_atoms=1, n_iter=50, burn_in=20, thin=7, n_chains=3).fit(X)
     assert model.n_iter_ == 50
     assert model.log_likelihoods_.shape == (3, 50)
-    assert model.transmat_samples_.shape == (3 * 5, 2, 2)
+    assert model.transmat_samples_.shape == (3 * 5, 1, 1)
     assert markov(n_iter=1, burn_in=0, n_chains=1)._blocks() == [[True]]
 
 
