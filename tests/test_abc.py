@@ -239,6 +239,44 @@ def test_search_by_an_index_and_by_a_scan_agree(n_summaries):
         assert_array_equal(brute, indexed)
 
 
+@pytest.mark.parametrize("kind", ["normal", "tied", "constant", "sorted", "far"])
+@pytest.mark.parametrize("metric", ["mad", "whiten", None])
+def test_the_nearest_are_those_of_a_full_sort(kind, metric):
+    """Ties included, for any number of them, with an index and without."""
+    n = 20_000
+    X, y = table(n, 3)
+    new = np.random.default_rng(1).normal(size=(5, 3))
+    if kind == "tied":  # every distance many times, on a grid that is exact
+        X, new = np.round(2 * X) / 2, np.round(2 * new) / 2
+    elif kind == "constant":
+        X[:], new[:] = 1.0, 1.0
+    elif kind == "sorted":  # the sample that a guess is made from is unlike the rest
+        X, new[1:] = X[np.argsort(X[:, 0])], X[:4]
+    elif kind == "far":
+        new[0] = 8.0
+    found = []
+    for algorithm in ("brute", "kd_tree"):
+        estimator = ABCPosteriorKDE(100, metric=metric, algorithm=algorithm)
+        estimator.fit(X, y)
+        learned = estimator._ready().neighbours.metric
+        gaps = learned.project(X.T) - learned.project(new.T).T[..., None]
+        squares = np.square(gaps / learned.scale[:, None]).sum(axis=1)
+        for k in (1, 100, 3000, n):
+            if kind == "far":
+                with pytest.warns(UserWarning, match="far outside"):
+                    distances, rows = estimator.kneighbors(new, k)
+            else:
+                distances, rows = estimator.kneighbors(new, k)
+            expected = np.sort(squares, axis=1)[:, :k]
+            assert_allclose(distances**2, expected, rtol=1e-10, atol=1e-20)
+            if metric is None or kind == "constant":  # ties are exact
+                order = np.argsort(squares, axis=1, kind="stable")[:, :k]
+                assert_array_equal(rows, order)
+            found.append(rows)
+    for scanned, indexed in zip(found[:4], found[4:], strict=True):
+        assert_array_equal(scanned, indexed)
+
+
 def test_threads_change_nothing():
     X, y = table()
     one = ABCPosteriorKDE(**FIXED, random_state=0).fit(X, y)

@@ -13,22 +13,32 @@ def test_collect_nearer(kernel):
     rng = np.random.default_rng(0)
     block, first = likelihood_free.BLOCK, 7
     n_rows = first + 4 * block - 50  # the rows beyond are room
-    columns, scales = rng.normal(size=(3, n_rows + 100)), np.array([0.5, 1.0, 2.0])
+    columns, precisions = rng.normal(size=(3, n_rows + 100)), np.array([2.0, 1.0, 0.5])
     observations = rng.normal(size=(2, 3))
-    gaps = (columns[:, first:n_rows] - observations[:, :, None]) / scales[:, None]
-    squares = (gaps**2).sum(axis=1)
+    gaps = columns[:, first:n_rows] - observations[:, :, None]
+    squares = ((gaps * precisions[:, None]) ** 2).sum(axis=1)
     thresholds = np.array([np.quantile(squares[0], 0.1), np.nan])
+    starts = np.array([first, first, first + 2 * block + 9])
+    stops = np.array([first, first + 2 * block + 9, n_rows])  # the first is empty
     counts = np.zeros(2, dtype=np.int64)
     distances, rows = np.empty((2, 3 * block - 1)), np.empty((2, 3 * block - 1), int)
-    arguments = (scales, observations, thresholds, counts, distances, rows)
 
-    reached = kernel(columns, first, n_rows, *arguments)
-    assert reached == first + 2 * block  # NaN: all were collected
-    assert kernel(columns, reached, n_rows, *arguments) == reached
+    def call():
+        near = counts, distances, rows
+        given = columns, starts, stops, precisions, observations, thresholds
+        return kernel(*given, *near)
+
+    assert not call()  # NaN: all were collected, and no further block has room
+    assert_array_equal(starts, [first, stops[1], stops[1]])
+    collected = counts[1]
+    assert_array_equal(rows[1, :collected], np.arange(first, starts[1]))
+    assert_allclose(distances[1, :collected], squares[1, :collected], rtol=1e-14)
+    assert not call()
     counts[1] = 0  # make room
-    assert kernel(columns, reached, n_rows, *arguments) == n_rows
+    assert call()
+    assert_array_equal(starts, stops)
 
     expected = np.flatnonzero(squares[0] < thresholds[0])
     assert_array_equal(rows[0, : counts[0]], first + expected)
     assert_allclose(distances[0, : counts[0]], squares[0, expected], rtol=1e-14)
-    assert_array_equal(rows[1, : counts[1]], np.arange(reached, n_rows))
+    assert_array_equal(rows[1, : counts[1]], np.arange(stops[1], n_rows))

@@ -1,14 +1,13 @@
 """The simulations nearest to an observation, with or without an index."""
 
 import numpy as np
-from scipy.spatial import KDTree
 
-from .._kernels import likelihood_free as kernels
+from ._search import Leaves, Scan
 from ._table import tiles
 
 TOGETHER = 8  # observations for which the table is read once
-# When "auto" takes an index: benchmarks/bench_abc.py compares the times.
-INDEX_DIRECTIONS = 6
+# When "auto" takes an index: benchmarks/bench_abc_speed.py compares the times.
+INDEX_DIRECTIONS = 10
 INDEX_ROWS = 20_000
 INDEX_OBSERVATIONS = 100
 INDEX_SHARE = 0.02  # of the rows that are wanted
@@ -32,8 +31,7 @@ class Neighbours:
         self._forget()
 
     def _forget(self):
-        self._projected, self._n_projected = None, 0
-        self._tree = None
+        self._leaves = self._rest = None
 
     def __getstate__(self):
         return {"metric": self.metric}
@@ -41,14 +39,6 @@ class Neighbours:
     def __setstate__(self, state):
         self.metric = state["metric"]
         self._forget()
-
-    def gaps(self, table, rows, observation):
-        """Return simulated minus observed coordinates, in units of the scale.
-
-        Returns an ndarray of shape (n_directions, n_rows).
-        """
-        found = self.metric.project(table.summaries[:, rows])
-        return (found - observation[:, None]) / self.metric.scale[:, None]
 
     def nearest(self, table, observations, n_rows, algorithm="brute"):
         """Yield the rows nearest to each observation, the nearest first.
@@ -68,24 +58,27 @@ class Neighbours:
         ------
         rows : ndarray of shape (n_rows,)
         gaps : ndarray of shape (n_rows, n_directions)
+            Simulated minus observed coordinates, in units of the scale.
         squares : ndarray of shape (n_rows,)
             Squared distances.
         """
         n_rows = min(n_rows, table.n_rows)
-        search = self._by_index if algorithm == "kd_tree" else self._by_scan
+        parts = self._parts(table, algorithm)
         for start in range(0, len(observations), TOGETHER):
             block = np.ascontiguousarray(observations[start : start + TOGETHER])
-            for observation, rows in zip(
-                block, search(table, block, n_rows), strict=True
-            ):
-                gaps = self.gaps(table, rows, observation)
-                with np.errstate(over="ignore"):
-                    squares = np.square(gaps[0])
-                    for gap in gaps[1:]:  # in the order of the kernel
-                        squares += np.square(gap)
-                order = np.argsort(squares, kind="stable")[:n_rows]
-                squares = np.minimum(squares[order], np.finfo(float).max)
-                yield rows[order], np.ascontiguousarray(gaps[:, order].T), squares
+            found = [part.nearest(block, n_rows) for part in parts]
+            for observation, *answers in zip(block, *found, strict=True):
+                rows, squares = (
+                    np.concatenate(part) for part in zip(*answers, strict=True)
+                )
+                order = nearest_first(rows, squares)[:n_rows]
+                rows, squares = rows[order], squares[order]
+                gaps = (
+                    self.metric.project(table.summaries.take(rows, axis=1)).T
+                    - observation
+                )
+                gaps *= self.metric.precisions
+                yield rows, gaps, np.minimum(squares, np.finfo(float).max)
 
     def prepared(self, table, n_observations, n_rows, algorithm):
         """Make what a search needs; return "brute" or "kd_tree", if "auto" which."""
@@ -97,90 +90,45 @@ class Neighbours:
             pays = n_observations >= INDEX_OBSERVATIONS and table.n_rows >= INDEX_ROWS
             wanted = affordable and (pays or self._index_is_fresh(table))
             algorithm = "kd_tree" if wanted else "brute"
-        if algorithm == "brute":
-            self._columns(table)
-        elif not self._index_is_fresh(table):
-            self._tree = self._index(table)
+        self._parts(table, algorithm)
         return algorithm
 
+    def _parts(self, table, algorithm):
+        """Return searches that cover the table."""
+        if algorithm == "brute":
+            return [self._scan(table, 0)]
+        if not self._index_is_fresh(table):
+            self._forget()  # makes room
+            self._leaves = Leaves(table, self.metric)
+        if self._leaves.n_rows == table.n_rows:
+            return [self._leaves]
+        return [self._leaves, self._scan(table, self._leaves.n_rows)]
+
     def _index_is_fresh(self, table):
-        return self._tree is not None and (
-            table.n_rows <= (1 + INDEX_LAG) * self._tree.n
+        return self._leaves is not None and (
+            table.n_rows <= (1 + INDEX_LAG) * self._leaves.n_rows
         )
 
-    def _index(self, table):
-        """Return a tree of the rows; the columns of a scan make room for it."""
-        self._projected, self._n_projected = None, 0
-        scale = self.metric.scale[:, None]
-        points = np.empty((table.n_rows, len(scale)))
-        for rows in tiles(table.n_rows):
-            points[rows] = (self.metric.project(table.summaries[:, rows]) / scale).T
-        return KDTree(points, leafsize=64, balanced_tree=False, compact_nodes=False)
-
-    def _columns(self, table):
-        """Coordinates of the table, of shape (n_directions, at least n_rows)."""
-        if self.metric.projection is None:
-            return table.summaries
-        if self._n_projected < table.n_rows:
-            columns = np.empty((len(self.metric.scale), table.n_rows))
-            for rows in tiles(table.n_rows):
-                columns[:, rows] = self.metric.project(table.summaries[:, rows])
-            self._projected, self._n_projected = columns, table.n_rows
-        return self._projected
-
-    def _by_scan(self, table, observations, n_rows, first=0):
-        """Rows, ascending, nearest to each observation, by looking at all of them."""
-        count = len(observations)
-        room = 2 * n_rows + 8 * kernels.BLOCK
-        distances = np.empty((count, room))
-        rows = np.empty((count, room), dtype=np.int64)
-        counts = np.zeros(count, dtype=np.int64)
-        thresholds = np.full(count, np.nan)
-        reached = first
-        while reached < table.n_rows:
-            reached = kernels.collect_nearer(
-                self._columns(table),
-                reached,
-                table.n_rows,
-                self.metric.scale,
-                observations,
-                thresholds,
-                counts,
-                distances,
-                rows,
-            )
-            for q in np.flatnonzero(counts > n_rows):
-                found = counts[q]
-                kept, thresholds[q] = smallest(distances[q, :found], n_rows)
-                distances[q, :n_rows] = distances[q, :found][kept]
-                rows[q, :n_rows] = rows[q, :found][kept]
-                counts[q] = n_rows
-        return [found[:n] for found, n in zip(rows, counts, strict=True)]
-
-    def _by_index(self, table, observations, n_rows):
-        """Rows, ascending, nearest to each observation, by a tree and its tail."""
-        wanted = min(n_rows + 1, self._tree.n)
-        distances, indices = self._tree.query(
-            observations / self.metric.scale, k=np.arange(1, wanted + 1)
-        )
-        tails = [np.empty(0, dtype=np.int64)] * len(observations)
-        if self._tree.n < table.n_rows:
-            tails = self._by_scan(table, observations, n_rows, first=self._tree.n)
-        found = []
-        for q, tail in enumerate(tails):
-            tied = np.ptp(distances[q, -2:])
-            if wanted > n_rows and tied <= 1e-12 * distances[q, -1]:
-                # Equally far rows at the border: the tree does not keep the first.
-                found += self._by_scan(table, observations[q : q + 1], n_rows)
-            else:
-                found.append(np.r_[np.sort(indices[q, :n_rows]), tail])
-        return found
+    def _scan(self, table, first):
+        """Return a search of the rows from `first` on."""
+        precisions, n_rows = self.metric.precisions, table.n_rows - first
+        if first == 0 and self.metric.projection is None:
+            return Scan(table.summaries, precisions, n_rows)
+        if self._rest is None or (self._rest.first, self._rest.n_rows) != (
+            first,
+            n_rows,
+        ):
+            columns = np.empty((len(precisions), n_rows))
+            for rows in tiles(n_rows):
+                some = table.summaries[:, first : table.n_rows][:, rows]
+                columns[:, rows] = self.metric.project(some)
+            self._rest = Scan(columns, precisions, n_rows, first)
+        return self._rest
 
 
-def smallest(values, count):
-    """Mask of the `count` smallest, the earlier of equals, and the largest of them."""
-    last = np.partition(values, count - 1)[count - 1]
-    kept = values < last
-    ties = np.flatnonzero(values == last)
-    kept[ties[: count - np.count_nonzero(kept)]] = True
-    return kept, last
+def nearest_first(rows, squares):
+    """Return the order of the squares; of equals, the order of the rows."""
+    order = np.argsort(squares)
+    ascending = squares[order]
+    ties = (ascending[1:] == ascending[:-1]).any()
+    return np.lexsort((rows, squares)) if ties else order

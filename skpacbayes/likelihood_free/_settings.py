@@ -155,7 +155,7 @@ class Settings:
             pairs, jacobians, self.around(table, observations, most), strict=True
         ):
             rows, gaps, squares, counts = without(pair, *found)
-            draws = table.parameters[rows]
+            draws = table.parameters.take(rows, axis=0)
             truth = table.parameters[pair : pair + 1]
             scores = np.empty(multipliers.shape)
             for i, k in enumerate(neighbors):
@@ -193,7 +193,7 @@ class Settings:
     def posterior(self, table, found, n_neighbors, multiplier):
         """Return the posterior of one observation, from what `around` yields."""
         rows, gaps, squares, counts = found
-        draws = table.parameters[rows]
+        draws = table.parameters.take(rows, axis=0)
         around = LocalPosterior.around
         local = around(gaps, squares, counts, draws, n_neighbors, self)
         return local.smoothed(multiplier)

@@ -136,6 +136,11 @@ class Metric:
         metric.scale = robust_scale(metric.project(columns), table.weights)
         return metric
 
+    @property
+    def precisions(self):
+        """What differences are multiplied by: one over the scale, finite."""
+        return 1.0 / np.maximum(self.scale, np.finfo(float).tiny)
+
     def project(self, columns):
         """Return the coordinates of summaries, of shape (n_summaries, n_rows)."""
         return columns if self.projection is None else self.projection.T @ columns

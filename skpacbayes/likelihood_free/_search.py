@@ -1,0 +1,220 @@
+"""The nearest rows of some columns: all are looked at, or those of near leaves only.
+
+Both guess from a sample how far the nearest rows are, and collect what is nearer. Where
+the guess was too low, they begin anew without one: the answer does not depend on it.
+"""
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from .._kernels import likelihood_free as kernels
+from ._table import tiles
+
+SAMPLED = 64  # of so many blocks, or rows, the sample has one
+SAFETY = 3.0  # standard deviations of a count, by which the guess is high
+ROOM = 2**11  # rows that are collected beyond those wanted, before some are dropped
+LEAF = 256  # rows of a leaf, at most
+
+
+class Scan:
+    """Looks at all rows.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_directions, capacity)
+        Coordinates.
+    precisions : ndarray of shape (n_directions,)
+        What they are multiplied by.
+    n_rows : int
+        Rows in use.
+    first : int, default=0
+        Number of the first row.
+    """
+
+    def __init__(self, columns, precisions, n_rows, first=0):
+        self.columns, self.precisions = columns, precisions
+        self.n_rows, self.first = n_rows, first
+
+    def nearest(self, observations, n_wanted):
+        """Rows nearest to each observation and their squared distances, in any order.
+
+        There may be more than wanted; of equally far ones the earlier are there.
+        """
+        n_wanted = min(n_wanted, self.n_rows)
+        columns = self.columns, self.precisions
+        starts = np.arange(0, self.n_rows, SAMPLED * kernels.BLOCK)
+        stops = np.minimum(starts + kernels.BLOCK, self.n_rows)
+        guesses = guess(*columns, starts, stops, observations, n_wanted / self.n_rows)
+        every = np.array([0]), np.array([self.n_rows])
+        found = collect(*columns, *every, observations, n_wanted, guesses)
+        for q, (rows, _) in enumerate(found):
+            if len(rows) < n_wanted:
+                alone = observations[q : q + 1]
+                (found[q],) = collect(*columns, *every, alone, n_wanted)
+        return [(rows + self.first, squares) for rows, squares in found]
+
+
+class Leaves:
+    """Looks at the leaves of a k-d tree that are near: rows in their order, and boxes.
+
+    Parameters
+    ----------
+    table : Table
+        The simulations.
+    metric : Metric
+        The distances.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the table when it was made.
+    """
+
+    def __init__(self, table, metric):
+        self.n_rows, self.precisions = table.n_rows, metric.precisions
+        self.rows, self.borders = leaves_of_tree(table, metric)
+        self.columns = np.empty((len(self.precisions), self.n_rows))
+        for some in tiles(self.n_rows):
+            found = table.summaries.take(self.rows[some], axis=1)
+            self.columns[:, some] = metric.project(found)
+        self.lowest = np.minimum.reduceat(self.columns, self.borders[:-1], axis=1)
+        self.highest = np.maximum.reduceat(self.columns, self.borders[:-1], axis=1)
+        self.sample = self.columns[:, ::SAMPLED].copy()
+
+    def nearest(self, observations, n_wanted):
+        """Rows nearest to each observation and their squared distances, in any order.
+
+        There may be more than wanted; of equally far ones the earlier are there.
+        """
+        n_wanted = min(n_wanted, self.n_rows)
+        sample = np.array([0]), np.array([self.sample.shape[1]])
+        share = n_wanted / self.n_rows
+        guesses = guess(self.sample, self.precisions, *sample, observations, share)
+        found = []
+        for q in range(len(observations)):
+            observation, threshold = observations[q : q + 1], guesses[q : q + 1]
+            near = ~(self._lower_bounds(observation) >= threshold)
+            answer = self._collect(near, observation, n_wanted, threshold)
+            if len(answer[0]) < n_wanted:
+                every = np.ones(len(near), dtype=bool)
+                answer = self._collect(every, observation, n_wanted)
+            found.append(answer)
+        return found
+
+    def _lower_bounds(self, observation):
+        """Squared distances to the boxes, rounded as those to their rows."""
+        x = observation.T
+        with np.errstate(over="ignore"):
+            gaps = np.clip(x, self.lowest, self.highest) - x
+            return np.square(gaps * self.precisions[:, None]).sum(axis=0)
+
+    def _collect(self, leaves, observation, n_wanted, threshold=None):
+        edges = np.flatnonzero(np.diff(leaves, prepend=False, append=False))
+        ((places, squares),) = collect(
+            self.columns,
+            self.precisions,
+            self.borders[edges[::2]],
+            self.borders[edges[1::2]],
+            observation,
+            n_wanted,
+            threshold,
+            self.rows,
+        )
+        return self.rows.take(places), squares
+
+
+def leaves_of_tree(table, metric):
+    """Rows of the table in the order of the leaves of a tree, and their borders."""
+    points = np.empty((table.n_rows, len(metric.scale)))
+    for rows in tiles(table.n_rows):
+        points[rows] = metric.project(table.summaries[:, rows]).T * metric.precisions
+    tree = cKDTree(points, leafsize=LEAF, balanced_tree=False, compact_nodes=False)
+    borders, nodes = [0], [tree.tree]
+    while nodes:
+        node = nodes.pop()
+        if node.split_dim == -1:
+            borders.append(node.end_idx)
+        else:
+            nodes += [node.greater, node.lesser]
+    return np.array(tree.indices), np.array(borders)
+
+
+def guess(columns, precisions, starts, stops, observations, share):
+    """Thresholds that such a share of the rows passes, judged by these; rather more."""
+    expected = share * (stops - starts).sum()
+    n_wanted = int(expected + SAFETY * np.sqrt(expected) + SAFETY)
+    if n_wanted > (stops - starts).sum():
+        return np.full(len(observations), np.nan)
+    found = collect(columns, precisions, starts, stops, observations, n_wanted)
+    last = n_wanted - 1
+    farthest = [np.partition(squares, last)[last] for _, squares in found]
+    return np.nextafter(farthest, np.inf)
+
+
+def collect(
+    columns,
+    precisions,
+    starts,
+    stops,
+    observations,
+    n_wanted,
+    thresholds=None,
+    labels=None,
+):
+    """Rows that are nearer to each observation than its threshold, or the nearest.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_directions, capacity)
+        Coordinates.
+    precisions : ndarray of shape (n_directions,)
+        What they are multiplied by.
+    starts, stops : ndarray of shape (n_ranges,)
+        Rows to look at.
+    observations : ndarray of shape (n_observations, n_directions)
+        Where the distances are from.
+    n_wanted : int
+        If there is no room for all that pass, so many are kept, the nearest.
+    thresholds : ndarray of shape (n_observations,), default=None
+        Of the squared distances; all rows pass None.
+    labels : ndarray of shape (n_rows,), default=None
+        Of equally far rows the one with the lower label counts as nearer; None for
+        the rows themselves.
+
+    Returns
+    -------
+    list of (rows, squared distances)
+    """
+    count, room = len(observations), 2 * n_wanted + ROOM
+    thresholds = np.full(count, np.nan) if thresholds is None else thresholds.copy()
+    counts, starts = np.zeros(count, dtype=np.int64), starts.copy()
+    squares, rows = np.empty((count, room)), np.empty((count, room), dtype=np.int64)
+    while not kernels.collect_nearer(
+        columns,
+        starts,
+        stops,
+        precisions,
+        observations,
+        thresholds,
+        counts,
+        squares,
+        rows,
+    ):
+        for q in np.flatnonzero(counts > n_wanted):
+            places = rows[q, : counts[q]]
+            ranks = places if labels is None else labels[places]
+            kept = smallest(squares[q, : counts[q]], ranks, n_wanted)
+            squares[q, :n_wanted], rows[q, :n_wanted] = squares[q, kept], places[kept]
+            thresholds[q] = np.nextafter(squares[q, :n_wanted].max(), np.inf)
+            counts[q] = n_wanted
+    return [(rows[q, :n], squares[q, :n]) for q, n in enumerate(counts)]
+
+
+def smallest(squares, ranks, count):
+    """Return where the `count` smallest are, those of lower rank if equal."""
+    last = np.partition(squares, count - 1)[count - 1]
+    smaller, equal = np.flatnonzero(squares < last), np.flatnonzero(squares == last)
+    n_equal = count - len(smaller)
+    if len(equal) > n_equal:
+        equal = equal[np.argsort(ranks[equal])[:n_equal]]
+    return np.concatenate([smaller, equal])
