@@ -57,7 +57,8 @@ def hard_tables():
     [pytest.param(X, y, id=name) for name, X, y in hard_tables()],
 )
 def test_hard_tables(X, y, metric):
-    for parameters in ({}, {"n_neighbors": 3}, {"adjustment": "heteroscedastic"}):
+    by_index = {"n_neighbors": 3, "algorithm": "kd_tree"}
+    for parameters in ({}, by_index, {"adjustment": "heteroscedastic"}):
         estimator = ABCPosteriorKDE(
             **parameters, metric=metric, n_validation=20, random_state=0
         ).fit(X, y)

@@ -158,10 +158,10 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
 
     def _recognises_pairs(self, X, y):
         """Whether X and y are arrays that need no validation."""
-        shape = (len(X), self.n_outputs_)[: 1 if self._one_dimensional else 2]
+        width = () if self._one_dimensional else (self.n_outputs_,)
         return (
             self._recognises(X)
-            and is_plain(y, shape)
+            and is_plain(y, (len(X), *width))
             and math.isfinite(X.sum())
             and math.isfinite(y.sum())
         )
