@@ -7,7 +7,7 @@ from ._table import tiles
 
 TOGETHER = 8  # observations for which the table is read once
 # When "auto" takes an index: benchmarks/bench_abc_speed.py compares the times.
-INDEX_DIRECTIONS = 10
+INDEX_DIRECTIONS = 6
 INDEX_ROWS = 20_000
 INDEX_OBSERVATIONS = 100
 INDEX_SHARE = 0.02  # of the rows that are wanted
@@ -66,18 +66,13 @@ class Neighbours:
         parts = self._parts(table, algorithm)
         for start in range(0, len(observations), TOGETHER):
             block = np.ascontiguousarray(observations[start : start + TOGETHER])
-            found = [part.nearest(block, n_rows) for part in parts]
-            for observation, *answers in zip(block, *found, strict=True):
-                rows, squares = (
-                    np.concatenate(part) for part in zip(*answers, strict=True)
-                )
+            answers = [part.nearest(block, n_rows) for part in parts]
+            for observation, *pieces in zip(block, *answers, strict=True):
+                rows, squares = map(np.concatenate, zip(*pieces, strict=True))
                 order = nearest_first(rows, squares)[:n_rows]
                 rows, squares = rows[order], squares[order]
-                gaps = (
-                    self.metric.project(table.summaries.take(rows, axis=1)).T
-                    - observation
-                )
-                gaps *= self.metric.precisions
+                found = self.metric.project(table.summaries.take(rows, axis=1))
+                gaps = (found.T - observation) * self.metric.precisions
                 yield rows, gaps, np.minimum(squares, np.finfo(float).max)
 
     def prepared(self, table, n_observations, n_rows, algorithm):
@@ -114,10 +109,8 @@ class Neighbours:
         precisions, n_rows = self.metric.precisions, table.n_rows - first
         if first == 0 and self.metric.projection is None:
             return Scan(table.summaries, precisions, n_rows)
-        if self._rest is None or (self._rest.first, self._rest.n_rows) != (
-            first,
-            n_rows,
-        ):
+        known = self._rest
+        if known is None or (known.first, known.n_rows) != (first, n_rows):
             columns = np.empty((len(precisions), n_rows))
             for rows in tiles(n_rows):
                 some = table.summaries[:, first : table.n_rows][:, rows]
