@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import gammaln
+from scipy.special import gammaln, softmax
 from scipy.stats import multivariate_normal, multivariate_t
 from twins import twin_of
 
@@ -104,7 +104,7 @@ def test_sweep(kernel, shared):
     labels = rng.integers(n_clusters, size=len(X))
     order, uniforms = rng.permutation(len(X)), rng.random(len(X))
     background, numbers, table = model(shared, *X.shape)
-    expected = labels.copy()
+    expected, laws = labels.copy(), np.empty((len(X), n_clusters))
     for i, uniform in zip(order, uniforms, strict=True):
         expected[i] = -1
         before = gains_of(shared, X, expected, n_clusters, background).sum()
@@ -115,11 +115,12 @@ def test_sweep(kernel, shared):
             after = gains_of(shared, X, expected, n_clusters, background).sum()
             scores[j] = np.log(count + concentration) + after - before
             expected[i] = -1
-        shares = np.exp(scores - scores.max()).cumsum()
-        expected[i] = np.searchsorted(shares, uniform * shares[-1], side="right")
+        laws[i] = softmax(scores)
+        expected[i] = np.searchsorted(laws[i].cumsum(), uniform, side="right")
 
     moved = statistics(X, labels, n_clusters)
-    known = gains_of(shared, X, labels, n_clusters, background)
+    known = gains_of(shared, X, labels, n_clusters, background).sum(axis=1)
+    chances = np.empty_like(laws)
     kernel(
         X,
         order,
@@ -132,13 +133,29 @@ def test_sweep(kernel, shared):
         numbers,
         table,
         known,
+        chances,
     )
     assert_array_equal(labels, expected)
+    assert_allclose(chances, laws, rtol=1e-8)
     for actual, wanted in zip(moved, statistics(X, labels, n_clusters), strict=True):
         assert_allclose(actual, wanted, atol=1e-12)
-    assert_allclose(
-        known, gains_of(shared, X, labels, n_clusters, background), rtol=1e-8
-    )
+    gained = gains_of(shared, X, labels, n_clusters, background)
+    assert_allclose(known, gained.sum(axis=1), rtol=1e-8)
+
+
+@twin_of(subspace.sweep)
+def test_sweep_over_very_many_features(kernel):
+    """The product whose logarithm is a sum of logarithms must not overflow."""
+    X, labels = np.tile(rows(4, 1), 3000), np.array([0, 1, 1, 1])
+    _, numbers, table = model(False, *X.shape)
+    background = np.array([[0.1], [0.9], [np.log(0.9)]]).repeat(3000, axis=1)
+    found, known = statistics(X, labels, 2), np.empty(2)
+    known[:] = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
+    order, uniforms, chances = np.arange(4), np.full(4, 0.5), np.empty((4, 2))
+    fixed = numbers, table, known, chances
+    kernel(X, order, uniforms, 1.0, False, labels, *found, background, *fixed)
+    expected = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
+    assert_allclose(known, expected, rtol=1e-8)
 
 
 @twin_of(subspace.fill_boxes)
@@ -188,7 +205,7 @@ def test_grow(kernel, n_sweeps, shared):
     counts = np.array([statistics(X, np.where(m, 0, 1), 2)[0][0] for m in members])
     sums, squares = members @ X, members @ X**2
     known = np.array(
-        [gains_of(shared, X, np.where(m, 0, 1), 1, background)[0] for m in members]
+        [gains_of(shared, X, np.where(m, 0, 1), 1, background).sum() for m in members]
     )
     kernel(
         X,
@@ -210,7 +227,7 @@ def test_grow(kernel, n_sweeps, shared):
             shared, X, free, starts[t].copy(), n_sweeps, background
         )
         assert_array_equal(members[t], expected)
-        assert_allclose(known[t], gained, rtol=1e-8, atol=1e-10)
+        assert_allclose(known[t], gained.sum(), rtol=1e-8, atol=1e-10)
         assert counts[t] == expected.sum()
         assert_allclose(sums[t], expected @ X, atol=1e-12)
         assert_allclose(squares[t], expected @ X**2, atol=1e-12)

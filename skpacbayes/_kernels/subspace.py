@@ -25,14 +25,15 @@ PRIOR_SCALE = 0.3
 def _gain(shared, count, total, square, feature, numbers, base):
     """Log evidence of one feature of a cluster, relevant or not, over the background.
 
-    `shared`: a relevant feature has the background's variance about a mean of its own;
-    else it has its own variance, too. `feature` is a column of `background` and
-    `numbers` what its name says, both as tuples; `base` is the entry of `table`.
+    As a pair (larger, ratio), the gain being larger + log(1 + ratio). `shared`: a
+    relevant feature has the background's variance about a mean of its own; else it has
+    its own variance, too. `feature` is a column of `background` and `numbers` what its
+    name says, both as tuples; `base` is the entry of `table`.
     """
     mean, variance, log_variance = feature
     without, relevant, factor = numbers
     if count == 0:
-        return 0.0
+        return 0.0, 0.0
     if shared:
         shift = total - count * mean
         scatter = variance * (1.0 + factor * count)
@@ -44,9 +45,9 @@ def _gain(shared, count, total, square, feature, numbers, base):
         relevant -= (PRIOR_SHAPE + 0.5 * count) * math.log(PRIOR_SCALE + 0.5 * spread)
     larger = max(without, relevant)
     smaller = min(without, relevant)
-    if smaller < larger - 40.0:  # beyond the last digit
-        return larger
-    return larger + math.log(1.0 + math.exp(smaller - larger))
+    if smaller < larger - 40.0:
+        return larger, 0.0
+    return larger, math.exp(smaller - larger)
 
 
 @kernel
@@ -61,7 +62,7 @@ def gains(shared, counts, sums, squares, background, numbers, table, out):
     given = (numbers[0], numbers[1], numbers[2])
     for j in range(sums.shape[0]):
         for f in range(sums.shape[1]):
-            out[j, f] = _gain(
+            larger, ratio = _gain(
                 shared,
                 counts[j],
                 sums[j, f],
@@ -70,6 +71,7 @@ def gains(shared, counts, sums, squares, background, numbers, table, out):
                 given,
                 table[counts[j]],
             )
+            out[j, f] = larger + math.log(1.0 + ratio)
 
 
 @kernel
@@ -87,62 +89,67 @@ def sweep(
     numbers,
     table,
     known,
+    chances,
 ):
     """Draw the label of each row given those of the others, in this order.
 
     Weights of clusters, relevance and relevant moments are integrated out. Updates
-    labels, statistics, and the gains of all clusters, `known` (n_clusters, n_features).
+    labels, statistics, and the summed gains of all clusters, `known` (n_clusters,);
+    `chances` (n_samples, n_clusters) are filled with the law of each label as it was
+    drawn.
     """
-    n_features = X.shape[1]
     n_clusters = counts.shape[0]
     given = (numbers[0], numbers[1], numbers[2])
-    scores = np.empty(n_clusters)
-    after = np.empty((n_clusters, n_features))
+    after = np.empty(n_clusters)
     for rank in range(order.shape[0]):
         i = order[rank]
         for sign in range(-1, 2, 2):  # out of its cluster, then into the one drawn
+            first = labels[i] if sign == -1 else 0
+            last = labels[i] if sign == -1 else n_clusters - 1
+            for j in range(first, last + 1):
+                count = counts[j] + sign
+                gain = 0.0
+                product = 1.0  # of factors up to 2: one logarithm for many features
+                for f in range(X.shape[1]):
+                    x = X[i, f]
+                    larger, ratio = _gain(
+                        shared,
+                        count,
+                        sums[j, f] + sign * x,
+                        squares[j, f] + sign * x * x,
+                        _feature(background, f),
+                        given,
+                        table[count],
+                    )
+                    gain += larger
+                    product *= 1.0 + ratio
+                    if product > 1e300:
+                        gain += math.log(product)
+                        product = 1.0
+                after[j] = gain + math.log(product)
             if sign == 1:
                 highest = -math.inf
                 for j in range(n_clusters):
-                    scores[j] = math.log(counts[j] + concentration)
-                    for f in range(n_features):
-                        after[j, f] = _gain(
-                            shared,
-                            counts[j] + 1,
-                            sums[j, f] + X[i, f],
-                            squares[j, f] + X[i, f] * X[i, f],
-                            _feature(background, f),
-                            given,
-                            table[counts[j] + 1],
-                        )
-                        scores[j] += after[j, f] - known[j, f]
-                    highest = max(highest, scores[j])
+                    score = math.log(counts[j] + concentration) + after[j] - known[j]
+                    chances[i, j] = score
+                    highest = max(highest, score)
                 total = 0.0
                 for j in range(n_clusters):
-                    scores[j] = math.exp(scores[j] - highest)
-                    total += scores[j]
-                threshold = uniforms[rank] * total
+                    chances[i, j] = math.exp(chances[i, j] - highest)
+                    total += chances[i, j]
+                for j in range(n_clusters):
+                    chances[i, j] /= total
+                threshold = uniforms[rank]
                 labels[i] = 0
-                while labels[i] < n_clusters - 1 and threshold >= scores[labels[i]]:
-                    threshold -= scores[labels[i]]
+                while labels[i] < n_clusters - 1 and threshold >= chances[i, labels[i]]:
+                    threshold -= chances[i, labels[i]]
                     labels[i] += 1
             j = labels[i]
             counts[j] += sign
-            for f in range(n_features):
+            known[j] = after[j]
+            for f in range(X.shape[1]):
                 sums[j, f] += sign * X[i, f]
                 squares[j, f] += sign * X[i, f] * X[i, f]
-                if sign == 1:
-                    known[j, f] = after[j, f]
-                else:
-                    known[j, f] = _gain(
-                        shared,
-                        counts[j],
-                        sums[j, f],
-                        squares[j, f],
-                        _feature(background, f),
-                        given,
-                        table[counts[j]],
-                    )
 
 
 @kernel
@@ -193,10 +200,8 @@ def grow(
 
     Each free row in turn joins or leaves, at most `n_sweeps` times, wherever that
     raises the score: the gains of the features, less `price` a row. Updates `members`
-    (n_groups, n_samples), the statistics and the gains.
+    (n_groups, n_samples), the statistics and the summed gains, `known` (n_groups,).
     """
-    n_features = X.shape[1]
-    after = np.empty(n_features)
     given = (numbers[0], numbers[1], numbers[2])
     for t in range(members.shape[0]):
         for _ in range(n_sweeps):
@@ -204,27 +209,32 @@ def grow(
             for rank in range(free.shape[0]):
                 i = free[rank]
                 sign = -1 if members[t, i] else 1
-                count = counts[t] + sign
-                change = -sign * price
-                for f in range(n_features):
+                after = 0.0
+                product = 1.0
+                for f in range(X.shape[1]):
                     x = X[i, f]
-                    after[f] = _gain(
+                    larger, ratio = _gain(
                         shared,
-                        count,
+                        counts[t] + sign,
                         sums[t, f] + sign * x,
                         squares[t, f] + sign * x * x,
                         _feature(background, f),
                         given,
-                        table[count],
+                        table[counts[t] + sign],
                     )
-                    change += after[f] - known[t, f]
-                if change > 0.0:
+                    after += larger
+                    product *= 1.0 + ratio
+                    if product > 1e300:
+                        after += math.log(product)
+                        product = 1.0
+                after += math.log(product)
+                if after - known[t] > sign * price:
                     members[t, i] = sign == 1
                     n_changes += 1
-                    counts[t] = count
-                    for f in range(n_features):
+                    counts[t] += sign
+                    known[t] = after
+                    for f in range(X.shape[1]):
                         sums[t, f] += sign * X[i, f]
                         squares[t, f] += sign * X[i, f] * X[i, f]
-                        known[t, f] = after[f]
             if n_changes == 0:
                 break

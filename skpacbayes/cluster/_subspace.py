@@ -50,7 +50,7 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Most frequent label of each row given to `fit`, in the best chain. Cluster 0 is
+        Most probable label of each row given to `fit`, in the best chain. Cluster 0 is
         the largest; there may be fewer than `n_clusters`.
     relevant_features_ : ndarray of shape (n_clusters, n_features)
         Posterior probability that a feature is relevant to a cluster, in the best
@@ -91,6 +91,12 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     for lambda, sigma^2 and eta are misprinted (with n rows in the cluster and S the
     sum of their distances from mu, the exponent of lambda is
     eta S^2 / ((1 + eta n) 2 sigma^2)); those used are tested against enumeration.
+
+    The probability of a label is the mean, over the sweeps that count, of its law given
+    all else: less noisy than the share of the sweeps that drew it.
+
+    There is no `sample_weight`: copies of a row have labels of their own, which may
+    differ, and no weight of one row with one label stands for that. Repeat the rows.
 
     A sweep costs n_samples x n_clusters x n_features evaluations of a logarithm and an
     exponential.
@@ -240,7 +246,7 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         """Describe the best chain; its largest cluster comes first."""
         self.log_joints_ = np.array([run.log_joint for run in runs])
         best = runs[self.log_joints_.argmax()]
-        labels = best.votes.argmax(axis=1)
+        labels = best.chances.argmax(axis=1)
         counts = np.bincount(labels, minlength=self.n_clusters)
         order = np.argsort(-counts, kind="stable")
         self.labels_ = np.argsort(order)[labels]

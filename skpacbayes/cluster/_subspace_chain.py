@@ -43,7 +43,7 @@ class Chain:
         self.probability = 0.3  # of a feature to be relevant, until it is drawn
         self.factor = FACTOR_SCALE / FACTOR_SHAPE
         self.labels = np.zeros(n_samples, dtype=np.int64)
-        self._known = np.empty((n_clusters, n_features))
+        self.chances = np.empty((n_samples, n_clusters))
         self._n_clusters = n_clusters
         n_rows = np.arange(n_samples + 1)
         prior = kernels
@@ -91,30 +91,27 @@ class Chain:
             boxes = np.zeros((_N_BOXES, n_samples), dtype=np.bool_)
             kernels.fill_boxes(self.X, free, free[triples], widths, boxes)
             counts, _, _, known = self._described(boxes)
-            best = np.argsort(price * counts - known.sum(axis=1))[:_N_GROWN]
+            best = np.argsort(price * counts - known)[:_N_GROWN]
             groups = boxes[best]
             described = self._described(groups)
             kernels.grow(
                 self.X, free, _N_SWEEPS, price, *self._model(), groups, *described
             )
             counts, _, _, known = described
-            chosen = groups[np.argmin(price * counts - known.sum(axis=1))]
+            chosen = groups[np.argmin(price * counts - known)]
             self.labels[chosen] = j
             free = free[~chosen[free]]
 
     def _described(self, groups):
-        """Compute counts, sums, sums of squares and gains of groups of rows."""
-        model, own = self._model(), groups.astype(np.float64)
-        counts, sums, squares = groups.sum(axis=1), own @ self.X, own @ self.X**2
-        known = np.empty_like(sums)
-        kernels.gains(model[0], counts, sums, squares, *model[1:], known)
-        return counts, sums, squares, known
+        """Compute counts, sums, sums of squares and summed gains of groups of rows."""
+        own = groups.astype(np.float64)
+        statistics = groups.sum(axis=1), own @ self.X, own @ self.X**2
+        return *statistics, self._gains(statistics).sum(axis=1)
 
     def sweep(self):
         """Draw everything once, each given the rest."""
         n_samples = len(self.X)
         statistics, model = self.statistics(), self._model()
-        kernels.gains(model[0], *statistics, *model[1:], self._known)
         kernels.sweep(
             self.X,
             self.rng.permutation(n_samples),
@@ -124,7 +121,8 @@ class Chain:
             self.labels,
             *statistics,
             *model[1:],
-            self._known,
+            self._gains(statistics).sum(axis=1),
+            self.chances,
         )
         counts, sums, squares = self.statistics()  # without the sweep's roundings
         relevant = self.rng.random(sums.shape) < self.relevance()
@@ -144,19 +142,22 @@ class Chain:
 
     def relevance(self):
         """Probability that each feature is relevant to each cluster."""
-        model, known = self._model(), np.empty_like(self._known)
-        kernels.gains(model[0], *self.statistics(), *model[1:], known)
-        return 1 - (1 - self.probability) * np.exp(-known)
+        gains = self._gains(self.statistics())
+        return 1 - (1 - self.probability) * np.exp(-gains)
 
     def log_joint(self):
         """Log density of the rows and labels, given background, theta and eta."""
-        model, known = self._model(), np.empty_like(self._known)
-        counts, sums, squares = self.statistics()
-        kernels.gains(model[0], counts, sums, squares, *model[1:], known)
+        statistics = self.statistics()
         deviations = (self.X - self.mean) ** 2 / self.variance
         rows = -0.5 * (deviations + np.log(2 * np.pi * self.variance)).sum()
-        weights = gammaln(counts + self.concentration).sum()
-        return known.sum() + rows + weights
+        weights = gammaln(statistics[0] + self.concentration).sum()
+        return self._gains(statistics).sum() + rows + weights
+
+    def _gains(self, statistics):
+        """Log evidence of each feature of each cluster over the background."""
+        model, found = self._model(), np.empty(statistics[1].shape)
+        kernels.gains(model[0], *statistics, *model[1:], found)
+        return found
 
     def _draw_own_background(self, relevant, counts, sums, squares):
         """Draw mean and variance of each feature from rows to which it says nothing."""

@@ -21,9 +21,8 @@ class Run:
     def __init__(self, X, n_clusters, variance, concentration, rng, from_centers):
         self._from_centers = from_centers
         self.chain = Chain(X, n_clusters, variance == "shared", concentration, rng)
-        self.votes = np.zeros((len(X), n_clusters), dtype=np.int64)
         self.n_sweeps = self.n_kept = 0
-        self._sums = np.zeros(2), np.zeros((2, X.shape[1])), 0.0
+        self._sums = np.zeros(2), np.zeros((2, X.shape[1])), 0.0, 0.0
 
     def advance(self, keep):
         """Make a sweep for each of `keep`, and count those that are true."""
@@ -38,11 +37,11 @@ class Run:
     def _count(self):
         chain = self.chain
         self.n_kept += 1
-        self.votes[np.arange(len(self.votes)), chain.labels] += 1
         now = (
             np.array([chain.log_joint(), chain.factor]),
             np.array([chain.mean, chain.variance]),
             chain.relevance(),
+            chain.chances,
         )
         self._sums = [total + part for total, part in zip(self._sums, now, strict=True)]
 
@@ -65,6 +64,15 @@ class Run:
     def relevance(self):
         """Posterior probability that each feature is relevant to each cluster."""
         return self._sums[2] / self.n_kept
+
+    @property
+    def chances(self):
+        """Posterior probability of each label of each row.
+
+        The mean of the law of a label given all else, which says more than the label
+        that was drawn from it.
+        """
+        return self._sums[3] / self.n_kept
 
 
 class Predictive:
