@@ -68,13 +68,10 @@ def exact_posterior(problem, beta, variance):
 def visited(chain, p, max_order):
     """Share of the recorded moves at each model."""
     shares = dict.fromkeys(every_model(p, max_order), 0.0)
-    n_models, n_moves = chain.state.tally[2, 1:3]
-    for place in range(n_models):
-        count, total = chain.record.counts[place]
-        orders = np.bincount(
-            chain.record.columns[place, :total] // max_order, minlength=p
-        )
-        shares[tuple(orders)] += count / n_moves
+    path, columns, *_ = chain.recorded()
+    for count, model in zip(np.bincount(path), columns, strict=True):
+        orders = np.bincount(model[model >= 0] // max_order, minlength=p)
+        shares[tuple(orders)] += count / len(path)
     return shares
 
 

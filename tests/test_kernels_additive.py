@@ -15,69 +15,69 @@ from skpacbayes._kernels import additive
 P, MAX_ORDER = 4, 3
 
 
-def at_model(kernel, model, n_steps=0, **options):
-    """Run the kernel from a model; the chain, its rows of G ready or not."""
+def at_model(kernel, model, uniforms, **options):
+    """Run the kernel from a model; the problem, the chain, and the moves made."""
     problem = small_problem(n=30, p=P, max_order=MAX_ORDER, correlation=0.5)
     chain = make_chain(problem, usual_prior(problem, **options))
     features = np.flatnonzero(model)
     chain.start(features, np.array(model)[features])
     chain.reader.fetch(*chain.model)
-    chain.remember(n_steps)
+    return problem, chain, call(kernel, chain, uniforms)
+
+
+def call(kernel, chain, uniforms):
+    chain.remember(len(uniforms))
     form = chain.reader.form(chain.linear)
-    done = kernel(
-        form, chain.prior, chain.state, chain.work, chain.record, n_steps, chain.rng
-    )
-    return problem, chain, done
+    state, record = tuple(chain.state), chain.record[:2]
+    return kernel(form, chain.prior[:3], state, record, uniforms)
+
+
+STAY = np.array([[1.0, 0.0, 0.0, 0.0]])
 
 
 @pytest.mark.parametrize("model", [(0, 0, 0, 0), (2, 0, 1, 0), (3, 1, 2, 1)])
 @twin_of(additive.run)
 def test_weights_of_the_neighbours(kernel, model):
-    problem, chain, _ = at_model(kernel, model)
-    state = chain.state
+    problem, chain, done = at_model(kernel, model, STAY)
+    assert done == 1
+    assert chain.n_recorded == 0
+    gains = chain.gains()[0]
     own = log_weight(problem, model, 0.5, 2.0)
     for j in range(P):
-        for order in range(1, MAX_ORDER + 1) if model[j] == 0 else ():
+        for order in range(1, MAX_ORDER + 1):
             larger = (*model[:j], order, *model[j + 1 :])
             expected = log_weight(problem, larger, 0.5, 2.0) - own
-            assert state.gains[0, j, order - 1] == pytest.approx(expected, abs=1e-8)
+            expected = expected if model[j] == 0 else -np.inf
+            assert gains[j, order - 1] == pytest.approx(expected, abs=1e-8)
     losses = []
     for place, j in enumerate(np.flatnonzero(model)):
         smaller = (*model[:j], 0, *model[j + 1 :])
         losses.append(log_weight(problem, smaller, 0.5, 2.0) - own)
-        assert state.losses[0, place] == pytest.approx(losses[-1], abs=1e-8)
+        assert chain.losses()[place] == pytest.approx(losses[-1], abs=1e-8)
+    sums = chain.state.numbers[0, additive.SCALARS]
     if losses:
         expected = np.logaddexp.reduce(losses)
-        assert state.scalars[0, additive.ALL_SMALLER] == pytest.approx(expected)
+        assert sums[additive.SMALLER] == pytest.approx(expected)
     if 0 in model:
-        free = np.array(model) == 0
-        expected = np.logaddexp.reduce(state.gains[0, free].ravel())
-        assert state.scalars[0, additive.ALL_LARGER] == pytest.approx(expected)
+        assert sums[additive.LARGER] == pytest.approx(np.logaddexp.reduce(gains, None))
     empty = log_weight(problem, (0,) * P, 0.5, 2.0)
-    assert state.scalars[0, additive.WEIGHT] == pytest.approx(own - empty, abs=1e-8)
+    assert chain.log_weight() == pytest.approx(own - empty, abs=1e-8)
 
 
 @twin_of(additive.run)
 def test_what_is_recorded(kernel):
-    """Conditional means, and log weights, of the models that were visited."""
-    problem, chain, done = at_model(kernel, (1, 2, 0, 0), n_steps=5)
-    values, _, y = problem
+    """The models that were visited, and their log weights."""
+    uniforms = np.random.default_rng(0).random((5, 4))
+    problem, chain, done = at_model(kernel, (1, 2, 0, 0), uniforms)
     empty = log_weight(problem, (0,) * P, 0.5, 2.0)
     assert 0 < done <= 5
-    assert chain.state.tally[2, 2] == done
-    for move in range(done):
-        place, weight = chain.record.path[move]
-        _, total = chain.record.counts[int(place)]
-        columns = chain.record.columns[int(place), :total]
-        design = values.reshape(P * MAX_ORDER, -1)[columns]
-        precision = design @ design.T + np.eye(total) / 2.0
-        mean = np.linalg.solve(precision, design @ y)
-        np.testing.assert_allclose(
-            chain.record.coefficients[int(place), :total], mean, atol=1e-9
-        )
-        model = tuple(np.bincount(columns // MAX_ORDER, minlength=P))
+    path, columns, _, log_weights = chain.recorded()
+    assert len(path) == done
+    for place in path:
+        model = columns[place][columns[place] >= 0] // MAX_ORDER
+        model = tuple(np.bincount(model, minlength=P))
         expected = log_weight(problem, model, 0.5, 2.0) - empty
-        assert weight == pytest.approx(expected, abs=1e-8)
+        assert log_weights[place] == pytest.approx(expected, abs=1e-8)
 
 
 @twin_of(additive.run)
@@ -85,8 +85,5 @@ def test_it_stops_where_rows_are_missing(kernel):
     problem = small_problem(n=30, p=P, max_order=MAX_ORDER)
     chain = make_chain(problem, usual_prior(problem))
     chain.start(np.array([0]), np.array([2]))
-    chain.remember(3)
-    form = chain.reader.form(chain.linear)
-    arguments = chain.prior, chain.state, chain.work, chain.record
-    assert kernel(form, *arguments, 3, chain.rng) == 0
-    assert chain.state.tally[2, 2] == 0
+    assert call(kernel, chain, np.full((3, 4), 0.5)) == 0
+    assert chain.n_recorded == 0

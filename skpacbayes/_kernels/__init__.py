@@ -56,15 +56,17 @@ def _without_collection(compile_for):
     """Compile while the garbage collector rests: a fifth of the time.
 
     The compiler makes millions of objects that live until it ends. The collector would
-    look at all of them again and again.
+    look at all of them again and again. A constant argument is compiled for its type:
+    for each of its values it would be compiled again.
     """
+    from numba.core.types import unliteral
 
     @functools.wraps(compile_for)
     def wrapper(signature):
         resting = not gc.isenabled()
         gc.disable()
         try:
-            return compile_for(signature)
+            return compile_for(tuple(map(unliteral, signature)))
         finally:
             if not resting:
                 gc.enable()

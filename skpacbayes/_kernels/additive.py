@@ -7,440 +7,279 @@ Its log weight is
 
 with P = G + ridge I, G the Gram matrix of its functions and b their linear terms.
 
-`form` holds G and b: `diagonal` (n_features, max_order, max_order), the blocks of G;
-`linear` (n_features * max_order,), b; `rows`, rows of G, as they are needed; and
-`index` (3, n_features): how many functions each variable has (RANK), and that the rows
-of the first READY of them are in rows[SLOT], (max_order, n_features * max_order).
+A `form` is what is known of G and b: `diagonal` (n_features, max_order, max_order),
+the blocks of G; `linear` (n_features * max_order,), b; `rows`, rows of G, as they are
+needed; and `index` (3, n_features): how many functions each variable has (RANK), and
+that the rows of the first READY of them are in rows[SLOT], (max_order, n_features *
+max_order).
 
-`prior` holds `log_size`, `log_total`, `ridge`, `radius` and `most`, the largest number
-of variables. With a finite `radius` the coefficients are a part of the state, in the l1
-ball of that radius, where the prior is flat: the ridge is then the proposal's only.
+A `prior` is a table and the ridge. The table's columns are numbers of variables, or of
+functions; its rows the terms of the log weight, the probabilities that a move is of a
+kind or of one before it, and logs of those of the move back over those of a move.
 
-`chain` holds two models, the current and a proposed one: arrays with an entry for each.
-`work` is scratch, and `record` says where the chain has been.
+A `chain` is `model`, integers, and `numbers` of two models, the current and a proposed
+one, with a tally of the moves; `factors`, of each the Cholesky factor L of P, below it
+L^-1 b, and one more, scratch; and `work`, scratch. Its `record` is `visits`, in a row
+the number of the model after a move, and the functions of the model of that number;
+and `weights`, its log weight.
 """
 
 import math
 
 from . import kernel
 
-ADD, DELETE, ORDER, SWAP = 0, 1, 2, 3
-RANK, SLOT, READY = 0, 1, 2  # rows of form.index
-FEATURES, ORDERS = 0, 1  # rows of a model
-# Of a model: numbers of variables and of functions; whether its larger and its smaller
-# neighbours have been weighed.
-SIZE, TOTAL, LARGER, SMALLER = 0, 1, 2, 3
-# Of a model: its log weight, that of all larger and of all smaller ones, against its
-# own, and log of the density of the coefficients against the proposal's.
-WEIGHT, ALL_LARGER, ALL_SMALLER, IN_BALL = 0, 1, 2, 3
+ADD, DELETE, ORDER, SWAP, STAY = 0, 1, 2, 3, 4
+RANK, SLOT, READY = 0, 1, 2  # rows of the index
+# Rows of the table, after those of the kinds; those of the logs are of ADD and DELETE.
+LOG_RATIO, LOG_SIZE, LOG_TOTAL = 4, 6, 7
+# Rows of a model: its variables, their orders; of its functions the variables they
+# belong to, and their places there; and counts: of variables and of functions, and
+# whether its larger and its smaller neighbours have been weighed, and it factorised.
+FEATURES, ORDERS, OWNERS, PLACES, COUNTS = 0, 1, 2, 3, 4
+LARGER, SMALLER, SIZE, TOTAL, KNOWN = 0, 1, 2, 3, 4
+# Rows of its numbers: log weights of its LARGER and SMALLER neighbours against its own,
+# and scalars: those of all of them, and its own.
+SCALARS, WEIGHT = 2, 2
 # Rows of the tally: moves tried, accepted; then which model is current, the number of
 # models and of moves recorded.
+TALLY = 2
 TRIED, ACCEPTED, OTHER = 0, 1, 2
 CURRENT, MODELS, MOVES = 0, 1, 2
+SCRATCH = 2  # number of a factor
+FITS, HALF_LOGS = -2, -1  # rows of the scratch
 TINY = 1e-300
 
 
 @kernel
-def run(form, prior, chain, work, record, n_steps, rng):
-    """Move the chain, until it has moved `n_steps` times or needs rows of G.
+def run(form, prior, chain, record, uniforms):
+    """Move the chain, once for each row of `uniforms`, or until it needs rows of G.
 
-    Returns the number of moves made. If it is smaller than `n_steps`, the rows of some
-    variable of the current model are not ready. If `n_steps` is 0, the neighbours of
-    the current model are weighed.
-
-    The record of a model holds `counts`, moves after which it was the current one and
-    number of functions, `columns` and `coefficients`: the conditional mean, in a ball
-    the coefficients themselves; that of a move the model's number and log weight,
-    `path`. If `record` has no length nothing is recorded.
+    Returns the number of moves made. If it is smaller than asked for, the rows of some
+    variable of the current model are not ready. A uniform number of 1, the first of its
+    row of four, has the chain stay and weigh the neighbours of its model. If the record
+    has no rows nothing is recorded.
     """
-    n_features = form.index.shape[1]
-    for step in range(n_steps + 1):
-        now = chain.tally[OTHER, CURRENT]
-        for i in range(chain.counts[now, SIZE]):
-            j = chain.model[now, FEATURES, i]
-            if form.index[READY, j] < chain.model[now, ORDERS, i]:
+    (diagonal, _, _, index), (table, _, _), (visits, weights) = form, prior, record
+    model, numbers, _, _ = chain
+    p, width = diagonal.shape[:2]
+    for step in range(uniforms.shape[0]):
+        now = model[TALLY, OTHER, CURRENT]
+        new, size = 1 - now, model[now, COUNTS, SIZE]
+        for i in range(size):
+            if index[READY, model[now, FEATURES, i]] < model[now, ORDERS, i]:
                 return step
-        if step == 0:
-            _factorise(form, prior, chain, now)
-        if step == n_steps:
-            break
-        new, size = 1 - now, chain.counts[now, SIZE]
-        kind, log_ratio = _kind(size, prior.most, rng.random())
-        log_uniform = math.log(1.0 - rng.random())
-        position = min(int(rng.random() * size), size - 1)
-        first, last = 0, n_features
-        if kind == ORDER:
-            first = chain.model[now, FEATURES, position]
-            last = first + 1
-        hopeless = False
-        if kind == DELETE:
-            _weigh_smaller(prior, chain, work, now)
-            log_ratio += chain.scalars[now, ALL_SMALLER]
-            # The current model is one of the larger ones, so the ratio is no larger.
-            hopeless = log_uniform >= log_ratio and prior.radius == math.inf
-            position = _pick_smaller(
-                chain.losses, chain.scalars, now, size, rng.random()
-            )
-            log_ratio -= chain.losses[now, position]
-        elif kind == ADD:
-            position = size
-        if not hopeless:
-            _copy(chain.model, chain.counts, now, position)
-            if kind != ADD:
-                _factorise(form, prior, chain, new)
-            if kind != DELETE:
-                base = now if kind == ADD else new
-                _weigh_larger(form, prior, chain, work, base, first, last)
-                j, k = _pick_larger(
-                    form.index,
-                    chain.gains,
-                    chain.shares,
-                    chain.scalars,
-                    base,
-                    first,
-                    last,
-                    rng.random(),
-                )
-                total = chain.scalars[base, ALL_LARGER]
-                log_ratio += total - chain.gains[base, j, k - 1]
-                _insert(chain.model, chain.counts, new, j, k)
-                _factorise(form, prior, chain, new)
+        if model[now, COUNTS, KNOWN] == 0:
+            _propose(form, prior, chain, now, now, size, -1)
+        kind = ADD
+        while kind < STAY and uniforms[step, 0] >= table[kind, size]:
+            kind += 1
+        position, column = size, -1
+        first, last = 0, p
+        forth, back = LARGER, SMALLER
+        if DELETE <= kind <= SWAP:
+            forth, back = SMALLER, LARGER
+        log_uniform, log_ratio = math.log(1.0 - uniforms[step, 1]), math.inf
+        if ORDER <= kind <= SWAP:
+            position = int(uniforms[step, 2] * size)
+            if kind == ORDER:
+                first = model[now, FEATURES, position]
+                last = first + 1
+        else:
+            _weigh(forth, form, prior, chain, now, 0, p)
+            if kind != STAY:
+                log_ratio = numbers[now, SCALARS, forth] + table[LOG_RATIO + kind, size]
+        # The current model is one of those back, so the ratio is not larger than that.
+        accepted = log_uniform < log_ratio
+        if accepted:
             if kind == ADD:
-                _weigh_smaller(prior, chain, work, new)
-                log_ratio -= chain.scalars[new, ALL_SMALLER]
+                column = _pick(LARGER, numbers, now, 0, p * width, uniforms[step, 3])
+                log_ratio -= numbers[now, LARGER, column]
             elif kind == DELETE:
-                _weigh_larger(form, prior, chain, work, new, first, last)
-                log_ratio -= chain.scalars[new, ALL_LARGER]
+                position = _pick(SMALLER, numbers, now, 0, size, uniforms[step, 3])
+                log_ratio -= numbers[now, SMALLER, position]
+            if kind != STAY:
+                _propose(form, prior, chain, now, new, position, column)
+            _weigh(back, form, prior, chain, now if kind == STAY else new, first, last)
+            if kind == STAY:
+                continue
+            if ORDER <= kind <= SWAP:
+                low, high = first * width, last * width
+                column = _pick(LARGER, numbers, new, low, high, uniforms[step, 3])
+                _propose(form, prior, chain, now, new, position, column)
             else:
-                log_ratio = 0.0
-            if prior.radius < math.inf:
-                _draw(prior, chain, new, rng)
-                log_ratio += chain.scalars[new, IN_BALL] - chain.scalars[now, IN_BALL]
-        accepted = not hopeless and log_uniform < log_ratio
-        _note(prior, chain, record, kind, accepted)
-    if n_steps == 0:
-        now = chain.tally[OTHER, CURRENT]
-        _weigh_larger(form, prior, chain, work, now, n_steps, n_features)
-        _weigh_smaller(prior, chain, work, now)
-    return n_steps
+                log_ratio -= numbers[new, SCALARS, back]
+                accepted = log_uniform < log_ratio
+        model[TALLY, TRIED, kind] += 1
+        if accepted:
+            model[TALLY, ACCEPTED, kind] += 1
+            model[TALLY, OTHER, CURRENT] = new
+        if visits.shape[0] > 0:
+            if accepted or model[TALLY, OTHER, MODELS] == 0:
+                now = model[TALLY, OTHER, CURRENT]
+                for s in range(model[now, COUNTS, TOTAL]):
+                    column = model[now, OWNERS, s] * width + model[now, PLACES, s]
+                    visits[model[TALLY, OTHER, MODELS], 1 + s] = column + 1
+                weights[model[TALLY, OTHER, MODELS]] = numbers[now, SCALARS, WEIGHT]
+                model[TALLY, OTHER, MODELS] += 1
+            visits[model[TALLY, OTHER, MOVES], 0] = model[TALLY, OTHER, MODELS] - 1
+            model[TALLY, OTHER, MOVES] += 1
+    return uniforms.shape[0]
 
 
 @kernel
-def _kind(size, most, uniform):
-    """Kind of the next move; log ratio of the shares of the move back and of it."""
-    if size == 0:
-        share = 0.3 if size + 1 < most else 0.6
-        return ADD, math.log(share)
-    if size < most:
-        if uniform < 0.3:
-            return ADD, math.log((0.3 if size + 1 < most else 0.6) / 0.3)
-        if uniform < 0.6:
-            return DELETE, math.log((0.3 if size > 1 else 1.0) / 0.3)
-    elif uniform < 0.6:
-        return DELETE, math.log((0.3 if size > 1 else 1.0) / 0.6)
-    return (ORDER if uniform < 0.9 else SWAP), 0.0
+def _propose(form, prior, chain, source, which, position, column):
+    """Make a model of another one and factorise its P.
 
-
-@kernel
-def _copy(models, counts, now, position):
-    """Propose the current model without the variable at a position, if it has one."""
-    new, n = 1 - now, 0
-    for i in range(counts[now, SIZE]):
+    The variable at a position is left out, if there is one; of that of a column of G,
+    if it is not -1, the functions up to it come in. An entry of G is in the rows of
+    either of its variables: one of them suffices.
+    """
+    (diagonal, linear, rows, index), (table, ridge, _) = form, prior
+    model, numbers, factors, _ = chain
+    width, size, q = diagonal.shape[1], 0, 0
+    for i in range(model[source, COUNTS, SIZE]):
         if i != position:
-            models[new, FEATURES, n] = models[now, FEATURES, i]
-            models[new, ORDERS, n] = models[now, ORDERS, i]
-            n += 1
-    counts[new, SIZE] = n
-
-
-@kernel
-def _insert(model, counts, new, feature, order):
-    """Add a variable to the proposed model."""
-    size = counts[new, SIZE]
-    model[new, FEATURES, size] = feature
-    model[new, ORDERS, size] = order
-    counts[new, SIZE] = size + 1
-
-
-@kernel
-def _factorise(form, prior, chain, which):
-    """Cholesky factor of P, in its last row what it makes of b, and the log weight.
-
-    An entry of G is in the rows of either of its variables: one of them suffices.
-    """
-    width = form.diagonal.shape[1]
-    last = chain.factor.shape[1] - 1
-    q = 0
-    for i in range(chain.counts[which, SIZE]):
-        for a in range(chain.model[which, ORDERS, i]):
-            chain.columns[which, q] = chain.model[which, FEATURES, i] * width + a
+            model[which, FEATURES, size] = model[source, FEATURES, i]
+            model[which, ORDERS, size] = model[source, ORDERS, i]
+            size += 1
+    if column >= 0:
+        model[which, FEATURES, size] = column // width
+        model[which, ORDERS, size] = column % width + 1
+        size += 1
+    for i in range(size):
+        for a in range(model[which, ORDERS, i]):
+            model[which, OWNERS, q] = model[which, FEATURES, i]
+            model[which, PLACES, q] = a
             q += 1
-    log_weight = prior.log_size[chain.counts[which, SIZE]] + prior.log_total[q]
     for s in range(q):
-        column = chain.columns[which, s]
-        j, a = column // width, column % width
-        rest = form.linear[column]
+        j, a = model[which, OWNERS, s], model[which, PLACES, s]
         for t in range(s + 1):
-            other = chain.columns[which, t]
-            k, b = other // width, other % width
+            k, b = model[which, OWNERS, t], model[which, PLACES, t]
             if j == k:
-                value = form.diagonal[j, a, b]
-            elif form.index[READY, j] > a:
-                value = form.rows[form.index[SLOT, j], a, other]
+                factors[which, s, t] = diagonal[j, a, b]
+            elif index[READY, j] > a:
+                factors[which, s, t] = rows[index[SLOT, j], a, k * width + b]
             else:
-                value = form.rows[form.index[SLOT, k], b, column]
-            for r in range(t):
-                value -= chain.factor[which, s, r] * chain.factor[which, t, r]
-            if s == t:
-                value = math.sqrt(max(value + prior.ridge, prior.ridge))
-                log_weight -= math.log(value)
-            else:
-                value /= chain.factor[which, t, t]
-                rest -= value * chain.factor[which, last, t]
-            chain.factor[which, s, t] = value
-        rest /= chain.factor[which, s, s]
-        chain.factor[which, last, s] = rest
-        log_weight += 0.5 * rest * rest
-    chain.scalars[which, WEIGHT] = log_weight
-    chain.counts[which, TOTAL] = q
-    chain.counts[which, LARGER] = 0
-    chain.counts[which, SMALLER] = 0
-
-
-@kernel
-def _weigh_larger(form, prior, chain, work, which, first, last):
-    """Log weights, against the model's, of models with one of some variables more."""
-    if chain.counts[which, LARGER] == 1:
-        return
-    size, q = chain.counts[which, SIZE], chain.counts[which, TOTAL]
-    for j in range(first, last):
-        chain.shares[which, j] = 0.0
-    for i in range(size):
-        chain.shares[which, chain.model[which, FEATURES, i]] = -math.inf
-    _project(form, chain, work, which, first, last)
-    highest = -math.inf
-    for j in range(first, last):
-        rank = form.index[RANK, j]
-        if rank == 0 or size == prior.most or chain.shares[which, j] < 0.0:
-            chain.shares[which, j] = -math.inf
-            continue
-        before = prior.log_size[size] - prior.log_size[size + 1] + prior.log_total[q]
-        _weigh_orders(form, prior.ridge, work, q, j, rank)
-        largest = -math.inf
-        for a in range(rank):
-            gain = work.fits[0, j, a] - work.fits[1, j, a]
-            gain += prior.log_total[q + a + 1] - before
-            chain.gains[which, j, a] = gain
-            largest = max(largest, gain)
-        total = 0.0
-        for a in range(rank):
-            total += math.exp(chain.gains[which, j, a] - largest)
-        chain.shares[which, j] = largest + math.log(total)
-        highest = max(highest, chain.shares[which, j])
-    chain.scalars[which, ALL_LARGER] = -math.inf
-    if highest > -math.inf:
-        total = 0.0
-        for j in range(first, last):
-            total += math.exp(chain.shares[which, j] - highest)
-        chain.scalars[which, ALL_LARGER] = highest + math.log(total)
-    chain.counts[which, LARGER] = 1 if last - first == form.index.shape[1] else 0
-
-
-@kernel
-def _project(form, chain, work, which, first, last):
-    """Rows of G in the coordinates of the factor; below them, what is left of b."""
-    width, bottom = form.diagonal.shape[1], chain.factor.shape[1] - 1
-    for d in range(first * width, last * width):
-        work.projected[bottom, d] = form.linear[d]
-    for s in range(chain.counts[which, TOTAL]):
-        column = chain.columns[which, s]
-        slot, a = form.index[SLOT, column // width], column % width
-        for d in range(first * width, last * width):
-            work.projected[s, d] = form.rows[slot, a, d]
-        for r in range(s):
-            x = chain.factor[which, s, r]
-            for d in range(first * width, last * width):
-                work.projected[s, d] -= x * work.projected[r, d]
-        x, y = 1.0 / chain.factor[which, s, s], chain.factor[which, bottom, s]
-        for d in range(first * width, last * width):
-            work.projected[s, d] *= x
-            work.projected[bottom, d] -= y * work.projected[s, d]
-
-
-@kernel
-def _weigh_orders(form, ridge, work, q, j, rank):
-    """Fits of all orders of one more variable, and halves of log determinants.
-
-    One Cholesky factor of what the model leaves of the variable's block gives them all.
-    """
-    width, bottom = form.diagonal.shape[1], work.projected.shape[0] - 1
-    for a in range(rank):
-        for b in range(a + 1):
-            work.block[a, b] = form.diagonal[j, a, b]
+                factors[which, s, t] = rows[index[SLOT, k], b, j * width + a]
+        factors[which, q, s] = linear[j * width + a]
+    _eliminate(factors, which, q, ridge)
+    log_weight = table[LOG_SIZE, size] + table[LOG_TOTAL, q]
     for s in range(q):
-        for a in range(rank):
-            x = work.projected[s, j * width + a]
-            for b in range(a + 1):
-                work.block[a, b] -= x * work.projected[s, j * width + b]
-    fit, half_log = 0.0, 0.0
-    for a in range(rank):
-        rest = work.projected[bottom, j * width + a]
-        for b in range(a + 1):
-            x = work.block[a, b]
-            for r in range(b):
-                x -= work.block[a, r] * work.block[b, r]
-            if a == b:
-                x = math.sqrt(max(x + ridge, ridge))
-            else:
-                x /= work.block[b, b]
-                rest -= x * work.block[width, b]
-            work.block[a, b] = x
-        rest /= work.block[a, a]
-        work.block[width, a] = rest
-        fit += 0.5 * rest * rest
-        half_log += math.log(work.block[a, a])
-        work.fits[0, j, a] = fit
-        work.fits[1, j, a] = half_log
+        log_weight += 0.5 * factors[which, q, s] ** 2 - math.log(factors[which, s, s])
+    numbers[which, SCALARS, WEIGHT] = log_weight
+    model[which, COUNTS, SIZE] = size
+    model[which, COUNTS, TOTAL] = q
+    model[which, COUNTS, LARGER] = 0
+    model[which, COUNTS, SMALLER] = 0
+    model[which, COUNTS, KNOWN] = 1
 
 
 @kernel
-def _weigh_smaller(prior, chain, work, which):
-    """Log weights, against the model's, of all models with one variable less."""
-    if chain.counts[which, SMALLER] == 1:
-        return
-    q, size = chain.counts[which, TOTAL], chain.counts[which, SIZE]
-    _invert(chain.factor, which, q, work.inverse)
-    width, bottom = work.block.shape[1], chain.factor.shape[1] - 1
-    start, highest = 0, -math.inf
-    for i in range(size):
-        order = chain.model[which, ORDERS, i]
-        loss = prior.log_size[size - 1] - prior.log_size[size]
-        loss += prior.log_total[q - order] - prior.log_total[q]
-        for a in range(order):
-            rest = 0.0
-            for s in range(start + a, q):
-                rest += work.inverse[s, start + a] * chain.factor[which, bottom, s]
-            for b in range(a + 1):
-                x = 0.0
-                for s in range(start + a, q):
-                    x += work.inverse[s, start + a] * work.inverse[s, start + b]
-                for r in range(b):
-                    x -= work.block[a, r] * work.block[b, r]
-                if a == b:
-                    x = math.sqrt(max(x, TINY))
-                else:
-                    x /= work.block[b, b]
-                    rest -= x * work.block[width, b]
-                work.block[a, b] = x
-            rest /= work.block[a, a]
-            work.block[width, a] = rest
-            loss -= 0.5 * rest * rest + math.log(work.block[a, a])
-        chain.losses[which, i] = loss
-        highest = max(highest, loss)
-        start += order
-    total = 0.0
-    for i in range(size):
-        total += math.exp(chain.losses[which, i] - highest)
-    chain.scalars[which, ALL_SMALLER] = highest + math.log(total) if size else highest
-    chain.counts[which, SMALLER] = 1
-
-
-@kernel
-def _invert(factor, which, q, inverse):
-    """Invert the lower triangular factor of a model."""
-    for t in range(q):
-        inverse[t, t] = 1.0 / factor[which, t, t]
-        for s in range(t + 1, q):
-            x = 0.0
-            for r in range(t, s):
-                x -= factor[which, s, r] * inverse[r, t]
-            inverse[s, t] = x / factor[which, s, s]
-
-
-@kernel
-def _pick_larger(index, gains, shares, scalars, which, first, last, left):
-    """Draw a variable and an order with probability proportional to their weights.
-
-    `left` is uniform; what the choice of the variable leaves of it chooses the order.
-    """
-    j, scale = first, scalars[which, ALL_LARGER]
-    for candidate in range(first, last):
-        if shares[which, candidate] > -math.inf:
-            j = candidate
-            share = math.exp(shares[which, candidate] - scale)
-            if left < share:
+def _eliminate(factors, which, q, ridge):
+    """Cholesky factor L, in place, of a matrix + ridge I; the row b below: L^-1 b."""
+    for s in range(q + 1):
+        for t in range(s + 1):
+            if t == q:
                 break
-            left -= share
-    for a in range(index[RANK, j]):
-        left -= math.exp(gains[which, j, a] - scale)
-        if left < 0.0:
-            return j, a + 1
-    return j, index[RANK, j]
+            value = factors[which, s, t]
+            for r in range(t):
+                value -= factors[which, s, r] * factors[which, t, r]
+            if s > t:
+                value /= factors[which, t, t]
+            elif value > 0.0:
+                value = math.sqrt(value + ridge)
+            else:
+                value = math.sqrt(ridge)
+            factors[which, s, t] = value
 
 
 @kernel
-def _pick_smaller(losses, scalars, which, size, left):
-    """Draw the position of a variable to leave out, by the weights of what is left."""
-    for i in range(size):
-        left -= math.exp(losses[which, i] - scalars[which, ALL_SMALLER])
-        if left < 0.0:
-            return i
-    return size - 1
+def _weigh(kind, form, prior, chain, which, first, last):
+    """Log weights, against a model's, of its LARGER or SMALLER neighbours, if unknown.
 
-
-@kernel
-def _solve(factor, which, q, coefficients):
-    """Solve, in place, factor' x = coefficients."""
-    for s in range(q - 1, -1, -1):
-        x = coefficients[which, s]
-        for r in range(s + 1, q):
-            x -= factor[which, r, s] * coefficients[which, r]
-        coefficients[which, s] = x / factor[which, s, s]
-
-
-@kernel
-def _draw(prior, chain, which, rng):
-    """Draw the coefficients, and weigh them against the proposal."""
-    bottom = chain.factor.shape[1] - 1
-    q = chain.counts[which, TOTAL]
-    for s in range(q):
-        normal = math.sqrt(-2.0 * math.log(1.0 - rng.random()))
-        normal *= math.cos(2.0 * math.pi * rng.random())
-        chain.coefficients[which, s] = chain.factor[which, bottom, s] + normal
-    _solve(chain.factor, which, q, chain.coefficients)
-    norm, squares = 0.0, 0.0
-    for s in range(q):
-        x = chain.coefficients[which, s]
-        norm += abs(x)
-        squares += x * x
-    inside = norm <= prior.radius
-    chain.scalars[which, IN_BALL] = 0.5 * prior.ridge * squares if inside else -math.inf
-
-
-@kernel
-def _note(prior, chain, record, kind, accepted):
-    """Accept or refuse the proposed model; record which is now the current one."""
-    chain.tally[TRIED, kind] += 1
-    if accepted:
-        chain.tally[ACCEPTED, kind] += 1
-        chain.tally[OTHER, CURRENT] = 1 - chain.tally[OTHER, CURRENT]
-    if record.path.shape[0] == 0:
+    The larger ones have one of some variables more. One Cholesky factor, of what the
+    model leaves of the variable's block of G, gives all its orders; for the smaller
+    ones it is that of the variable's block of P^-1. Both are W'W, W = L^-1 times the
+    rows of G, or times I.
+    """
+    (diagonal, linear, rows, index), (table, ridge, most) = form, prior
+    model, numbers, factors, work = chain
+    if model[which, COUNTS, kind] == 1:
         return
-    now, bottom = chain.tally[OTHER, CURRENT], chain.factor.shape[1] - 1
-    q, models = chain.counts[now, TOTAL], chain.tally[OTHER, MODELS]
-    if accepted or models == 0:
-        if prior.radius == math.inf:
-            for s in range(q):
-                chain.coefficients[now, s] = chain.factor[now, bottom, s]
-            _solve(chain.factor, now, q, chain.coefficients)
+    p, width = diagonal.shape[:2]
+    size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
+    model[which, COUNTS, kind] = last - first == p
+    low, high = first * width, last * width
+    if kind == SMALLER:
+        first, last, low, high = 0, size, 0, q
+    for s in range(q + 1):
+        slot, a = index[SLOT, model[which, OWNERS, s]], model[which, PLACES, s]
+        for d in range(low, high):
+            if kind == SMALLER:
+                work[s, d] = s == d
+            else:
+                work[s, d] = rows[slot, a, d] if s < q else linear[d]
+        for r in range(s):
+            x = factors[which, s, r]
+            for d in range(low, high):
+                work[s, d] -= x * work[r, d]
+        if s < q:
+            x = 1.0 / factors[which, s, s]
+            for d in range(low, high):
+                work[s, d] *= x
+    d, before = low, table[LOG_SIZE, size] + table[LOG_TOTAL, q]
+    for c in range(first, last):
+        order, sign, least = index[RANK, c], -1.0, ridge
+        for i in range(size):
+            if model[which, FEATURES, i] == c or size == most:
+                order = 0
+        if kind == SMALLER:
+            order, sign, least = model[which, ORDERS, c], 1.0, TINY
+        for a in range(order):
+            for b in range(a + 1):
+                factors[SCRATCH, a, b] = diagonal[c, a, b] if kind == LARGER else 0.0
+            factors[SCRATCH, order, a] = work[q, d + a]
         for s in range(q):
-            record.columns[models, s] = chain.columns[now, s]
-            record.coefficients[models, s] = chain.coefficients[now, s]
-        record.counts[models, 0] = 0
-        record.counts[models, 1] = q
-        models += 1
-        chain.tally[OTHER, MODELS] = models
-    record.counts[models - 1, 0] += 1
-    record.path[chain.tally[OTHER, MOVES], 0] = models - 1
-    record.path[chain.tally[OTHER, MOVES], 1] = chain.scalars[now, WEIGHT]
-    chain.tally[OTHER, MOVES] += 1
+            for a in range(order):
+                x = sign * work[s, d + a]
+                for b in range(a + 1):
+                    factors[SCRATCH, a, b] += x * work[s, d + b]
+        _eliminate(factors, SCRATCH, order, least)
+        fit, half_log = 0.0, 0.0
+        for a in range(order):
+            fit += 0.5 * factors[SCRATCH, order, a] ** 2
+            half_log += math.log(factors[SCRATCH, a, a])
+            if kind == LARGER:
+                work[FITS, d + a], work[HALF_LOGS, d + a] = fit, half_log
+                after = table[LOG_SIZE, size + 1] + table[LOG_TOTAL, q + a + 1]
+                numbers[which, LARGER, d + a] = fit - half_log + (after - before)
+        if kind == SMALLER:
+            after = table[LOG_SIZE, size - 1] + table[LOG_TOTAL, q - order]
+            numbers[which, SMALLER, c] = (after - before) - fit - half_log
+            d += order
+        else:
+            for a in range(order, width):
+                numbers[which, LARGER, d + a] = -math.inf
+            d += width
+    if kind == SMALLER:
+        high = size
+    highest, total = -math.inf, 0.0
+    for d in range(low, high):
+        highest = max(highest, numbers[which, kind, d])
+    for d in range(low, high):
+        total += math.exp(numbers[which, kind, d] - highest)
+    numbers[which, SCALARS, kind] = highest + math.log(total)
+
+
+@kernel
+def _pick(kind, numbers, which, first, last, left):
+    """Draw one of some neighbours, with probability proportional to their weights."""
+    picked = first
+    for d in range(first, last):
+        share = math.exp(numbers[which, kind, d] - numbers[which, SCALARS, kind])
+        if share > 0.0:
+            picked = d
+            left -= share
+            if left < 0.0:
+                break
+    return picked

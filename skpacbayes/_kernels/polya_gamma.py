@@ -19,22 +19,18 @@ RIGHT_RATE = math.pi**2 / 8  # the law beyond the cut decays at this rate, plus 
 
 
 @kernel
-def _exponential(rng):
-    return -math.log(1.0 - rng.random())
-
-
-@kernel
 def _left(z, rng):
     """Draw from the inverse Gaussian law of mean 1 / z and shape 1, below `CUT`."""
     if z * CUT < 1.0:
         while True:
-            first = _exponential(rng)
-            if first * first <= 2.0 * _exponential(rng) / CUT:
+            first = -math.log(1.0 - rng.random())
+            if first * first <= -2.0 * math.log(1.0 - rng.random()) / CUT:
                 x = CUT / (1.0 + CUT * first) ** 2
                 if rng.random() <= math.exp(-0.5 * z * z * x):
                     return x
     while True:
-        square = 2.0 * _exponential(rng) * math.cos(math.pi * rng.random()) ** 2
+        square = -2.0 * math.log(1.0 - rng.random())
+        square *= math.cos(math.pi * rng.random()) ** 2
         # The smaller root, in the form that loses no digits.
         x = 2.0 / (2.0 * z + square + math.sqrt(square * (square + 4.0 * z)))
         if rng.random() * (1.0 + z * x) > 1.0:
@@ -44,35 +40,22 @@ def _left(z, rng):
 
 
 @kernel
-def _term(n, x):
-    """Return the n-th term of the series at x, over a factor common to all n."""
-    power = n * (n + 1.0)
-    if x <= CUT:
-        return (n + 0.5) * math.exp(-2.0 * power / x)
-    return (n + 0.5) * math.exp(-4.0 * RIGHT_RATE * power * x)
-
-
-@kernel
 def _draw(z, right, rng):
     """Draw from J*(1, z)."""
     while True:
         if rng.random() < right:
-            x = CUT + _exponential(rng) / (RIGHT_RATE + 0.5 * z * z)
+            x = CUT - math.log(1.0 - rng.random()) / (RIGHT_RATE + 0.5 * z * z)
         else:
             x = _left(z, rng)
-        partial = _term(0, x)
+        rate = 2.0 / x if x <= CUT else 4.0 * RIGHT_RATE * x
+        partial, sign, n = 0.5, 1.0, 0  # the series over a factor common to all terms
         level = rng.random() * partial
-        n = 0
-        while True:
+        while sign < 0.0 or level <= partial:
             n += 1
-            if n % 2 == 1:
-                partial -= _term(n, x)
-                if level <= partial:
-                    return x
-            else:
-                partial += _term(n, x)
-                if level > partial:
-                    break
+            sign = -sign
+            partial += sign * (n + 0.5) * math.exp(-rate * n * (n + 1.0))
+            if sign < 0.0 and level <= partial:
+                return x
 
 
 @kernel

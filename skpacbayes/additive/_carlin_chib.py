@@ -29,7 +29,7 @@ class CarlinChib(Chain):
     where the paper stays, those in which one variable has another order, or its own.
     """
 
-    printed_ratio = False  # the paper's, for the test that it is wrong
+    draws = True
 
     def change(self, reader, linear, prior):
         """Take another quadratic form and prior, of the same functions."""
@@ -48,18 +48,18 @@ class CarlinChib(Chain):
         for _ in range(n_steps):
             moved = self._move()
             if recorded:
-                self._note(moved)
+                self._record(moved)
 
     def _begin(self):
         """Draw the coefficients of the first model."""
         self.neighbours()
-        self._take(self.rng.standard_normal(self._total()))
+        self._take(self.rng.standard_normal(len(self.columns())))
 
     def _move(self):
         """One step of the algorithm; returns whether it was accepted."""
         features, orders = self.model
         kind = self._kind(len(features))
-        self.state.tally[0, kind] += 1
+        self.moves[0, kind] += 1
         only = None
         if kind == ORDER:
             if len(features) == 0:
@@ -77,18 +77,21 @@ class CarlinChib(Chain):
         models, weights, _ = self._neighbourhood(back_kind, only)
         current = set(zip(features, orders, strict=True))
         weights[self._place(models, weights, current)] = self._weight
-        ratio = corrected_log_ratio(
+        log_ratio = self._log_ratio(
             (self._log_share(kind, len(features)), 0.0, forth),
             (self._log_share(back_kind, len(model[0])), 0.0, logsumexp(weights)),
+            weight,
         )
-        if self.printed_ratio:
-            ratio = weight - self._weight
-        accepted = math.log(1 - self.rng.random()) < ratio
+        accepted = math.log(1 - self.rng.random()) < log_ratio
         self._go(*(model if accepted else (features, orders)))
         if accepted:
-            self.state.tally[1, kind] += 1
+            self.moves[1, kind] += 1
             self._take(drawn)
         return accepted
+
+    def _log_ratio(self, forth, back, weight):
+        """Log of the ratio by which a model is accepted, of `weight` on its own."""
+        return corrected_log_ratio(forth, back)
 
     def _go(self, features, orders):
         """Make a model the current one, and weigh its neighbours."""
@@ -112,24 +115,12 @@ class CarlinChib(Chain):
         """Make the draws those of the current model."""
         self._draws, self._weight = draws, self._log_weight(draws)
 
-    def _total(self):
-        return self.state.counts[self.state.tally[2, 0], 1]
-
-    def _columns(self):
-        return self.state.columns[self.state.tally[2, 0], : self._total()]
-
-    def _factor(self):
-        """Cholesky factor of the current model's P, and its solution of b."""
-        now, q = self.state.tally[2, 0], self._total()
-        return self.state.factor[now, :q, :q], self.state.factor[now, -1, :q]
-
     def _log_weight(self, draws):
         """Log of w for the current model."""
-        factor, _ = self._factor()
-        collapsed = self.state.scalars[self.state.tally[2, 0], 0]
-        square = ((draws @ np.tril(factor)) ** 2).sum()
+        factor, _ = self.factor()
+        square = ((draws @ factor) ** 2).sum()
         return (
-            collapsed
+            self.log_weight()
             + np.log(np.diag(factor)).sum()
             + self._noise(draws, square, len(draws))
         )
@@ -145,12 +136,12 @@ class CarlinChib(Chain):
 
     def _larger(self, only):
         """All models with one variable more (perhaps a certain one), of any order."""
-        now, source, q = self.state.tally[2, 0], self.reader.source, self._total()
-        width = source.diagonal.shape[1]
-        new = np.flatnonzero(self.state.shares[now] > -np.inf)
+        source, (factor, _) = self.reader.source, self.factor()
+        width, q = source.diagonal.shape[1], len(factor)
+        gains, _, half_logs = self.gains()
+        new = np.flatnonzero(gains[:, 0] > -np.inf)
         new = new if only is None else np.array([only])
-        factor = np.tril(self._factor()[0])
-        collapsed = self.state.scalars[now, 0] + np.log(np.diag(factor)).sum()
+        collapsed = self.log_weight() + np.log(np.diag(factor)).sum()
         rows = self._rows().reshape(q, len(source.ranks), width)[:, new]
         weights = np.full((len(new), width), -np.inf)
         draws = self.rng.standard_normal((width, len(new), q + width))
@@ -163,7 +154,7 @@ class CarlinChib(Chain):
             square += np.einsum("ja,jab,jb->j", own, block, own)
             square += self.prior.ridge * (own**2).sum(axis=1)
             weights[:, a] = self._noise(both, square, q + a + 1)
-            weights[:, a] += self.state.gains[now, new, a] + self.work.fits[1, new, a]
+            weights[:, a] += gains[new, a] + half_logs[new, a]
         weights += collapsed
         weights[np.arange(width) >= source.ranks[new, None]] = -np.inf
         features, orders = self.model
@@ -180,9 +171,9 @@ class CarlinChib(Chain):
 
     def _smaller(self):
         """All models with one variable less."""
-        now = self.state.tally[2, 0]
         features, orders = self.model
-        factor = np.tril(self._factor()[0])
+        factor, _ = self.factor()
+        losses = self.losses()
         precision = factor @ factor.T
         owner = np.repeat(np.arange(len(features)), orders)
         weights, draws = np.empty(len(features)), []
@@ -191,8 +182,8 @@ class CarlinChib(Chain):
             part = precision[np.ix_(keep, keep)]
             draw = self.rng.standard_normal(len(part))
             weights[i] = (
-                self.state.scalars[now, 0]
-                + self.state.losses[now, i]
+                self.log_weight()
+                + losses[i]
                 + np.linalg.slogdet(part)[1] / 2
                 + self._noise(draw, draw @ part @ draw, len(part))
             )
@@ -213,21 +204,12 @@ class CarlinChib(Chain):
     def _rows(self):
         """Rows of G of the current model's functions."""
         width = self.reader.source.diagonal.shape[1]
-        columns = self._columns()
+        columns = self.columns()
         slots = self.reader.index[1, columns // width]
         return self.reader.rows[slots, columns % width]
 
-    def _note(self, moved):
-        """Record the current model and coefficients, as a new one if they changed."""
-        tally, record = self.state.tally[2], self.record
-        if moved or tally[1] == 0:
-            factor, solution = self._factor()
-            mean = np.linalg.solve(factor.T, solution) if len(solution) else solution
-            place = tally[1]
-            record.counts[place] = 0, len(mean)
-            record.columns[place, : len(mean)] = self._columns()
-            record.coefficients[place, : len(mean)] = mean + self._scale * self._draws
-            tally[1] += 1
-        record.counts[tally[1] - 1, 0] += 1
-        record.path[tally[2]] = tally[1] - 1, self.state.scalars[tally[0], 0]
-        tally[2] += 1
+    def _record(self, moved):
+        """Record the current model and coefficients."""
+        factor, solution = self.factor()
+        mean = np.linalg.solve(factor.T, solution) if len(solution) else solution
+        self.note(mean + self._scale * self._draws, moved)

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
+from .._kernels.additive import LOG_SIZE
 from ..certificates import Certificate
 from ._base import POSITIVE
 from ._binary import _BinaryAdditiveGibbs
@@ -383,7 +384,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
             design = np.vstack([np.ones(len(weights)), inside])
             log_evidence = np.logaddexp(
                 log_evidence,
-                prior.log_size[np.count_nonzero(orders)]
+                prior.table[LOG_SIZE, np.count_nonzero(orders)]
                 + orders.sum() * math.log(self.beta)
                 + log_logistic_evidence(design, problem.positive, exponents, variances),
             )

@@ -41,7 +41,7 @@ def greedy_model(problem, reader, most):
     while len(features) < prior.most:
         chain.start(features, orders)
         chain.neighbours()
-        gains = chain.work.fits[0]
+        _, gains, _ = chain.gains()
         residual = np.maximum(problem.square - 2 * (fit + gains), least)
         allowed = (order <= ranks[:, None]) & (5 * (used + order) <= weight)
         allowed[features] = False

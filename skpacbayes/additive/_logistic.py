@@ -142,7 +142,7 @@ class LogisticChain:
 
     def drawn(self):
         """Return what was recorded."""
-        tried, accepted = self._chain.state.tally[:2, :2].sum(axis=1)
+        tried, accepted = self._chain.moves[:, :2].sum(axis=1)
         return Drawn(*map(list, zip(*self.draws, strict=True)), tried, accepted)
 
     def sweep(self, n_moves=MOVES):

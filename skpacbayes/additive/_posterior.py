@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+BLOCK = 2**20  # entries of the matrices of models that are solved at a time
+
 
 class Posterior:
     """Weighted models, with the law of the coefficients of each.
@@ -41,7 +43,7 @@ class Posterior:
         self._gram = None if ridge is None else among(self.visited)
 
     @classmethod
-    def of_chains(cls, chains, shape, *, unit, ridge, among, drawn=False):
+    def of_chains(cls, chains, shape, *, unit, ridge, among):
         """Put together what chains have recorded.
 
         Parameters
@@ -50,23 +52,24 @@ class Posterior:
             Chains that have recorded as many moves each.
         shape, unit, ridge, among
             See the class.
-        drawn : bool, default=False
-            Whether coefficients were recorded as drawn.
         """
-        parts = [visited_models(chain) for chain in chains]
+        parts = [chain.recorded() for chain in chains]
         largest = max(columns.shape[1] for _, columns, _, _ in parts)
-        counts = np.concatenate([part[0] for part in parts])
+        counts = np.concatenate(
+            [np.bincount(path, minlength=len(columns)) for path, columns, _, _ in parts]
+        )
         columns = np.concatenate([padded(part[1], largest, -1) for part in parts])
         means = unit * np.concatenate([padded(part[2], largest, 0.0) for part in parts])
         log_weights = np.concatenate([part[3] for part in parts])
-        if drawn:
+        if chains[0].draws:
             ridge = None
         else:
             columns, first, group = np.unique(
                 columns, axis=0, return_index=True, return_inverse=True
             )
             counts = np.bincount(group.ravel(), weights=counts)
-            means, log_weights = means[first], log_weights[first]
+            log_weights = log_weights[first]
+            means = unit * conditional_means(columns, among, chains[0].linear, ridge)
         return cls(
             counts / counts.sum(),
             columns,
@@ -170,24 +173,39 @@ class Posterior:
         return total.reshape(self.shape)
 
 
-def visited_models(chain):
-    """Return counts, functions (ascending), coefficients, log weights of a record."""
-    n_models, n_moves = chain.state.tally[2, 1:3]
-    counts, totals = chain.record.counts[:n_models].T
-    largest = int(totals.max(initial=0))
-    columns = chain.record.columns[:n_models, :largest].copy()
-    coefficients = chain.record.coefficients[:n_models, :largest].copy()
-    outside = np.arange(largest) >= totals[:, None]
-    columns[outside] = np.iinfo(np.int64).max
-    coefficients[outside] = 0.0
-    order = np.argsort(columns, axis=1)
-    columns = np.take_along_axis(columns, order, axis=1)
-    coefficients = np.take_along_axis(coefficients, order, axis=1)
-    columns[outside] = -1  # they have moved to the end
-    number, log_weight = chain.record.path[:n_moves].T
-    log_weights = np.zeros(n_models)
-    log_weights[number.astype(int)] = log_weight
-    return counts.astype(float), columns, coefficients, log_weights
+def conditional_means(columns, among, linear, ridge):
+    """Means of the coefficients of several models: P^-1 b of each.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_models, largest)
+        Functions of each model; -1 fills the rows.
+    among : callable
+        Returns G among some functions.
+    linear : ndarray of shape (n_functions,)
+        b.
+    ridge : float
+        P = G + ridge I.
+
+    Returns
+    -------
+    means : ndarray of shape (n_models, largest)
+        The means; 0 fills the rows.
+    """
+    visited = np.unique(columns[columns >= 0])
+    q, largest = len(visited), columns.shape[1]
+    gram = np.zeros((q + 1, q + 1))  # the last row fills up what is shorter
+    gram[:q, :q] = among(visited)
+    linear = np.append(linear[visited], 0.0)
+    places = np.where(columns < 0, q, np.searchsorted(visited, columns))
+    means = np.zeros(columns.shape)
+    step = max(1, BLOCK // max(1, largest**2))
+    for start in range(0, len(columns), step):
+        part = places[start : start + step]
+        precision = gram[part[:, :, None], part[:, None]] + ridge * np.eye(largest)
+        solved = np.linalg.solve(precision, linear[part][:, :, None])
+        means[start : start + step] = solved[:, :, 0]
+    return means
 
 
 def padded(table, width, value):

@@ -1,20 +1,9 @@
 """Quadratic forms of the coefficients, whose rows are computed when a chain asks."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 # A chain keeps the rows of as many variables as fit into this number of bytes.
 CACHE_BYTES = 2**27
-
-
-class Form(NamedTuple):
-    """What the kernel reads of a quadratic form; see `_kernels.additive`."""
-
-    diagonal: np.ndarray
-    linear: np.ndarray
-    rows: np.ndarray
-    index: np.ndarray
 
 
 class Gram:
@@ -106,8 +95,17 @@ class Reader:
         self._turn = 0
 
     def form(self, linear):
-        """Return the quadratic form with the linear terms b."""
-        return Form(self.source.diagonal, linear, self.rows, self.index)
+        """Return the quadratic form with the linear terms b; see the kernel."""
+        return self.source.diagonal, linear, self.rows, self.index
+
+    def among(self, columns):
+        """Return G among some functions."""
+        width = self.rows.shape[1]
+        features, places = np.divmod(columns, width)
+        if (places < self._ready[features]).all():
+            slots = self._slots[features]
+            return self.rows[slots[:, None], places[:, None], columns]
+        return self.source.among(columns)
 
     def fetch(self, features, orders):
         """Have the rows of a model ready, in the forms asked for from now on."""

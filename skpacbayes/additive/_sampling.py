@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .._convergence import split_r_hat
+from ._ball import BallChain
 from ._carlin_chib import CarlinChib
 from ._chain import Chain, Prior, advance_all
 from ._greedy import greedy_model, least_noise
-from ._posterior import Posterior
+from ._posterior import Posterior, conditional_means
 from ._statistics import Problem
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
@@ -128,7 +129,9 @@ def sample(settings, problem, rng, standing, tasks):
     if settings.noise_variance != "auto":
         noise = float(settings.noise_variance)
 
-    def chain(number, heat, kind=Chain):
+    usual = BallChain if settings.slab == "l1ball" else Chain
+
+    def chain(number, heat, kind=usual):
         prior = prior_for(settings, problem, heat.unit, radius)
         made = kind(readers[number], problem.against / heat.unit, prior, seeds[number])
         if settings.slab == "gaussian":
@@ -146,7 +149,7 @@ def sample(settings, problem, rng, standing, tasks):
             prior = prior_for(settings, problem, heat.unit, radius)
             pilot.change(readers[0], problem.against / heat.unit, prior)
         starts = [pilot.model, *starts[1:]]
-    kind = CarlinChib if settings.sampler == "carlin_chib" else Chain
+    kind = CarlinChib if settings.sampler == "carlin_chib" else usual
     chains = [chain(number, heat, kind) for number in range(settings.n_chains)]
     for made in chains:
         made.remember(settings.n_iter)
@@ -156,14 +159,12 @@ def sample(settings, problem, rng, standing, tasks):
 
 def expected_noise(chain, problem, unit):
     """Mean over a run of the squared residuals for the degrees of freedom left."""
-    n_models = chain.state.tally[2, 1]
-    counts, totals = chain.record.counts[:n_models].T
-    fits = np.zeros(n_models)
-    for model, total in enumerate(totals):
-        columns = chain.record.columns[model, :total]
-        fits[model] = unit * (
-            chain.record.coefficients[model, :total] @ problem.against[columns]
-        )
+    path, columns, means, _ = chain.recorded()
+    counts, totals = np.bincount(path), (columns >= 0).sum(axis=1)
+    if not chain.draws:
+        among, ridge = chain.reader.among, chain.prior.ridge
+        means = conditional_means(columns, among, chain.linear, ridge)
+    fits = unit * (means * np.append(problem.against, 0.0)[columns]).sum(axis=1)
     freedom = np.maximum(problem.weight - 1 - totals, 1.0)
     noise = np.average((problem.square - fits) / freedom, weights=counts)
     return max(float(noise), least_noise(problem))
@@ -178,9 +179,8 @@ def summary(chains, problem, heat, radius, settings):
         unit=heat.unit,
         ridge=chains[0].prior.ridge,
         among=problem.gram.among,
-        drawn=settings.slab == "l1ball" or settings.sampler == "carlin_chib",
     )
-    tried, accepted = np.sum([chain.state.tally[:2, :2] for chain in chains], axis=0)
+    tried, accepted = np.sum([chain.moves[:, :2] for chain in chains], axis=0)
     most = chains[0].prior.most
     usable = np.count_nonzero(problem.functions.orders)
     orders = posterior.orders()
@@ -206,13 +206,11 @@ def disagreement(chains, posterior):
     width = posterior.shape[1]
     inclusion = posterior.inclusion()[:, 0]
     features = np.flatnonzero((inclusion > 0.05) & (inclusion < 0.95))
-    series = np.empty((1 + len(features), len(chains), chains[0].state.tally[2, 2]))
+    series = np.empty((1 + len(features), len(chains), chains[0].n_recorded))
     for number, chain in enumerate(chains):
-        n_models, n_moves = chain.state.tally[2, 1:3]
-        visits, log_weights = chain.record.path[:n_moves].T
-        series[0, number] = log_weights
-        inside = np.zeros((n_models, posterior.shape[0]), dtype=bool)
-        for model, (_, total) in enumerate(chain.record.counts[:n_models]):
-            inside[model, chain.record.columns[model, :total] // width] = True
-        series[1:, number] = inside[visits.astype(int)][:, features].T
+        path, columns, _, log_weights = chain.recorded()
+        series[0, number] = log_weights[path]
+        inside = np.zeros((len(columns), posterior.shape[0] + 1), dtype=bool)
+        np.put_along_axis(inside, columns // width, True, axis=1)
+        series[1:, number] = inside[path][:, features].T
     return float(split_r_hat(series).max())
