@@ -59,14 +59,14 @@ def _without_collection(compile_for):
     look at all of them again and again. A constant argument is compiled for its type:
     for each of its values it would be compiled again.
     """
-    from numba.core.types import unliteral
+    from numba import types
 
     @functools.wraps(compile_for)
     def wrapper(signature):
         resting = not gc.isenabled()
         gc.disable()
         try:
-            return compile_for(tuple(map(unliteral, signature)))
+            return compile_for(tuple(map(types.unliteral, signature)))
         finally:
             if not resting:
                 gc.enable()
