@@ -22,6 +22,10 @@ class Kernel:
         The function, not compiled.
     """
 
+    def __new__(cls, function):
+        """Make an instance of a class of its own, whose `__call__` can be replaced."""
+        return super().__new__(type(function.__name__, (cls,), {}))
+
     def __init__(self, function):
         functools.update_wrapper(self, function)
         self.py_func = function
@@ -41,6 +45,7 @@ class Kernel:
             compiled = njit(**options)(self.py_func)
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
             compiled.compile = _without_collection(compiled.compile)
+        type(self).__call__ = staticmethod(compiled)  # later calls take no detour
         return compiled
 
     @property
