@@ -391,7 +391,7 @@ def test_a_failed_call_changes_nothing():
             call(X[:, :2], np.full((1500, 1), 9.0))
         with pytest.raises(ValueError, match="NaN"):
             call(np.where(X[7] == X, np.nan, X), y)
-    with pytest.raises(ValueError, match="2 columns"):
+    with pytest.raises(ValueError, match="a width of 2"):
         estimator.partial_fit(X, np.column_stack([y, y]))
     assert_array_equal(answers(estimator, X[:5]), before)
     assert estimator.n_simulations_ == 1500

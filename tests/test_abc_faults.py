@@ -9,6 +9,7 @@ from scipy.stats import norm
 from test_abc import FIXED, answers, table
 
 from skpacbayes import ABCPosteriorKDE
+from skpacbayes.likelihood_free._settings import held_out_pairs
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,30 @@ def test_a_surprise_costs_a_bounded_amount():
     wide = norm.logpdf(30.0, y.mean(), y.std())
     assert_allclose(scores, wide, atol=np.log(502))
     assert np.isfinite(estimator.score_samples(X[:1], [[1e300]])).all()
+
+
+def test_normalised_weights_are_no_simulations():
+    """They are refused, or taken as they are: few simulations, not a long search."""
+    X, y = table()
+    with pytest.raises(ValueError, match="sums to 1, while 2 simulations"):
+        ABCPosteriorKDE().fit(X, y, np.full(len(X), 1 / len(X)))
+    few = ABCPosteriorKDE(n_validation=20, random_state=0)
+    few.fit(X, y, np.full(len(X), 10 / len(X)))
+    assert few.n_simulations_ == pytest.approx(10)
+    pairs, _ = held_out_pairs(few._table, 20, np.random.default_rng(0))
+    assert len(pairs) == 20
+
+
+@pytest.mark.parametrize("number", [0, -1, 2.5])
+def test_numbers_that_are_no_numbers_of_rows(number):
+    X, y = table()
+    estimator = ABCPosteriorKDE(**FIXED).fit(X, y)
+    for name, method in {
+        "n_neighbors": estimator.kneighbors,
+        "n_samples": estimator.sample,
+    }.items():
+        with pytest.raises((TypeError, ValueError), match=name):
+            method(X[:2], number)
 
 
 def test_quantiles_out_of_range():

@@ -2,11 +2,12 @@
 
 import math
 import warnings
+from numbers import Integral
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -82,11 +83,13 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
         """
         settings = self._ready()
         observations = self._observed(self._rows(X))
-        n_rows = self.n_neighbors_ if n_neighbors is None else n_neighbors
-        if not 1 <= n_rows <= self._table.n_rows:
+        most = self._table.n_rows
+        n_rows = min(self.n_neighbors_, most) if n_neighbors is None else n_neighbors
+        check_scalar(n_rows, "n_neighbors", Integral)
+        if not 1 <= n_rows <= most:
             raise ValueError(
-                f"n_neighbors must be from 1 to the {self._table.n_rows} rows of the "
-                f"table, got {n_rows}."
+                f"n_neighbors must be from 1 to the {most} rows of the table, got "
+                f"{n_rows}."
             )
         neighbours, table = settings.neighbours, self._table
         algorithm = neighbours.prepared(table, len(X), n_rows, self.algorithm)
@@ -140,6 +143,12 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
                     f"sample_weight is zero for all simulations but "
                     f"{np.count_nonzero(weights)}, while {least} are required."
                 )
+            if weights.sum() < least > 1:
+                raise ValueError(
+                    f"sample_weight sums to {weights.sum():.6g}, while {least} "
+                    "simulations are required: a weight is how many simulations a row "
+                    "stands for."
+                )
         if reset:
             self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
             self._one_dimensional = y.ndim == 1
@@ -151,8 +160,8 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
         y = y[:, None] if y.ndim == 1 else y
         if y.shape[1] != self.n_outputs_:
             raise ValueError(
-                f"{name} has {y.shape[1]} columns, but {type(self).__name__} has seen "
-                f"{self.n_outputs_} parameters."
+                f"{name} has a width of {y.shape[1]}, but {type(self).__name__} has "
+                f"seen n_outputs_ = {self.n_outputs_}: one column for each parameter."
             )
         return y
 

@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import (
     _num_samples,
@@ -223,8 +224,9 @@ class ABCPosteriorKDE(_TableEstimator):
         Raises
         ------
         ValueError
-            If parameters are not strictly within `bounds`, or `bounds` do not suit
-            `parameter_transform`.
+            If parameters are not strictly within `bounds`, `bounds` do not suit
+            `parameter_transform`, or the weights sum to less than two simulations, as
+            normalised ones do.
         """
         with self._all_or_nothing(keep=lambda replaced: replaced):
             X, y, weights = self._simulations(X, y, sample_weight, reset=True, least=2)
@@ -427,6 +429,7 @@ class ABCPosteriorKDE(_TableEstimator):
             Draws from the kernel density; the last axis is there if y had two.
         """
         check_is_fitted(self)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
         generator = self._generator()
         seeds = generator.integers(2**63, size=_num_samples(X))
 

@@ -222,7 +222,7 @@ class Settings:
 def held_out_pairs(table, n_pairs, generator):
     """Rows to hold out, with weights: all, or one from each part of equal weight."""
     total = table.total()
-    if total <= n_pairs:
+    if max(total, table.n_rows) <= n_pairs:
         return np.arange(table.n_rows), table.counts()
     places = (np.arange(n_pairs) + generator.random(n_pairs)) * (total / n_pairs)
     if table.weights is None:
