@@ -16,13 +16,24 @@ from skpacbayes.cluster._quasi_posterior import CenterPrior, Proposal, log_ball
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 
 
-def loss_of(kernel, points, spreads, linear, quadratic, centers, n_clusters, manhattan):
+def loss_of(
+    kernel,
+    points,
+    spreads,
+    linear,
+    quadratic,
+    centers,
+    n_clusters,
+    manhattan,
+    merged=True,
+):
     """What `cumulative_loss` returns."""
     return kernel(
         np.vstack([columns_of(points), spreads, linear, quadratic]),
         centers,
         n_clusters,
         manhattan or None,
+        merged,
         *work_space(len(points), len(centers)),
     )
 
@@ -62,7 +73,8 @@ def test_cumulative_loss(kernel, manhattan):
     spare = np.vstack([centers, points[:1]])  # centres past n_clusters do not count
     losses = losses_at(points, centers, manhattan)
     data = points, np.zeros(30), linear, quadratic
-    total, n_owners = loss_of(kernel, *data, spare, 3, manhattan)
+    total, n_owners = loss_of(kernel, *data, spare, 3, manhattan, merged=None)
+    assert loss_of(kernel, *data, spare, 3, manhattan) == (total, n_owners)
     least = losses.min(axis=1)
     assert_allclose(total, linear @ least + quadratic @ least**2, rtol=1e-12)
     assert n_owners == len(np.unique(losses.argmin(axis=1))) == 2
@@ -156,6 +168,7 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
     choices, *draws = proposal.draws(n_iter, 10.0, np.random.default_rng(seed))
     log_target, now = kernel(
         np.vstack([columns_of(points), none, weights, none]),
+        None,
         None,
         temperature,
         log_sizes,

@@ -31,25 +31,23 @@ def points_of(X, weights, seed=0):
 
 
 class Table:
-    """A table of the summary, and what goes with it."""
+    """A table of the summary that `rows` fill, and what goes with it."""
 
-    def __init__(self, capacity, n_features, manhattan=False):
+    def __init__(self, rows, n_features, manhattan=False):
         self.n_features, self.manhattan = n_features, manhattan
-        self.columns = np.zeros((n_features + 7, capacity + 1))
-        self.pair_costs = np.full(capacity + 1, -1.0)
-        self.pairs = np.zeros(capacity + 1, dtype=np.int64)
-        self.n_points = 0
+        self.columns = np.zeros((n_features + 7, len(rows) + 1))
+        self.columns[:, :-1] = rows.T
+        self.pair_costs = np.full(len(rows) + 1, -1.0)
+        self.pairs = np.zeros(len(rows) + 1, dtype=np.int64)
 
     @property
     def points(self):
-        return self.columns[:, : self.n_points].T
+        return self.columns[:, :-1].T
 
-    def insert(self, kernel, incoming, n_incoming=None):
-        self.n_points = kernel(
+    def insert(self, kernel, incoming):
+        kernel(
             incoming,
-            len(incoming) if n_incoming is None else n_incoming,
             self.columns,
-            self.n_points,
             self.n_features,
             self.manhattan or None,
             np.zeros_like(self.pair_costs),
@@ -86,13 +84,12 @@ def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
     """A full table and a newcomer: of all pairs, that of the least loss is merged."""
     rng = np.random.default_rng(seed)
     rows = points_of(rng.normal(size=(7, 9)), rng.uniform(0.5, 3.0, 7), seed)
-    table = Table(6, 9, manhattan)
-    table.insert(kernel, rows)
+    table = Table(rows[:6], 9, manhattan)
+    table.insert(kernel, rows[6:])
     pairs = [(i, j) for i in range(7) for j in range(i)]
     costs = [merger_loss(rows[list(pair)], 9, manhattan) for pair in pairs]
     pair = list(pairs[np.argmin(costs)])
     expected = np.vstack([np.delete(rows, pair, axis=0), merged(rows[pair], 9)])
-    assert table.n_points == 6
     by_first = [points[np.argsort(points[:, 0])] for points in (table.points, expected)]
     assert_allclose(*by_first, rtol=1e-12, atol=1e-12)
 
@@ -103,9 +100,8 @@ def test_insert_merges_equal_points(kernel, manhattan):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4, 2))
     rows = points_of(X[np.arange(20) % 4], rng.uniform(0.5, 3.0, 20))
-    table = Table(6, 2, manhattan)
-    table.insert(kernel, rows)
-    assert table.n_points == 4
+    table = Table(rows[:4], 2, manhattan)
+    table.insert(kernel, rows[4:])
     assert_array_equal(table.points[:, :2], X)
     assert_array_equal(table.points[:, 3], 0.0)
     expected = [merged(rows[k::4], 2)[[2, 4, 5, 6, 7, 8]] for k in range(4)]
@@ -118,12 +114,11 @@ def test_insert_loses_nothing(kernel, manhattan):
     """One by one or all at once is the same."""
     rng = np.random.default_rng(0)
     rows = points_of(rng.normal(size=(80, 3)), rng.uniform(0.5, 3.0, 80))
-    table, again = Table(10, 3, manhattan), Table(10, 3, manhattan)
-    table.insert(kernel, rows)
-    assert table.n_points == 10
+    table, again = Table(rows[:10], 3, manhattan), Table(rows[:10], 3, manhattan)
+    table.insert(kernel, rows[10:])
     assert_allclose(moments(table.points, 3), moments(rows, 3), rtol=1e-12, atol=1e-12)
-    for i in range(80):
-        again.insert(summary.insert, rows[i:], 1)
+    for i in range(10, 80):
+        again.insert(summary.insert, rows[i : i + 1])
     assert_array_equal(table.points, again.points)
 
 

@@ -4,7 +4,8 @@ A *point* stands for the rows that were merged into it. It is a column of `point
 (n_features + 3, n_points), so that the loops over points vectorise: the rows' mean;
 their mean squared distance from it (0 for a single row); and the factors of the loss l
 and of l^2 in the cumulative loss. `manhattan` is True for the Manhattan distance as the
-loss and None for the squared Euclidean distance: what None excludes is not compiled.
+loss and None for the squared Euclidean distance; `merged` is None where every point is
+a single row, else True: what None excludes is not compiled.
 """
 
 import math
@@ -56,7 +57,9 @@ def _overlap(gap, deviation):
 
 
 @kernel
-def cumulative_loss(points, centers, n_clusters, manhattan, losses, owners, slopes):
+def cumulative_loss(
+    points, centers, n_clusters, manhattan, merged, losses, owners, slopes
+):
     """Sum of the losses of the points, and how many centres own one.
 
     A single row has the loss l at its nearest centre. Merged rows are taken as an
@@ -67,9 +70,10 @@ def cumulative_loss(points, centers, n_clusters, manhattan, losses, owners, slop
     n_features, n_points = points.shape[0] - 3, points.shape[1]
     for i in range(n_points):  # nearest, runner-up; the loss at this centre
         losses[0, i] = math.inf
-        losses[1, i] = math.inf
         owners[0, i] = 0
-        owners[1, i] = 0
+        if merged is not None:
+            losses[1, i] = math.inf
+            owners[1, i] = 0
     for j in range(n_clusters):
         for other in range(n_clusters):
             slopes[j, other] = -1.0  # not known yet, or no point is owned
@@ -80,7 +84,7 @@ def cumulative_loss(points, centers, n_clusters, manhattan, losses, owners, slop
             for i in range(n_points):
                 gap = points[f, i] - place
                 losses[2, i] += gap * gap if manhattan is None else abs(gap)
-        if manhattan is not None:
+        if merged is not None and manhattan is not None:
             for i in range(n_points):
                 spread = points[n_features, i]
                 if spread > 0.0 and losses[2, i] < losses[1, i]:
@@ -89,22 +93,26 @@ def cumulative_loss(points, centers, n_clusters, manhattan, losses, owners, slop
                         gap = abs(points[f, i] - centers[j, f])
                         losses[2, i] += 2.0 * _overlap(gap, deviation)
         for i in range(n_points):  # without a branch: LLVM vectorises it
-            loss, low, high = losses[2, i], losses[0, i], losses[1, i]
-            closer, close = loss < low, loss < high
-            owners[1, i] = owners[0, i] if closer else (j if close else owners[1, i])
-            losses[1, i] = low if closer else (loss if close else high)
+            loss, low = losses[2, i], losses[0, i]
+            closer = loss < low
+            if merged is not None:
+                high = losses[1, i]
+                second = j if loss < high else owners[1, i]
+                owners[1, i] = owners[0, i] if closer else second
+                losses[1, i] = low if closer else (loss if loss < high else high)
             owners[0, i] = j if closer else owners[0, i]
             losses[0, i] = loss if closer else low
     total = 0.0
     n_owners = 0
     for i in range(n_points):
-        j, other = owners[0, i], owners[1, i]
+        j = owners[0, i]
         if slopes[j, j] < 0.0:
             slopes[j, j] = 0.0
             n_owners += 1
         loss, spread = losses[0, i], points[n_features, i]
-        if spread > 0.0:
+        if merged is not None and spread > 0.0:
             # The difference of the two losses varies over the cloud by its gradient.
+            other = owners[1, i]
             margin = losses[1, i] - loss
             if manhattan is not None or slopes[j, other] < 0.0:
                 slope = 0.0
@@ -208,6 +216,7 @@ def _log_proposal(
 def run_chain(
     points,
     manhattan,
+    merged,
     temperature,
     log_sizes,
     radius,
@@ -311,6 +320,7 @@ def run_chain(
                 states[1 - now],
                 new,
                 manhattan,
+                merged,
                 losses,
                 owners,
                 slopes,

@@ -113,29 +113,19 @@ def meet(
 
 
 @kernel
-def insert(
-    incoming,
-    n_incoming,
-    table,
-    n_points,
-    n_features,
-    manhattan,
-    costs,
-    pair_costs,
-    pairs,
-):
-    """Give the rows of `incoming` their places, one by one; how many points there are.
+def insert(incoming, table, n_features, manhattan, costs, pair_costs, pairs):
+    """Give the rows of `incoming` places in a table that is full, one by one.
 
-    `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
+    `table` (n_features + 7, n_points + 1) holds a point a column, so that the loops
     over them vectorise; the last column is to spare. An equal point takes the newcomer
-    in; else it becomes a point while there is room; else the cheapest merger of all is
-    made: of the newcomer with a point, or of two points, and the newcomer takes the
-    column that is free then. `pair_costs`, `pairs` (capacity + 1,): each point's
-    cheapest merger, as last computed (-1: never). A merger costs the loss that it adds
-    (half of it, for the Manhattan loss). `costs` (capacity + 1,): zeros, before and
-    after.
+    in; else the cheapest merger of all is made: of the newcomer with a point, or of two
+    points, and the newcomer takes the column that is free then. `pair_costs`, `pairs`
+    (n_points + 1,): each point's cheapest merger, as last computed (-1: never). A
+    merger costs the loss that it adds (half of it, for the Manhattan loss). `costs`
+    (n_points + 1,): zeros, before and after.
     """
-    for row in range(n_incoming):
+    n_points = table.shape[1] - 1
+    for row in range(incoming.shape[0]):
         for entry in range(table.shape[0]):
             table[entry, n_points] = incoming[row, entry]
         point, kept, gone = n_points, -1, n_points
@@ -163,8 +153,6 @@ def insert(
                         least, following = pair_costs[j], j
             if point == n_points:
                 home, lowest = other, cheapest
-                if lowest > 0.0 and n_points + 1 < table.shape[1]:
-                    break
             else:
                 pair_costs[point] = cheapest
                 pairs[point] = other
@@ -175,10 +163,6 @@ def insert(
             elif following == point:
                 kept, gone = point, other
             point = following  # what is known of it may be out of date
-        if kept < 0:
-            pair_costs[n_points] = -1.0
-            n_points += 1
-            continue
         first, second = table[n_features, kept], table[n_features, gone]
         scatter = 0.0
         for entry in range(table.shape[0]):
@@ -194,4 +178,3 @@ def insert(
         if gone < n_points:
             pair_costs[kept] = -1.0
             pair_costs[gone] = -1.0
-    return n_points

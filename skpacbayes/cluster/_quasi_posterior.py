@@ -34,6 +34,11 @@ def kernel_points(points, weights, spreads, forecasts=None):
     return np.ascontiguousarray(np.vstack([points.T, spreads, linear, quadratic]))
 
 
+def _merged(points):
+    """Whether some point stands for several rows: True, or None if none does."""
+    return True if points[-3].any() else None
+
+
 def _work_space(points, n_clusters):
     """Arrays that `cumulative_loss` works with."""
     n_points = points.shape[1]
@@ -54,6 +59,7 @@ def loss_and_owners(points, centers, manhattan):
         np.ascontiguousarray(centers),
         len(centers),
         manhattan or None,
+        _merged(points),
         *_work_space(points, len(centers)),
     )
 
@@ -334,6 +340,7 @@ class QuasiPosterior:
             log_target, now = kernels.run_chain(
                 self._points,
                 self.manhattan or None,
+                _merged(self._points),
                 float(self.temperature),
                 *prior,
                 log_ball(self.prior.radius, n_features),

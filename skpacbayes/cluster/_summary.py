@@ -180,7 +180,7 @@ class StreamSummary:
                 self.previous,
                 self.clock,
             )
-            self._insert(incoming, n_incoming)
+            self._insert(incoming[:n_incoming])
             cut = self.due or n_incoming == n_block
             if begin < len(X) and not cut:  # a row that asks for another unit
                 self._set_unit(exponent_of(X[begin]))
@@ -220,24 +220,38 @@ class StreamSummary:
         square = (incoming[:, :d] ** 2).sum(axis=1).max()
         self.clock[_SQUARE] = max(self.clock[_SQUARE], square)
         self.clock[_SEEN] += statistics[:, d].sum()
-        self._insert(incoming, len(incoming))
+        self._insert(incoming)
         self.previous[-1] = -1.0
         if self.summary_size is None:
             self._allocate_for(self.n_points)
 
-    def _insert(self, incoming, n_incoming):
-        """Give incoming points their places."""
-        self.n_points = kernels.insert(
-            incoming,
-            n_incoming,
-            self.table,
-            self.n_points,
-            self.n_features,
-            self.manhattan or None,
-            np.zeros(len(self.pairs)),
-            self.pair_costs,
-            self.pairs,
-        )
+    def _insert(self, incoming):
+        """Give incoming points their places: in points they equal, or their own.
+
+        Where there is no room left, the cheapest pair of points makes some.
+        """
+        d, capacity = self.n_features, self.table.shape[1] - 1
+        begin = 0
+        while begin < len(incoming) and self.n_points < capacity:
+            point, held = incoming[begin], self.table[:, : self.n_points]
+            equal = np.flatnonzero((held[:d] == point[:d, None]).all(axis=0))
+            if len(equal):
+                held[d:, equal[0]] += point[d:]
+            else:
+                self.table[:, self.n_points] = point
+                self.pair_costs[self.n_points] = -1.0
+                self.n_points += 1
+            begin += 1
+        if begin < len(incoming):
+            kernels.insert(
+                incoming[begin:],
+                self.table,
+                d,
+                self.manhattan or None,
+                np.zeros(capacity + 1),
+                self.pair_costs,
+                self.pairs,
+            )
 
     def _take_in(self):
         """Take what the next rows meet into the summary's unit."""
