@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
-from scipy.stats import norm, uniform
+from scipy.stats import multivariate_normal, norm, uniform
 
 from skpacbayes import ABCPosteriorKDE, PosteriorDisplay, simulate
 
@@ -62,6 +62,18 @@ def test_priors():
         simulate(3, noisy, 10)
 
 
+@pytest.mark.parametrize(
+    "law", [norm(), multivariate_normal([0.0]), multivariate_normal([0.0, 1.0])]
+)
+def test_a_last_batch_of_one(law):
+    """SciPy leaves out the first dimension of a single draw of a multivariate law."""
+    X, y, _ = simulate(
+        law, lambda theta, rng: theta.reshape(len(theta), -1), 11, batch_size=5
+    )
+    assert y.shape == (11, *np.shape(law.rvs()))
+    assert_array_equal(X, y.reshape(11, -1))
+
+
 def test_failed_simulations_are_counted_and_left_out():
     X, y, n_failed = simulate(prior, fails_left_of_zero, 400, random_state=0)
     assert n_failed + len(X) == 400
@@ -88,11 +100,24 @@ def test_progress_and_early_stop():
         (lambda n, rng: rng.normal(size=n + 1), noisy, "prior must return 10 rows"),
         (prior, lambda theta, rng: theta[:, 0], "simulator must return a row"),
         (prior, lambda theta, rng: theta[1:], "simulator must return a row"),
+        (lambda n, rng: np.full(n, np.nan), noisy, "prior must return finite"),
     ],
 )
 def test_shapes_that_do_not_match(prior_of, simulator, message):
     with pytest.raises(ValueError, match=message):
         simulate(prior_of, simulator, 10)
+
+
+def test_summaries_that_differ_in_number():
+    def growing(theta, rng):
+        return np.zeros((len(theta), len(theta)))
+
+    with pytest.raises(ValueError, match="as many summaries each time, got 4 and then"):
+        simulate(prior, growing, 10, batch_size=4)
+    with pytest.raises(ValueError, match="same shape"):
+        simulate(
+            prior, lambda row, rng: [1.0] * rng.integers(1, 9), 10, vectorized=False
+        )
 
 
 def test_display():

@@ -119,6 +119,12 @@ def simulate(
     table, n_made = [], 0
     for batch in batches:
         table.append(batch)
+        widths = table[0][0].shape[1], batch[0].shape[1]
+        if widths[0] != widths[1]:
+            raise ValueError(
+                f"simulator must return as many summaries each time, got {widths[0]} "
+                f"and then {widths[1]}."
+            )
         n_made += len(batch[0])
         if callback is not None and callback(n_made, n_simulations):
             break
@@ -141,10 +147,12 @@ def _batch(prior, simulator, size, seed, vectorized):
             f"prior must return {size} rows of parameters, got an array of shape "
             f"{parameters.shape}."
         )
+    if not np.isfinite(parameters).all():
+        raise ValueError("prior must return finite parameters.")
     if vectorized:
         summaries = simulator(parameters, generator)
     else:
-        summaries = [simulator(row, generator) for row in parameters]
+        summaries = np.stack([simulator(row, generator) for row in parameters])
     summaries = np.asarray(summaries, dtype=np.float64)
     if summaries.ndim != 2 or len(summaries) != size:
         raise ValueError(
@@ -157,7 +165,9 @@ def _batch(prior, simulator, size, seed, vectorized):
 def _draw(prior, size, generator):
     """Draw from a callable, a distribution, or a list of these."""
     if hasattr(prior, "rvs"):
-        return prior.rvs(size=size, random_state=generator)
+        draws = np.asarray(prior.rvs(size=size, random_state=generator))
+        # Of a single draw, laws of several dimensions leave out the first.
+        return draws if draws.shape[:1] == (size,) else draws[None]
     if callable(prior):
         return prior(size, generator)
     if not isinstance(prior, list | tuple) or not prior:
