@@ -96,10 +96,9 @@ def cumulative_loss(
             loss, low = losses[2, i], losses[0, i]
             closer = loss < low
             if merged is not None:
-                high = losses[1, i]
-                second = j if loss < high else owners[1, i]
-                owners[1, i] = owners[0, i] if closer else second
-                losses[1, i] = low if closer else (loss if loss < high else high)
+                close, second = loss < losses[1, i], owners[1, i]
+                owners[1, i] = owners[0, i] if closer else (j if close else second)
+                losses[1, i] = low if closer else (loss if close else losses[1, i])
             owners[0, i] = j if closer else owners[0, i]
             losses[0, i] = loss if closer else low
     total = 0.0
@@ -196,7 +195,8 @@ def _log_proposal(
     for j in range(n_clusters):
         highest = -math.inf
         for i in range(j, n_clusters):
-            highest = max(highest, densities[j, order[i]])
+            log_density = densities[j, order[i]]
+            highest = log_density if log_density > highest else highest
         mass = 0.0
         for i in range(j, n_clusters):
             mass += math.exp(densities[j, order[i]] - highest)

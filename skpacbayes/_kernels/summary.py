@@ -50,7 +50,7 @@ def meet(
         if clock[5] > 0.0:
             remaining = clock[5]
             clock[5] = 0.0
-        weight = min(1.0, remaining)
+        weight = remaining if remaining < 1.0 else 1.0
         if weight <= 0.0:
             i += 1
             continue
@@ -79,7 +79,7 @@ def meet(
                 if total >= lowest:
                     break
             if j < n_forecast:
-                loss = min(loss, total)
+                loss = total if total < loss else loss
             elif total < nearest:
                 nearest = total
                 cluster = j - n_forecast
@@ -101,7 +101,7 @@ def meet(
         previous[n_features] = cluster
         clock[0] += weight
         clock[2] += weight * loss
-        clock[3] = max(clock[3], square)
+        clock[3] = square if square > clock[3] else clock[3]
         clock[4] += weight * temperature
         n_incoming += 1
         clock[5] = remaining - weight
