@@ -358,6 +358,27 @@ def test_a_stream_that_starts_with_a_gap():
     assert abs(clone(streamed).fit(X).mean_[0] - X[-1, 0]) < 5
 
 
+MISUSED = [
+    (StochasticVolatility(), 2, "StochasticVolatility sees one feature, yet X has 2"),
+    (TerrainNavigation(np.eye(3), [0.0, 0.0]), 2, "TerrainNavigation sees one feature"),
+    (LinearGaussian(*[np.eye(2)] * 4), 1, "observation_matrix has 2 rows, yet X has 1"),
+    (StochasticVolatility(phi=1.0), 1, "phi=1.0 must lie between -1 and 1"),
+]
+
+
+@pytest.mark.parametrize(("model", "n_features", "complaint"), MISUSED)
+def test_a_model_of_the_library_that_does_not_fit_the_rows(
+    model, n_features, complaint
+):
+    with pytest.raises(ValueError, match=complaint):
+        tracker(model).fit(np.ones((3, n_features)))
+
+
+def test_a_class_is_no_model():
+    with pytest.raises(TypeError, match=r"an instance: StochasticVolatility\(...\)"):
+        tracker(StochasticVolatility).fit(returns())
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_the_default_model_knows_no_units(scale):
     X = np.random.default_rng(0).normal(size=(60, 2)).cumsum(axis=0)

@@ -90,6 +90,8 @@ class ParticleRun(SeriesEstimator):
     def _begin(self):
         """Stand before row 0."""
         model = LocalLevel() if self.model is None else self.model
+        if isinstance(model, type):
+            raise TypeError(f"model must be an instance: {model.__name__}(...).")
         self.model_ = clone(model, safe=False)
         self._cloud = None
         self._random = self._generator()

@@ -195,6 +195,10 @@ class LinearGaussian(BaseEstimator):
     def log_likelihood(self, x, y, t):
         """Log density of row t."""
         gaps = np.asarray(self.observation_matrix) @ x.T
+        if len(gaps) != len(y):  # one feature would be broadcast to all
+            raise ValueError(
+                f"observation_matrix has {len(gaps)} rows, yet X has {len(y)} features."
+            )
         gaps -= y[:, None]
         return _log_density(gaps, self.observation_covariance)
 
@@ -273,6 +277,11 @@ class StochasticVolatility(BaseEstimator):
 
     def initial(self, z):
         """States at row 0."""
+        if not -1 < self.phi < 1:
+            raise ValueError(
+                f"phi={self.phi!r} must lie between -1 and 1: otherwise there is no "
+                "stationary law to start in."
+            )
         return z * (self.sigma / math.sqrt(1 - self.phi**2))
 
     def transition(self, x, z, t):
@@ -281,7 +290,7 @@ class StochasticVolatility(BaseEstimator):
 
     def log_likelihood(self, x, y, t):
         """Log density of row t."""
-        (value,) = y
+        value = _only(y, self)
         x = x[:, 0]
         square = (value / self.beta) ** 2
         constant = -0.5 * LOG_2_PI - math.log(self.beta)
@@ -343,7 +352,7 @@ class TerrainNavigation(BaseEstimator):
 
     def log_likelihood(self, x, y, t):
         """Log density of row t; minus infinity off the map."""
-        (value,) = y
+        value = _only(y, self)
         scores = (self.altitude - self.height_at(x) - value) / self.height_std
         constant = -0.5 * LOG_2_PI - math.log(self.height_std)
         log_density = constant - 0.5 * scores**2
@@ -369,6 +378,15 @@ class TerrainNavigation(BaseEstimator):
         """Log density of moving from x to x_next, up to a constant."""
         moved = self.transition(x, 0.0, t)
         return -0.5 * np.square((x_next - moved) / self.position_std).sum(axis=-1)
+
+
+def _only(y, model):
+    """Value of a row of one feature."""
+    if len(y) != 1:
+        raise ValueError(
+            f"{type(model).__name__} sees one feature, yet X has {len(y)}."
+        )
+    return y[0]
 
 
 def _factor(covariance):
