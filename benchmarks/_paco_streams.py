@@ -1,12 +1,18 @@
-"""Streams whose number of groups grows, beside Model 6 of the paper.
+"""Streams whose number of groups grows, beside Model 6 of the paper; their readers.
 
 Two families, 200 rows each, drawn fresh for every stream: 2 to 10 features, 2 to 8
 groups, standard deviations that differ by up to a factor of 5, each mean at 4 to 8
 times the larger deviation of its nearest other group, and a unit between 1e-3 and 1e3.
-A method that needs to know the scale of its data cannot do well on them.
+A method that needs to know the scale of its data cannot do well on them. `followers`
+are the methods that read streams row by row.
 """
 
+import time
+
 import numpy as np
+from _paco_peers import REFITTED, STREAMING, Refitted
+
+from skpacbayes.cluster import PACOClusterer
 
 LENGTH = 200
 SHORTEST_RUN = 10  # rows of the shortest group of `successive_groups`
@@ -83,3 +89,39 @@ def _geometry(rng):
 def _direction(rng, n_features):
     vector = rng.standard_normal(n_features)
     return vector / np.linalg.norm(vector)
+
+
+class Paco:
+    """PACOClusterer read row by row."""
+
+    def __init__(self, seed, **parameters):
+        self.model = PACOClusterer(random_state=seed, **parameters)
+        self.n_clusters = 1
+
+    def learn(self, row):
+        """Update with one row."""
+        self.model.partial_fit(row[None])
+        self.n_clusters = self.model.n_clusters_
+
+
+def followers(seed, every, ours):
+    """Every method, ours first; batch peers are refitted at every `every`-th row.
+
+    `ours`: parameters of `PACOClusterer`, by name.
+    """
+    ours = {name: Paco(seed, **parameters) for name, parameters in ours.items()}
+    refitted = {
+        name: Refitted(choose, seed, every) for name, choose in REFITTED.items()
+    }
+    return ours | refitted | {name: start() for name, start in STREAMING.items()}
+
+
+def follow(method, X):
+    """Read the number of clusters before and after each row, and the CPU seconds."""
+    before, after = np.empty((2, len(X)), dtype=int)
+    start = time.process_time()
+    for t, row in enumerate(X):
+        before[t] = method.n_clusters
+        method.learn(row)
+        after[t] = method.n_clusters
+    return before, after, time.process_time() - start

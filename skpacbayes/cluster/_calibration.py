@@ -16,6 +16,9 @@ from ._quasi_posterior import CenterPrior
 _GAIN_PER_COST, _GAIN_BY_CELL = 0.32, 0.37
 # Largest lambda n s^2 for each cluster: enough for clusters that are told apart at all.
 _MOST = 20.0
+# Rows of a cell of a stream that count in full, in units of a cell's mean number: else
+# the noise of a group of most rows pays for centres that a small one needs.
+_FULL_SHARE = 2.5
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
@@ -56,17 +59,37 @@ class Splitting:
         many.
         """
         d = self.n_features
-        log_ball = -CenterPrior(np.zeros(1), 2 * self.radius).log_constant(d)
         gain = 2 / (math.pi * n_clusters) + 2 * d / n_rows
         factor = 12.0  # lambda n s^2, and where the fixed point is looked for from
         for _ in range(4):
             variance = scale**2 * n_clusters / factor
             if not self.manhattan:
                 variance /= 2
-            cost = 1.0 + log_ball
-            cost -= d / 2 * math.log(2 * math.pi * variance)
+            cost = self.center_cost(variance)
             factor = max(min(share * cost / gain, _MOST * n_clusters), 1.0)
         return factor / (n_rows * scale ** (1 if self.manhattan else 2))
+
+    def center_cost(self, variance):
+        """Log of what one more centre costs a priori, its penalty included.
+
+        `variance`: of a feature of the centre under the quasi-posterior.
+        """
+        d = self.n_features
+        log_ball = -CenterPrior(np.zeros(1), 2 * self.radius).log_constant(d)
+        return 1.0 + log_ball - d / 2 * math.log(2 * math.pi * variance)
+
+    def evidence_cost(self, n_clusters, n_rows, scale):
+        """Log of what so many centres and their scale cost the evidence of the rows.
+
+        Half a log of the number of rows per parameter. With the Manhattan loss, which
+        is taken where tails are heavy, a centre costs what the prior asks: the former
+        stands for a prior as narrow as the noise, under which a centre for each far
+        row, and a scale that fits the others alone, can pay.
+        """
+        if self.manhattan:
+            return n_clusters * self.center_cost(scale**2 * n_clusters / n_rows)
+        n_parameters = n_clusters * self.n_features + 1
+        return n_parameters / 2 * math.log(n_rows)
 
 
 def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None):
@@ -77,7 +100,7 @@ def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None)
     manhattan = splitting.manhattan
     path = Path.find(rows.points, rows.weights, max_clusters, manhattan, rng)
     seen = float(rows.weights.sum())
-    scale, n_clusters = noise_scale(path, rows, manhattan, scale)
+    scale, n_clusters = noise_scale(path, rows, splitting, scale)
     temperature = splitting.inverse_temperature(n_clusters, n_rows or seen, scale)
     return Calibration(np.ones(len(rows.points)), path, temperature), n_clusters
 
@@ -85,6 +108,7 @@ def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None)
 def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
     """Find a noise scale for each cell of a stream; weigh the rows by one over it.
 
+    A cell of very many rows weighs less than its rows do (`_FULL_SHARE`).
     One scale for all rows is better where it is true: where the rows come in a random
     order, one scale finds as many clusters as there are cells or one more, and the
     spreads of these clusters do not differ.
@@ -104,7 +128,9 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
         if agreed and equally_spread(rows, centers, manhattan):
             return alike
     labels, scales, common = row_scales(rows, cells, manhattan)
-    weights = common / scales[labels]
+    sizes = np.bincount(labels, rows.weights, minlength=n_cells)
+    full = _FULL_SHARE * n_rows / n_cells
+    weights = (common / scales * full / np.maximum(sizes, full))[labels]
     path = Path.find(
         rows.points, rows.weights * weights, few, manhattan, rng, [cells.centers]
     )

@@ -226,14 +226,15 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     return float(scales[best]), float(fits[best])
 
 
-def noise_scale(path, rows, manhattan, scale=None):
+def noise_scale(path, rows, splitting, scale=None):
     """Noise scale (unless given) and number of clusters that describe the rows best.
 
     Maximises, over the solutions of the path, the normalised quasi-likelihood less
-    half a log of the number of rows per parameter. The evidence of many rows is
+    what the centres cost (`Splitting.evidence_cost`). The evidence of many rows is
     reduced to that of 1,000: real noise is not exactly normal, and with enough rows
     any cell would be split to mend its shape.
     """
+    manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
     evidence = min(n_rows, LARGEST_EVIDENCE)
     n_features = path.centers.shape[2]
@@ -250,8 +251,8 @@ def noise_scale(path, rows, manhattan, scale=None):
             fit = -loss / unit(scale, manhattan)
             cells = NoiseCells(centers, manhattan, scale)
             fit -= n_rows * cells.log_normaliser(scale)
-        penalty = (k * n_features + 1) / 2 * math.log(evidence)
-        value = fit * evidence / n_rows - penalty
+        cost = splitting.evidence_cost(k, evidence, likeliest)
+        value = fit * evidence / n_rows - cost
         best = max(best, (value, likeliest, k))
     return best[1], best[2]
 
