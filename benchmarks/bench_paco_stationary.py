@@ -13,7 +13,7 @@ from skpacbayes.datasets import make_paco_model
 
 GROUPS = {1: 1, 2: 4, 3: 4, 4: 7, 5: 3}
 READ_AT = (100, 200, 500)
-N_STREAMS = 20  # of each model
+N_STREAMS = 10  # of each model
 LOSS = {model: "manhattan" if model == 5 else "squared_euclidean" for model in GROUPS}
 OURS = {
     model: {
