@@ -43,7 +43,7 @@ def groups(n, seed):
 
 
 def paco(**parameters):
-    cheap = {"max_clusters": 3, "n_iter": 20, "summary_size": 20, "random_state": 0}
+    cheap = {"max_clusters": 5, "n_iter": 20, "summary_size": 20, "random_state": 0}
     return lambda: PACOClusterer(**(cheap | parameters))
 
 
