@@ -8,8 +8,8 @@ RUN = $(VENV)/bin/python
 demo: $(VENV)/.demo  ## the main job on real data, in under two minutes
 	$(RUN) examples/demo.py
 
-test: $(VENV)/.test  ## everything that a change must pass
-	$(RUN) -m pytest
+test: $(VENV)/.test  ## everything that a change must pass; a process for each core
+	OMP_NUM_THREADS=1 $(RUN) -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/.bench  ## every benchmark, one after the other; QUICK=1 for a taste
 	for script in benchmarks/bench_*.py; do $(RUN) $$script $(if $(QUICK),--quick) || exit 1; done

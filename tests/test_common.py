@@ -18,7 +18,8 @@ CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are
     "ABCPosteriorKDE": {"n_validation": 20},
     "DirichletProcessHMM": {"n_iter": 200, "burn_in": 100},
     "SparseAdditiveGibbsClassifier": {"n_iter": 300, "burn_in": 100},
-    "SparseAdditiveGibbsRanker": {"n_iter": 40, "burn_in": 40},
+    "SparseAdditiveGibbsRanker": {"n_iter": 20, "burn_in": 20},
+    "SubspaceMixture": {"n_init": 3},
 }
 SPARSE_PROBABILITIES = (
     "scikit-learn 1.9 asks any estimator of sparse rows with predict_proba for "

@@ -312,7 +312,7 @@ def test_law_of_the_centers(prior, loss, ordered):
         "ordered": ordered,
     }
     chain, posterior, laws = run_chain(GROUPS, 100, **setting)
-    losses = np.empty(10_000)
+    losses = np.empty(5000)
     for i in range(len(losses)):
         posterior.run(chain, laws, 20)
         chain.trace = chain.trace[:0]

@@ -99,6 +99,7 @@ def filtering(**parameters):
     return Stream(
         lambda: skpacbayes.ClusteredParticleFilter(**(cheap | parameters)),
         rows_with_gaps,
+        saturated=500,
         weights=False,
         missing=True,
     )
@@ -148,9 +149,9 @@ def markov(**parameters):
 
 # The estimator's name, and which setting of it.
 STREAMS = {
-    "PACOClusterer": Stream(paco(), groups, length=50),
-    "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups),
-    "PACOClusterer, regret": Stream(paco(**REGRET), groups),
+    "PACOClusterer": Stream(paco(), groups, length=50, saturated=1000),
+    "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups, saturated=1000),
+    "PACOClusterer, regret": Stream(paco(**REGRET), groups, saturated=1000),
     "SSMCKMeansInit": Stream(
         lambda: SSMCKMeansInit(3, batch_size=25, random_state=0), groups, weights=False
     ),
