@@ -40,7 +40,11 @@ def best_of_starts(name, X, n_states, covariance_type="diag", lengths=None):
                 n_iter=MAX_ITER,
                 random_state=seed,
                 **options,
-            ).fit(X, lengths)
+            )
+            try:
+                fit.fit(X, lengths)
+            except ValueError:  # it stops at its own NaN
+                continue
             score = log_density_of_peer(fit, X, lengths)
             if np.isfinite(score):
                 fits.append((score, seed, fit))
