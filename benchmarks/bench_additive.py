@@ -110,6 +110,39 @@ def accuracy(report, quick):
     report.table("CPU seconds of a fit, choices included", [*first, *methods], spent)
 
 
+def weak_signal(report, quick):
+    """Say why variables are missed: what the rows tell, and what is asked of them.
+
+    Among p variables three of which are in, the prior odds of a fourth are 4 / (p - 3):
+    the Bayes factor must be larger than (p - 3) / 4 for it to be in with probability
+    one half. Among the four alone they are 4, which gives the factor.
+    """
+    rows = []
+    for p in (50,) if quick else (50, 400):
+        for seed in range(1 if quick else 4):
+            X, y, _, _ = additive_data(smooth, 200, p, 0.5, 1.0, seed)
+            probabilities = ours().fit(X, y).inclusion_probabilities_[:RELEVANT]
+            weakest = probabilities.argmin()
+            alone = ours(n_iter=20_000).fit(X[:, :RELEVANT], y)
+            alone = alone.inclusion_probabilities_[weakest]
+            factor = alone / (1 - alone) / RELEVANT if alone < 0.999 else np.inf
+            rows.append(
+                [
+                    p,
+                    seed,
+                    weakest + 1,
+                    f"{probabilities[weakest]:.2f}",
+                    f"{factor:.0f}" if np.isfinite(factor) else "> 250",
+                    f"{(p - RELEVANT + 1) / RELEVANT:.0f}",
+                ]
+            )
+    report.table(
+        "AR(.5), noise sd 1, sample by sample: the least probable of the four variables",
+        ["p", "sample", "variable", "inclusion", "Bayes factor", "needed for 1/2"],
+        rows,
+    )
+
+
 def rough_effects(report, quick):
     """Compare on rough effects, where the basis matters."""
     bases = {"legendre 8": ("legendre", 8), "cosine 8": ("cosine", 8)}
@@ -301,7 +334,14 @@ def housing(report, quick):
 def main():
     quick = arguments(__doc__).quick
     report = Report("additive", quick=quick)
-    for part in (move_times, calibration, accuracy, rough_effects, housing):
+    for part in (
+        move_times,
+        calibration,
+        accuracy,
+        weak_signal,
+        rough_effects,
+        housing,
+    ):
         part(report, quick)
         report.save()
 

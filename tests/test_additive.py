@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
+from skpacbayes.additive._base import usual_range
 from skpacbayes.certificates import additive_risk_terms
 
 
@@ -485,3 +486,37 @@ def test_callbacks_stop_the_chains():
     np.testing.assert_array_equal(
         model.fit(X, y).predict(X), quick().fit(X, y).predict(X)
     )
+
+
+def test_a_few_rows_far_away_do_not_stretch_the_range():
+    """In the whole range of a skewed variable polynomials follow the few rows."""
+    rng = np.random.default_rng(0)
+    X, new = np.exp(1.5 * rng.normal(size=(2, 2000, 2)))
+    y = np.log(X[:, 0]) + 0.5 * rng.normal(size=2000)
+    usual, whole = (
+        np.mean((quick(feature_range=ends).fit(X, y).predict(new) - log) ** 2)
+        for ends in (None, (X.min(axis=0), X.max(axis=0)))
+        for log in (np.log(new[:, 0]),)
+    )
+    assert usual < whole / 2
+
+
+def test_the_usual_range_is_that_of_the_rows_unless_few_are_far():
+    rng = np.random.default_rng(0)
+    near = np.column_stack([rng.normal(size=200), rng.uniform(size=200) < 0.1])
+    weights = rng.integers(1, 4, 200)
+    low, high = usual_range(near, np.ones(200))
+    np.testing.assert_array_equal(low, near.min(axis=0))
+    np.testing.assert_array_equal(high, near.max(axis=0))
+    far = np.exp(3 * near)
+    weighed = usual_range(far, weights.astype(float))
+    repeated = usual_range(np.repeat(far, weights, axis=0), np.ones(weights.sum()))
+    np.testing.assert_array_equal(weighed, repeated)
+    assert weighed[1][0] < far[:, 0].max()
+    assert weighed[0][0] == far[:, 0].min()
+
+
+def test_the_largest_numbers_have_a_range():
+    X = np.array([[1e308], [-1e308], [1e308]])
+    low, high = usual_range(X, np.ones(3))
+    assert (low, high) == (-1e308, 1e308)

@@ -16,6 +16,7 @@ from ._basis import NAMED, Dictionary, Orthonormal
 from ._posterior import Posterior
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
+FAR = 10.0  # interquartile ranges from the quartiles, where a range ends at the latest
 BLOCK = 2**20  # values of functions that are held at a time, to predict
 
 
@@ -191,10 +192,11 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 
     def _dictionary(self, rows):
         """Functions of variables whose range is that of some rows, if not given."""
-        low, high = rows.X.min(axis=0), rows.X.max(axis=0)
-        if self.feature_range is not None:
+        if self.feature_range is None:
+            low, high = usual_range(rows.X, rows.weights)
+        else:
             low, high = (
-                np.broadcast_to(np.asarray(end, dtype=np.float64), low.shape).copy()
+                np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
                 for end in self.feature_range
             )
         return Dictionary(self.basis, self.max_order, low, high, rows.X)
@@ -293,3 +295,21 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
+
+
+def usual_range(X, weights):
+    """Range of the rows, cut `FAR` interquartile ranges beyond the quartiles.
+
+    Few rows far away would else leave the others a small part of it, where functions of
+    low order are nearly lines, and have functions of high order follow the few. Where
+    the quartiles are equal, nothing is cut.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    quartiles = np.quantile(
+        X, [0.25, 0.75], axis=0, weights=weights, method="inverted_cdf"
+    )
+    with np.errstate(over="ignore"):
+        width = quartiles[1] - quartiles[0]
+        reach = np.where(width > 0, FAR * width, np.inf)
+        first, last = quartiles[0] - reach, quartiles[1] + reach
+    return np.maximum(low, first), np.minimum(high, last)

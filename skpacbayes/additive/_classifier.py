@@ -40,7 +40,8 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         Number of functions of a variable.
     feature_range : tuple of two floats or of two array-likes, default=None
         Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
-        of `fit`. Beyond its range a feature counts as at its end.
+        of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
+        range a feature counts as at its end.
     beta : float in (0, 1), default=0.5
         Each function multiplies the prior of a model by beta.
     slab_scale : float, default=1.0

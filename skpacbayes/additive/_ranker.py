@@ -55,7 +55,8 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         Number of functions of a variable.
     feature_range : tuple of two floats or of two array-likes, default=None
         Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
-        of `fit`. Beyond its range a feature counts as at its end.
+        of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
+        range a feature counts as at its end.
     beta : float in (0, 1), default=0.05
         Each function multiplies the prior of a model by beta. It is smaller than the
         classifier's, since directions, which are all that matters to the AUC, cost a

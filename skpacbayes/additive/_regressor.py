@@ -35,7 +35,9 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
         Number of functions of each variable.
     feature_range : tuple (low, high), default=None
         What is mapped to [-1, 1]: numbers, or arrays of shape (n_features,). None for
-        the range of the rows of `fit`, or of the first rows of a stream.
+        the range of the rows of `fit`, or of the first rows of a stream, at most ten
+        interquartile ranges beyond their quartiles. The whole range, as in the paper:
+        ``(X.min(axis=0), X.max(axis=0))``.
     beta : float, default=0.5
         Each function divides the prior of a model by 1 / beta.
     slab : {"gaussian", "l1ball"}, default="gaussian"
