@@ -137,7 +137,7 @@ def weak_signal(report, quick):
                 ]
             )
     report.table(
-        "AR(.5), noise sd 1, sample by sample: the least probable of the four variables",
+        "AR(.5), noise sd 1, by sample: the least probable of the four variables",
         ["p", "sample", "variable", "inclusion", "Bayes factor", "needed for 1/2"],
         rows,
     )
