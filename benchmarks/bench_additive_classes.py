@@ -235,6 +235,9 @@ def breast_cancer(report, n_folds, seeds):
                 "SparseAdditiveGibbsClassifier": SparseAdditiveGibbsClassifier(
                     random_state=seed
                 ),
+                "same, beta=1/3": SparseAdditiveGibbsClassifier(
+                    beta=1 / 3, random_state=seed
+                ),
                 "l1-logistic, linear": make_pipeline(StandardScaler(), l1_logistic()),
                 "l1-logistic, same functions": l1_on_functions(X[train]),
                 "HistGradientBoosting": HistGradientBoostingClassifier(random_state=0),
