@@ -59,7 +59,7 @@ def cells(runs, reference):
 
 def main():
     options = arguments(__doc__)
-    n_flights, n_runs = (3, 1) if options.quick else (48, 4)
+    n_flights, n_runs = (3, 1) if options.quick else (96, 4)
     report = Report("filtering_terrain", quick=options.quick)
     heights = elevation()
     flights = [flight(heights, seed) for seed in range(n_flights)]
