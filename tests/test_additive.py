@@ -217,7 +217,7 @@ def test_collinear_blocks():
     assert np.mean((model.predict(X) - truth(X)) ** 2) < 0.02
 
 
-@pytest.mark.parametrize("value", [0.0, 1e9, -3.5])
+@pytest.mark.parametrize("value", [0.0, 1e9, -3.5, 1e-200])
 def test_constant_targets(value):
     X, _ = data()
     model = quick().fit(X, np.full(len(X), value))
@@ -237,6 +237,35 @@ def test_noise_alone(p):
         found = quick().fit(X, y).inclusion_probabilities_
         assert found.max() < 0.6
         assert found.sum() < 1
+
+
+@pytest.mark.parametrize("exponent", [450, -450])
+def test_targets_of_any_usual_unit(exponent):
+    """Powers of two change nothing, to the last digit, up to 1e135 and to 1e-135."""
+    X, y = data()
+    unit = 2.0**exponent
+    usual, other = quick().fit(X, y), quick().fit(X, unit * y)
+    np.testing.assert_array_equal(other.predict(X), unit * usual.predict(X))
+    assert other.noise_variance_ == unit**2 * usual.noise_variance_
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_targets_whose_variance_is_no_number(unit):
+    X, y = data()
+    model = quick().fit(X, y)
+    with pytest.raises(ValueError, match="divide it by its scale"):
+        model.fit(X, unit * y)
+    np.testing.assert_array_equal(model.predict(X), quick().fit(X, y).predict(X))
+
+
+def test_a_stream_refuses_targets_whose_square_is_no_number():
+    X, y = data()
+    model = quick().partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"at most 1e\+150.* got -1e\+200"):
+        model.partial_fit(X[:2], np.array([0.0, -1e200]))
+    np.testing.assert_array_equal(
+        model.predict(X), quick().partial_fit(X, y).predict(X)
+    )
 
 
 def test_without_noise():

@@ -5,6 +5,7 @@ import numpy as np
 from ._chain import Chain, Prior
 
 NEGLIGIBLE = 1e-8  # share of the variance of y below which there is no noise
+LEAST_DISTANCE = 1e-140  # of y from its mean: NEGLIGIBLE times its square is a number
 RIDGE = 1e-8  # relative to the functions' own squares
 
 

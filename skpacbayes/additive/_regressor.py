@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import fit_context
 from ._base import POSITIVE, Fitted, _SparseAdditiveGibbs
 from ._certificate import certify
+from ._greedy import LEAST_DISTANCE
 from ._sampling import Settings, sample
 from ._streaming import _LearnsRows, as_it_is
 
@@ -226,8 +227,9 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
         Raises
         ------
         ValueError
-            If X or y is not finite, if fewer than two rows have a positive weight, or
-            if two parameters do not agree.
+            If X or y is not finite, if y is beyond 1e150 or varies by less than 1e-140,
+            if fewer than two rows have a positive weight, or if two parameters do not
+            agree.
         """
         with self._all_or_nothing(keep=as_it_is):
             rows = self._checked(X, y, sample_weight, reset=True, least=2)
@@ -321,6 +323,12 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
 
     def _learn(self, problem, standing, rng, tasks):
         """Run the chains, and keep what predictions need."""
+        if 1e-12 * abs(problem.mean) < problem.largest < LEAST_DISTANCE:
+            raise ValueError(
+                f"y must differ from its mean by {LEAST_DISTANCE:g} or more, as its "
+                "variance must be a number above 0, or not at all; it differs by at "
+                f"most {problem.largest:g}: divide it by its scale."
+            )
         found = sample(self._settings(), problem, rng, standing, tasks)
         return Fitted(
             dictionary=problem.dictionary,

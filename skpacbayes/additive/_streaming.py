@@ -15,6 +15,7 @@ from ._stream import Stream
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
+LARGEST = 1e150  # a target whose square, times many rows, is a number
 
 
 class _LearnsRows:
@@ -134,6 +135,11 @@ class _LearnsRows:
             ensure_min_samples=least,
         )
         y = np.asarray(y, dtype=np.float64)
+        if abs(y).max() > LARGEST:
+            raise ValueError(
+                f"y must be at most {LARGEST:g} in absolute value, as its variance "
+                f"must be a number; got {y[abs(y).argmax()]:g}: divide it by its scale."
+            )
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -157,7 +163,7 @@ class _LearnsRows:
             self._recognises(X)
             and is_plain(y, (len(X),))
             and math.isfinite(X.sum())
-            and math.isfinite(y.sum())
+            and abs(y).max() <= LARGEST
         )
 
     def _begin(self, rows):
