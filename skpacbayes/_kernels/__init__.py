@@ -44,7 +44,7 @@ class Kernel:
         except RuntimeError:  # no directory is writable: compile once a process
             compiled = njit(**options)(self.py_func)
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
-            compiled.compile = _without_collection(compiled.compile)
+            compiled.compile = _without_collection(_for_types(compiled.compile))
         type(self).__call__ = staticmethod(compiled)  # later calls take no detour
         return compiled
 
@@ -61,19 +61,28 @@ def _without_collection(compile_for):
     """Compile while the garbage collector rests: a fifth of the time.
 
     The compiler makes millions of objects that live until it ends. The collector would
-    look at all of them again and again. A constant argument is compiled for its type:
-    for each of its values it would be compiled again.
+    look at all of them again and again.
     """
-    from numba import types
 
     @functools.wraps(compile_for)
     def wrapper(signature):
         resting = not gc.isenabled()
         gc.disable()
         try:
-            return compile_for(tuple(map(types.unliteral, signature)))
+            return compile_for(signature)
         finally:
             if not resting:
                 gc.enable()
+
+    return wrapper
+
+
+def _for_types(compile_for):
+    """Compile for the type of a constant argument, not anew for each of its values."""
+    from numba import types
+
+    @functools.wraps(compile_for)
+    def wrapper(signature):
+        return compile_for(tuple(map(types.unliteral, signature)))
 
     return wrapper

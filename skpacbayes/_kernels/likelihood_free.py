@@ -10,9 +10,8 @@ import numpy as np
 
 from . import kernel
 
-BLOCK = (
-    64  # rows whose distances are computed together, and passed over if none is near
-)
+# Rows whose distances are computed together, and passed over if none is near.
+BLOCK = 64
 
 
 @kernel

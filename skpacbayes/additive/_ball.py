@@ -5,10 +5,10 @@ import math
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ._chain import Chain
+from ._drawing import DrawingChain
 
 
-class BallChain(Chain):
+class BallChain(DrawingChain):
     """A chain on models and coefficients, in the ball of a prior's radius.
 
     A move of a chain whose coefficients are integrated out, over all space and with a
@@ -17,25 +17,10 @@ class BallChain(Chain):
     to that law: 0 outside of the ball, exp(ridge |coefficients|^2 / 2) within it.
     """
 
-    draws = True
-
-    def change(self, reader, linear, prior):
-        """Take another quadratic form and prior, of the same functions."""
-        super().change(reader, linear, prior)
-        self._draws = None
-
-    def advance(self, n_steps, *, recorded=True):
-        """Move `n_steps` times."""
-        if self.prior.most == 0:
-            self._stay(n_steps if recorded else 0)
-            return
-        if self._draws is None:
-            self.start([], [])
-            self._draws, self._log_density = np.zeros(0), 0.0
-        for _ in range(n_steps):
-            moved = self._move()
-            if recorded:
-                self.note(self._draws, moved)
+    def _begin(self):
+        """Start at no variable, which has no coefficient to draw."""
+        self.start([], [])
+        self._draws, self._log_density = np.zeros(0), 0.0
 
     def _move(self):
         """Propose and accept or refuse; returns whether it was accepted."""
@@ -54,3 +39,6 @@ class BallChain(Chain):
             return False
         self._draws, self._log_density = draws, log_density
         return True
+
+    def _coefficients(self):
+        return self._draws

@@ -5,13 +5,13 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from ._chain import Chain
+from ._drawing import DrawingChain
 from ._walk import corrected_log_ratio
 
 ADD, DELETE, ORDER = 0, 1, 2
 
 
-class CarlinChib(Chain):
+class CarlinChib(DrawingChain):
     """Algorithm 7 of the review: models weighed by draws of their coefficients.
 
     Each model of a neighbourhood is given coefficients drawn from its pseudo-prior,
@@ -29,26 +29,11 @@ class CarlinChib(Chain):
     where the paper stays, those in which one variable has another order, or its own.
     """
 
-    draws = True
-
     def change(self, reader, linear, prior):
         """Take another quadratic form and prior, of the same functions."""
         super().change(reader, linear, prior)
         squares = np.einsum("jkk->jk", reader.source.diagonal)
         self._scale = 1 / math.sqrt(max(squares.max(), prior.ridge))
-        self._weight = None
-
-    def advance(self, n_steps, *, recorded=True):
-        """Move `n_steps` times."""
-        if self.prior.most == 0:
-            self._stay(n_steps if recorded else 0)
-            return
-        if self._weight is None:
-            self._begin()
-        for _ in range(n_steps):
-            moved = self._move()
-            if recorded:
-                self._record(moved)
 
     def _begin(self):
         """Draw the coefficients of the first model."""
@@ -208,8 +193,7 @@ class CarlinChib(Chain):
         slots = self.reader.index[1, columns // width]
         return self.reader.rows[slots, columns % width]
 
-    def _record(self, moved):
-        """Record the current model and coefficients."""
+    def _coefficients(self):
         factor, solution = self.factor()
         mean = np.linalg.solve(factor.T, solution) if len(solution) else solution
-        self.note(mean + self._scale * self._draws, moved)
+        return mean + self._scale * self._draws

@@ -214,6 +214,10 @@ class Chain:
         if self.prior.most == 0:
             self._stay(n_steps if recorded else 0)
             return
+        self._advance(n_steps, recorded)
+
+    def _advance(self, n_steps, recorded):
+        """Move `n_steps` times, where there is more than one model."""
         uniforms = self.rng.random((n_steps, 4))
         self._run(uniforms, self.record if recorded else self._no_record)
 
@@ -268,18 +272,6 @@ class Chain:
         q = self.state.model[now, kernels.COUNTS, kernels.TOTAL]
         factor = self.state.factors[now]
         return np.tril(factor[:q, :q]), factor[q, :q]
-
-    def note(self, draws, moved):
-        """Record the current model and coefficients drawn, a new number if it moved."""
-        others, record = self.others, self.record
-        if moved or others[kernels.MODELS] == 0:
-            place, columns = others[kernels.MODELS], self.columns()
-            record.visits[place, 1 : 1 + len(columns)] = columns + 1
-            record.draws[place, : len(columns)] = draws
-            record.weights[place] = self.log_weight()
-            others[kernels.MODELS] += 1
-        record.visits[others[kernels.MOVES], 0] = others[kernels.MODELS] - 1
-        others[kernels.MOVES] += 1
 
     def _stay(self, n_steps):
         """Record the empty model, where there is no other."""

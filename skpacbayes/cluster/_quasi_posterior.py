@@ -332,6 +332,7 @@ class QuasiPosterior:
         loss, n_owners = loss_and_owners(self._points, states[0, :k], self.manhattan)
         log_target = kernels.log_prior(states[0], k, *prior) - self.temperature * loss
         traces = [chain.trace]
+        merged = _merged(self._points)
         block = max(1, _BLOCK // (max_clusters * n_features))
         for begin in range(0, n_iter, block):
             trace = np.empty((min(block, n_iter - begin), 3), dtype=np.int64)
@@ -340,7 +341,7 @@ class QuasiPosterior:
             log_target, now = kernels.run_chain(
                 self._points,
                 self.manhattan or None,
-                _merged(self._points),
+                merged,
                 float(self.temperature),
                 *prior,
                 log_ball(self.prior.radius, n_features),

@@ -46,12 +46,11 @@ class Chain:
         self.chances = np.empty((n_samples, n_clusters))
         self._n_clusters = n_clusters
         n_rows = np.arange(n_samples + 1)
-        prior = kernels
         self._own_table = (
-            0.5 * np.log(prior.PRIOR_COUNT / (prior.PRIOR_COUNT + n_rows))
-            + prior.PRIOR_SHAPE * np.log(prior.PRIOR_SCALE)
-            + gammaln(prior.PRIOR_SHAPE + 0.5 * n_rows)
-            - gammaln(prior.PRIOR_SHAPE)
+            0.5 * np.log(kernels.PRIOR_COUNT / (kernels.PRIOR_COUNT + n_rows))
+            + kernels.PRIOR_SHAPE * np.log(kernels.PRIOR_SCALE)
+            + gammaln(kernels.PRIOR_SHAPE + 0.5 * n_rows)
+            - gammaln(kernels.PRIOR_SHAPE)
         )
 
     def start(self, from_centers):
