@@ -174,6 +174,27 @@ def test_parameters_hold_during_a_stream():
     assert len(begun.fit(returns()).particles_) == 99
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("model", {"model": LocalLevel()}),
+        ("model", {"model__phi": 0.1}),
+        ("clusterer", {"clusterer": KMeans(3)}),
+    ],
+)
+def test_model_and_clusterer_hold_during_a_stream(name, change):
+    begun = tracker().partial_fit(returns()[:5])
+    begun.set_params(model=clone(begun.model))  # another object, the same parameters
+    begun.partial_fit(returns()[5:9])
+    with pytest.raises(ValueError, match="infinity"):  # refused, and no change
+        begun.partial_fit([[np.inf]])
+    begun = pickle.loads(pickle.dumps(begun)).partial_fit(returns()[9:10])
+    begun.set_params(**change)
+    with pytest.raises(ValueError, match=f"{name} changed within a stream"):
+        begun.partial_fit(returns()[10:])
+    assert begun.n_samples_seen_ == 10
+
+
 # Models.
 
 

@@ -1,6 +1,7 @@
 """A run of a particle filter over rows: how it begins, goes on, and is looked at."""
 
 import copy
+from numbers import Number
 from operator import attrgetter
 
 import numpy as np
@@ -22,6 +23,28 @@ OPTIONS = (
     "ess_threshold",
 )
 read_options = attrgetter(*OPTIONS)
+PARTS = ("model", "clusterer")
+PLAIN = (type(None), Number, str, list, tuple, np.ndarray)
+
+
+def described(part):
+    """Type and parameters of a model or of a clusterer."""
+    known = part.get_params(deep=False) if hasattr(part, "get_params") else {}
+    return type(part), known
+
+
+def changed(part, description):
+    """Whether it is no longer as described, where values can be compared."""
+    kind, known = description
+    if type(part) is not kind:
+        return True
+    pairs = [(getattr(part, name), value) for name, value in known.items()]
+    return any(
+        type(new) is not type(old)
+        or (isinstance(new, PLAIN) and not np.array_equal(new, old))
+        for new, old in pairs
+        if new is not old
+    )
 
 
 class ParticleRun(SeriesEstimator):
@@ -96,6 +119,7 @@ class ParticleRun(SeriesEstimator):
         self._cloud = None
         self._random = self._generator()
         self._begun_with = read_options(self)
+        self._begun_parts = [described(getattr(self, name)) for name in PARTS]
         if self.method == "sqmc":
             self._proposal = QuasiMonteCarlo(self.n_particles)
         else:
@@ -110,6 +134,13 @@ class ParticleRun(SeriesEstimator):
         self.n_samples_seen_ = 0
 
     def _refuse_change(self):
+        """Refuse parameters other than those the stream began with."""
+        for name, description in zip(PARTS, self._begun_parts, strict=True):
+            if changed(getattr(self, name), description):
+                raise ValueError(
+                    f"{name} changed within a stream; fit, or partial_fit of a clone, "
+                    "starts a new one."
+                )
         now, then = read_options(self), self._begun_with
         if now == then:
             return
