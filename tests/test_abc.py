@@ -115,7 +115,10 @@ def test_number_of_neighbors():
     X, y = table(1000, n_summaries=5)
     assert ABCPosteriorKDE(37).fit(X, y).n_neighbors_ == 37
     assert ABCPosteriorKDE(0.05).fit(X, y).n_neighbors_ == 50
-    assert ABCPosteriorKDE(10_000).fit(X, y).n_neighbors_ == 1000
+    with pytest.raises(ValueError, match="n_neighbors=1001 is more than the 1000"):
+        ABCPosteriorKDE(1001).fit(X, y).predict(X[:1])
+    stream = ABCPosteriorKDE(600).partial_fit(X[:500], y[:500])
+    assert stream.partial_fit(X[500:], y[500:]).n_neighbors_ == 600
     rate = ABCPosteriorKDE("rate", adjustment=None).fit(X, y)
     assert rate.n_neighbors_ == round(0.6 * 1000 ** (5 / 10))
     rate.partial_fit(X, y)

@@ -39,7 +39,9 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
     @property
     def n_neighbors_(self):
         """Neighbours used, for the table as it is."""
-        return self._ready().n_neighbors(self._table.total())
+        settings, total = self._ready(), self._table.total()
+        settings.check_neighbors(total)
+        return settings.n_neighbors(total)
 
     @property
     def bandwidth_(self):
@@ -249,7 +251,7 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
         X = self._rows(X)
         settings, table, total = self._ready(), self._table, self._table.total()
         observations = self._observed(X)
-        k = settings.n_neighbors(total)
+        k = self.n_neighbors_
         multiplier = settings.bandwidth(k, total)
         local = settings.local and settings.chooses
         most = settings.most_neighbors(total) if local else k

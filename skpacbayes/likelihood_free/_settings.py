@@ -49,8 +49,17 @@ class Settings:
         p = self.n_parameters
         return (p + 4) / (self.n_directions + p + 4)
 
+    def check_neighbors(self, total):
+        """Refuse a number of neighbours that a table of that size does not have."""
+        requested = self.requested[0]
+        if isinstance(requested, Integral) and requested > np.ceil(total):
+            raise ValueError(
+                f"n_neighbors={requested} is more than the {total:g} simulations of "
+                "the table."
+            )
+
     def n_neighbors(self, total):
-        """Neighbours in a table of this many simulations."""
+        """Neighbours in a table of this many simulations, all of them at most."""
         requested = self.requested[0]
         if isinstance(requested, Integral):
             wanted = requested
