@@ -28,10 +28,11 @@ class ABCPosteriorKDE(_TableEstimator):
     Parameters
     ----------
     n_neighbors : "cv", "rate", int or float, default="cv"
-        Simulations that are accepted: so many (a table that has fewer when something
-        is asked raises ValueError, as in `sklearn.neighbors`), such a fraction of the table (a float
+        Simulations that are accepted: so many, such a fraction of the table (a float
         in (0, 1]), those that held-out pairs choose among at most 30,000 ("cv"), or
         Theorem 3.3's order (p + 4) / (m + p + 4) of the size of the table ("rate").
+        A table of fewer raises ValueError when something is asked, as in
+        `sklearn.neighbors`.
     bandwidth : "cv", "silverman", "rate" or float, default="cv"
         Multiple of Silverman's bandwidth for the accepted draws: a number, 1
         ("silverman"), the best of 0.7, 1 and 1.4 for held-out pairs ("cv"); or a
