@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -329,11 +330,40 @@ def test_what_is_not_a_variable():
     for feature in (3, -1):
         with pytest.raises(ValueError, match="feature must be from 0 to 2"):
             model.partial_effects(X, feature)
-    with pytest.raises(ValueError, match="is not one of"):
+    with pytest.raises(ValueError, match="'v1' is not known: features had no names"):
         model.partial_effects(X, "v1")
+    named = quick().fit(pd.DataFrame(X, columns=["u", "v", "w"]), y)
+    with pytest.raises(ValueError, match="'v1' is not one of"):
+        named.partial_effects(pd.DataFrame(X, columns=["u", "v", "w"]), "v1")
+    for feature in (1.5, [0], None):
+        with pytest.raises(TypeError, match="feature must be an instance of int"):
+            model.partial_effects(X, feature)
+    for number in (-1, 0, 2.5):
+        with pytest.raises((TypeError, ValueError), match="n_samples"):
+            model.sample_posterior(number)
     for name in ("coef_", "r_hat_", "inclusion_probabilities_"):
         with pytest.raises(NotFittedError):
             getattr(quick(), name)
+
+
+@pytest.mark.parametrize("slab", ["gaussian", "l1ball"])
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_slabs_as_wide_as_may_be(slab, size):
+    X, y = data(40, 3)
+    name = "slab_scale" if slab == "gaussian" else "radius"
+    model = quick(slab=slab, **{name: size})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of tiny balls
+        assert np.isfinite(model.fit(X, y).predict(X, return_std=True)).all()
+    with pytest.raises(ValueError, match=rf"{name}' parameter .* range \[1e-150"):
+        model.set_params(**{name: size**2}).fit(X, y)
+
+
+def test_one_row_of_a_stream_tells_of_no_variable():
+    X, y = data(40, 3)
+    model = quick().partial_fit(X[:1], y[:1])
+    assert model.inclusion_probabilities_.dtype == model.coef_.dtype == np.float64
+    assert not model.coef_.any()
 
 
 # Streams and distributed rows.

@@ -2,7 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    PolynomialFeatures,
+    SplineTransformer,
+)
 
 from skpacbayes.additive._basis import (
     NAMED,
@@ -95,6 +100,27 @@ def test_a_transformer_of_one_column_is_a_basis():
     by_powers = orthonormal(X, dictionary(X, powers, 6))[1]
     by_legendre = orthonormal(X, dictionary(X, "legendre", 4))[1]
     np.testing.assert_allclose(abs(by_powers), abs(by_legendre), atol=1e-8)
+
+
+def test_a_transformer_may_return_a_sparse_table_or_a_frame():
+    X = rows()
+    bins = {"quantile_method": "averaged_inverted_cdf", "n_bins": 4}
+    dense = dictionary(X, KBinsDiscretizer(encode="onehot-dense", **bins))(X)
+    sparse = dictionary(X, KBinsDiscretizer(encode="onehot", **bins))(X)
+    np.testing.assert_array_equal(sparse, dense)
+    frames = SplineTransformer(5).set_output(transform="pandas")
+    known = dictionary(X, frames)(X)
+    np.testing.assert_array_equal(known, dictionary(X, SplineTransformer(5))(X))
+
+
+@pytest.mark.parametrize("function", [np.arctanh, np.ravel])
+def test_a_transformer_that_is_no_basis_is_told_of(function):
+    transformer = FunctionTransformer(function)
+    with (
+        np.errstate(divide="ignore"),
+        pytest.raises(ValueError, match="must turn a column of numbers"),
+    ):
+        dictionary(rows(), transformer)(rows())
 
 
 def test_functions_that_add_nothing_are_left_out():

@@ -7,7 +7,7 @@ from warnings import warn
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +16,7 @@ from ._basis import NAMED, Dictionary, Orthonormal
 from ._posterior import Posterior
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
+SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
 FAR = 10.0  # interquartile ranges from the quartiles, where a range ends at the latest
 BLOCK = 2**20  # values of functions that are held at a time, to predict
 
@@ -97,6 +98,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
             Draws of what `coef_` is the mean of.
         """
         found = self._ready()
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
         seed = check_random_state(random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
         draws = [found.posterior.draw(rng) for _ in range(n_samples)]
@@ -230,8 +232,10 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         if isinstance(feature, str):
             names = list(getattr(self, "feature_names_in_", []))
             if feature not in names:
-                raise ValueError(f"feature {feature!r} is not one of {names}.")
+                known = f"one of {names}" if names else "known: features had no names"
+                raise ValueError(f"feature {feature!r} is not {known}.")
             return names.index(feature)
+        check_scalar(feature, "feature", Integral)
         if not 0 <= feature < self.n_features_in_:
             raise ValueError(
                 f"feature must be from 0 to {self.n_features_in_ - 1}, got {feature}."

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.preprocessing import SplineTransformer
 
@@ -40,7 +41,7 @@ class Dictionary:
             points = self.mapped(X, range(len(low)))
             self._fitted = [clone(basis).fit(t[:, None]) for t in points]
             found = zip(self._fitted, points, strict=True)
-            widths = [f.transform(t[:1, None]).shape[1] for f, t in found]
+            widths = [len(transformed(f, t[:1])) for f, t in found]
             self.max_order = min(max_order, max(widths))
 
     def mapped(self, X, features):
@@ -73,8 +74,7 @@ class Dictionary:
             return getattr(self, f"_{self.basis}")(t)
         values = np.zeros((len(t), self.max_order, len(X)))
         for row, feature in enumerate(features):
-            found = np.asarray(self._fitted[feature].transform(t[row, :, None]))
-            found = found.T[: self.max_order]
+            found = transformed(self._fitted[feature], t[row])[: self.max_order]
             values[row, : len(found)] = found
         return values
 
@@ -106,6 +106,19 @@ class Dictionary:
     def _spline(self, t):
         splines = self._knots.transform(t.reshape(-1, 1)) @ self._smooth
         return np.moveaxis(splines.reshape(*t.shape, self.max_order), 2, 1)
+
+
+def transformed(transformer, t):
+    """Values of a transformer's functions at points `t`, one row for each function."""
+    values = transformer.transform(t[:, None])
+    values = values.toarray() if issparse(values) else np.asarray(values)
+    values = values.astype(np.float64, copy=False)
+    if values.ndim != 2 or len(values) != len(t) or not np.isfinite(values).all():
+        raise ValueError(
+            f"basis={transformer!r} must turn a column of numbers in [-1, 1] into a "
+            "table of finite numbers, with as many rows."
+        )
+    return values.T
 
 
 def smoothest_splines(count):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import fit_context
 from .._kernels.additive import LOG_SIZE
 from ..certificates import Certificate
-from ._base import POSITIVE
+from ._base import POSITIVE, SCALE
 from ._binary import _BinaryAdditiveGibbs
 from ._bound import catoni_terms, log_logistic_evidence, log_prior_mass
 from ._logistic import INTERCEPT_VARIANCE, MOVES, LogisticChain
@@ -161,8 +161,8 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
 
     _parameter_constraints: dict = {
         **_BinaryAdditiveGibbs._parameter_constraints,
-        "slab_scale": [POSITIVE],
-        "inverse_temperature": [StrOptions({"likelihood", "pac"}), POSITIVE],
+        "slab_scale": [SCALE],
+        "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
         "gamma": [POSITIVE],
         "score_bound": [Interval(Real, 0, 100, closed="right")],
         "class_weight": [StrOptions({"balanced"}), dict, None],

@@ -167,10 +167,9 @@ class Posterior:
     def _spread(self, values):
         """Sum values of the models' functions, function by function."""
         inside = self.columns >= 0
-        total = np.bincount(
-            self.columns[inside], weights=values[inside], minlength=np.prod(self.shape)
-        )
-        return total.reshape(self.shape)
+        total = np.zeros(self.shape)
+        np.add.at(total.reshape(-1), self.columns[inside], values[inside])
+        return total
 
 
 def conditional_means(columns, among, linear, ridge):

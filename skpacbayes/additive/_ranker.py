@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
 from ..certificates import Certificate
-from ._base import POSITIVE
+from ._base import POSITIVE, SCALE
 from ._binary import _BinaryAdditiveGibbs
 from ._bound import catoni_terms, log_prior_mass
 from ._chain import Prior, log_binomial
@@ -179,8 +179,8 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     _parameter_constraints: dict = {
         "loss": [StrOptions(set(LAWS))],
         **_BinaryAdditiveGibbs._parameter_constraints,
-        "slab_scale": [POSITIVE],
-        "inverse_temperature": [StrOptions({"auto", "pac"}), POSITIVE],
+        "slab_scale": [SCALE],
+        "inverse_temperature": [StrOptions({"auto", "pac"}), SCALE],
         "gamma": [POSITIVE],
         "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
     }

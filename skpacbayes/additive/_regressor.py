@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
-from ._base import POSITIVE, Fitted, _SparseAdditiveGibbs
+from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
 from ._certificate import certify
 from ._greedy import LEAST_DISTANCE
 from ._sampling import Settings, sample
@@ -157,8 +157,8 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
     _parameter_constraints: dict = {
         **_SparseAdditiveGibbs._parameter_constraints,
         "slab": [StrOptions({"gaussian", "l1ball"})],
-        "slab_scale": [StrOptions({"auto"}), POSITIVE],
-        "radius": [None, POSITIVE],
+        "slab_scale": [StrOptions({"auto"}), SCALE],
+        "radius": [None, SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), POSITIVE],
         "gamma": [Interval(Real, 0, 1, closed="neither")],
         "noise_variance": [StrOptions({"auto"}), POSITIVE],
