@@ -123,6 +123,16 @@ def test_a_constant_column_changes_no_label(setting):
     np.testing.assert_allclose(model.cluster_centers_[:, 2], 7.3)
 
 
+@pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
+def test_levels_without_noise_are_clusters_on_a_stream(loss):
+    """A signal that stays at a level, then jumps to another."""
+    rows = np.repeat([[0.0], [1.0], [9.0], [4.0]], 30, axis=0)
+    model = paco(loss=loss, refresh=10)
+    for level, block in enumerate(np.split(rows, 4), start=1):
+        assert model.partial_fit(block).n_clusters_ == level
+    np.testing.assert_allclose(model.cluster_centers_[:, 0], [0, 1, 9, 4], atol=1e-9)
+
+
 def test_fewer_distinct_rows_than_clusters_are_the_clusters():
     model = paco().fit(np.repeat([[0.0], [1.0], [9.0]], 8, axis=0))
     centers = np.sort(model.cluster_centers_, axis=0)
@@ -298,3 +308,9 @@ def test_the_first_row_of_all_weights():
     model = paco(refresh=3).partial_fit(X[:4], sample_weight=[0, 0, 0.5, 0])
     np.testing.assert_array_equal(model.cluster_centers_, X[2:3])
     assert model.n_samples_seen_ == 0.5
+
+
+def test_no_certificate_before_the_chain_has_run():
+    model = paco(refresh=50).partial_fit(X[:3])
+    with pytest.raises(ValueError, match=r"first at row 50 .* 3 were read"):
+        model.certificate()

@@ -246,8 +246,9 @@ def row_scales(rows, cells, manhattan):
         scales = np.minimum(scales, (steps + 2 * common) / (step_weights + 2))
     known = np.isfinite(scales)
     common = scales[known] @ sizes[known] / sizes[known].sum() if known.any() else 0.0
-    if not common > 0:
-        return labels, np.ones(n_cells), 1.0
+    if not common > 0:  # no noise: as little as the cells can have
+        least = cells.scales.min() if n_cells > 1 else 1.0
+        return labels, np.full(n_cells, least), least
     scales[~known] = common
     scales = (sizes * scales + 2 * common) / (sizes + 2)
     return labels, scales, common

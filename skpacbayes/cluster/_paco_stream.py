@@ -157,12 +157,20 @@ class QuasiPosteriorStreamMixin:
         NotImplementedError
             After `fit`: the theorem bounds the loss of forecasts, which only a stream
             read by `partial_fit` has.
+        ValueError
+            Before the chain has run, if it gives the inverse temperature.
         """
         check_is_fitted(self)
         if not self._stream.from_the_start:
             raise NotImplementedError(
                 "fit and absorb have no certificate: the regret bound is about the "
                 "forecasts of a stream read by partial_fit from its first row."
+            )
+        if self.n_iter_ == 0 and self._stream.temperature == 0:
+            raise ValueError(
+                "the inverse temperature is not known yet: the chain runs first at row "
+                f"{self._stream.summary.next_refresh:g} of the stream, and "
+                f"{self.n_samples_seen_} were read."
             )
         return regret_certificate(
             self._setting(), self._stream, self.cumulative_loss_, self.radius_
