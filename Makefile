@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python
 
 .PHONY: demo test bench doc lint format clean
 
-demo: $(VENV)/.demo  ## the main job on real data, in under two minutes
+demo: $(VENV)/.demo  ## the main job on real data, in under three minutes
 	$(RUN) examples/demo.py
 
 test: $(VENV)/.test  ## everything that a change must pass; a process for each core
