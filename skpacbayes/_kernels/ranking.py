@@ -1,10 +1,14 @@
-"""Risks of scores that rank: each of several scorings of the same rows."""
+"""Coefficients drawn for several models, and the risks of the scores they give.
+
+A scoring gives each row a score; those of the positives come first.
+"""
 
 import math
 
 from . import kernel
 
-LARGEST = 1e150  # the product of two such numbers does not overflow
+FEW = 30.0  # t^2 q, up to which forward steps lose but five digits
+FAR = 16.0  # so far out an error in the ratio does not count: exp(-2 FAR)
 
 
 @kernel
@@ -32,24 +36,144 @@ def misranked(positive, negative, out):
 
 
 @kernel
-def pairwise_logistic(positive, negative, out):
+def pairwise_logistic(positive, negative, n_factors, products, out):
     """Mean over the pairs of log(1 + exp(score of negative - score of positive)).
 
     positive : (n_scorings, n_positive), exponentials of minus the scores; negative :
-    (n_scorings, n_negative), exponentials of the scores; no product of two may exceed
-    `LARGEST`. The logarithm is taken of products of many factors, so that a pair costs
-    two multiplications.
+    (n_scorings, n_negative), exponentials of the scores. The logarithm is taken of
+    products of `n_factors` factors, so that a pair costs two multiplications; no such
+    product may overflow. products : (n_negative,), scratch.
     """
     n_positive = positive.shape[1]
     n_negative = negative.shape[1]
     for t in range(positive.shape[0]):
+        row = negative[t]
         total = 0.0
-        for j in range(n_negative):
-            product = 1.0
-            for i in range(n_positive):
-                product *= 1.0 + negative[t, j] * positive[t, i]
-                if product > LARGEST:
-                    total += math.log(product)
-                    product = 1.0
-            total += math.log(product)
+        for first in range(0, n_positive, n_factors):
+            for j in range(n_negative):
+                products[j] = 1.0
+            for i in range(first, min(first + n_factors, n_positive)):
+                factor = positive[t, i]
+                for j in range(n_negative):
+                    products[j] *= 1.0 + row[j] * factor
+            for j in range(n_negative):
+                total += math.log(products[j])
         out[t] = total / n_positive / n_negative
+
+
+@kernel
+def propose(models, laplace, flat, options, drawn, factors, log_volumes, scores):
+    """Draw coefficients for several models, each from its pseudo-prior; score the rows.
+
+    models : (sizes, pairs, columns), the number of variables of each model, (variable,
+    order) of all of them, and room for the functions of one. laplace : (gram, weights,
+    linear), the Hessian and the gradient of what the pseudo-priors approximate; without
+    a matrix, of no rows, its entries are products of functions by `weights`. flat :
+    (n_functions, n_samples), values of the functions.
+    options : (width, ridge, spread, unit), the number of functions of a variable; the
+    precision is LL' = (gram + ridge I) / spread; with `unit` only the direction of the
+    coefficients is kept, at length 1.
+    drawn : (3, n_models, largest), the coefficients, L'm, and L' times the
+    coefficients, in which standard normal numbers are given; factors : (n_models,
+    largest, largest), zeros, L; log_volumes : (n_models,), log of the determinant of
+    L; scores : (n_models, n_samples), zeros.
+    """
+    (sizes, pairs, columns), (gram, weights, linear) = models, laplace
+    (width, ridge, spread, unit), place = options, 0
+    for t in range(len(sizes)):
+        q = 0
+        for _ in range(sizes[t]):
+            for a in range(pairs[place, 1]):
+                columns[q] = pairs[place, 0] * width + a
+                q += 1
+            place += 1
+        factor, center, whitened, row = factors[t], drawn[1, t], drawn[2, t], scores[t]
+        log_volume, square = 0.0, 0.0
+        for a in range(q):
+            x = flat[columns[a]]
+            center[a] = linear[columns[a]] / spread
+            for b in range(a + 1):
+                value = 0.0
+                if len(gram) > 0:
+                    value = gram[columns[a], columns[b]]
+                else:
+                    y = flat[columns[b]]
+                    for i in range(len(x)):
+                        value += x[i] * y[i] * weights[i]
+                if a == b:
+                    value += ridge
+                value /= spread
+                for c in range(b):
+                    value -= factor[a, c] * factor[b, c]
+                factor[a, b] = math.sqrt(value) if a == b else value / factor[b, b]
+            for b in range(a):
+                center[a] -= factor[a, b] * center[b]
+            center[a] /= factor[a, a]
+            whitened[a] += center[a]
+            log_volume += math.log(factor[a, a])
+        log_volumes[t] = log_volume
+        for a in range(q - 1, -1, -1):
+            value = whitened[a]
+            for b in range(a + 1, q):
+                value -= factor[b, a] * drawn[0, t, b]
+            value /= factor[a, a]
+            drawn[0, t, a] = value
+            square += value * value
+        for a in range(len(whitened)):
+            if a >= q:
+                whitened[a] = 0.0
+            elif unit:
+                drawn[0, t, a] /= math.sqrt(square)
+                whitened[a] /= math.sqrt(square)
+        for a in range(q):
+            x, value = flat[columns[a]], drawn[0, t, a]
+            for i in range(len(x)):
+                row[i] += value * x[i]
+
+
+@kernel
+def directions(totals, centers, whitened, log_volumes, out):
+    """Log density of a uniform direction, over that of the direction of a normal law.
+
+    totals : (n_models,), dimensions; centers : (n_models, largest), L'm, for a law of
+    precision LL' and mean m; whitened : (n_models, largest), L' times the direction;
+    log_volumes : (n_models,), log of the determinant of L.
+    """
+    for t in range(len(out)):
+        q = totals[t]
+        inner, square, distance = 0.0, 0.0, 0.0
+        for a in range(q):
+            inner += whitened[t, a] * centers[t, a]
+            square += whitened[t, a] ** 2
+            distance += centers[t, a] ** 2
+        out[t] = 0.0
+        if q > 0:
+            out[t] = math.lgamma(0.5 * q) + (0.5 * q - 1.0) * math.log(2.0)
+            out[t] += 0.5 * distance + 0.5 * q * math.log(square) - log_volumes[t]
+            out[t] -= _log_radial_moment(q, inner / math.sqrt(square))
+
+
+@kernel
+def _log_radial_moment(q, t):
+    """Log of the integral over r > 0 of r^(q - 1) exp(t r - r^2 / 2).
+
+    The integrals I_q follow from I_(q + 1) = t I_q + (q - 1) I_(q - 1), in that
+    direction where all terms are positive or few; else backwards, from a ratio so far
+    out that it need not be exact.
+    """
+    if t > 0.0 or t * t * q < FEW:
+        log_moment = 0.5 * t * t + 0.5 * math.log(0.5 * math.pi)
+        log_moment += math.log(math.erfc(-t / math.sqrt(2.0)))
+        ratio = t + math.exp(-log_moment)
+        for i in range(1, q):
+            log_moment += math.log(ratio)
+            ratio = t + i / ratio
+        return log_moment
+    last = 20 + int((math.sqrt(q) - FAR / t) ** 2)
+    ratio = 0.5 * (t + math.sqrt(t * t + 4.0 * last))
+    log_moment = 0.0
+    for i in range(last - 1, 0, -1):
+        ratio = i / (ratio - t)
+        if i < q:
+            log_moment += math.log(ratio)
+    return log_moment - math.log(ratio - t)

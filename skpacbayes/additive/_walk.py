@@ -64,10 +64,11 @@ class Neighbourhoods:
 
     def log_probabilities(self, model):
         """Log probability of each kind of move that leads from a model to others."""
+        counts = self._counts(model)
         frequencies = {
             kind: frequency
             for kind, frequency in FREQUENCIES.items()
-            if self._count(model, kind) > 0
+            if counts[kind] > 0
         }
         total = sum(frequencies.values())
         return {kind: math.log(f / total) for kind, f in frequencies.items()}
@@ -93,7 +94,7 @@ class Neighbourhoods:
         log_share : float
             Log probability that a subset holds a given neighbour.
         """
-        count = self._count(model, kind)
+        count = self._counts(model)[kind]
         size = min(count, self.n_candidates or count)
         chosen = rng.choice(count, size, replace=False, shuffle=False)
         models = self._members(model, kind, chosen)
@@ -112,19 +113,17 @@ class Neighbourhoods:
         features = np.flatnonzero(free)
         return features, np.cumsum(self.ranks[features])
 
-    def _count(self, model, kind):
-        """Count the neighbours."""
-        inside = sum(self._rank_of[feature] for feature, _ in model)
-        outside = self._total - inside
-        if kind == "add":
-            return outside if len(model) < self.max_active else 0
-        if kind == "delete":
-            return len(model)
-        if kind == "order":
-            return inside - len(model)
-        if kind == "swap":
-            return len(model) * outside
-        return min(len(model), 1)
+    def _counts(self, model):
+        """Count the neighbours of each kind."""
+        inside = sum([self._rank_of[feature] for feature, _ in model])
+        outside, size = self._total - inside, len(model)
+        return {
+            "add": outside if size < self.max_active else 0,
+            "delete": size,
+            "order": inside - size,
+            "swap": size * outside,
+            "stay": min(size, 1),
+        }
 
     def _members(self, model, kind, chosen):
         """Return the neighbours of these numbers."""
