@@ -86,6 +86,24 @@ def test_hard_rows(name, rows):
     assert mixture.n_components_ == (5 if len(X) < 50 else 3)
 
 
+@pytest.mark.parametrize("name", ["full", "diag"])
+@pytest.mark.parametrize("exponent", range(-158, -146))
+def test_rows_whose_variance_is_hardly_a_number(exponent, name):
+    X = 10.0**exponent * normal_rows(60, 2)
+    assert_sound(gaussian(name).fit(X), X)
+
+
+@every_model
+def test_rows_whose_squares_are_no_numbers_are_refused(name):
+    X = normal_rows(60, 2)
+    begun = gaussian(name).partial_fit(X)
+    before = state_of(begun)
+    for learn in (begun.fit, begun.partial_fit, begun.sufficient_statistics):
+        with pytest.raises(ValueError, match=r"at most 1e\+150 .* got 3e\+200"):
+            learn(np.vstack([X, [[-3e200, 0.0]]]))
+    assert not changes(before, state_of(begun))
+
+
 @every_model
 def test_an_empty_component_keeps_its_prior(name):
     X = np.repeat(normal_rows(2, 2), 60, axis=0)

@@ -93,7 +93,8 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
         Raises
         ------
         ValueError
-            If X is not finite or holds no row of positive weight.
+            If X is not finite, too large to be squared, or holds no row of positive
+            weight.
         """
         with self._all_or_nothing():
             X = self._check_rows(X, reset=True)

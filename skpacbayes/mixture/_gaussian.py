@@ -12,6 +12,7 @@ from ._families import (
     KnownVariance,
     NormalInverseGamma,
 )
+from ._rows import refuse_beyond
 from ._wishart import NormalWishart
 
 NARROWING = 10  # a component holds, a priori, such a part of the volume to begin with
@@ -19,6 +20,7 @@ NARROWEST, WIDEST = 1000, 1  # and between these parts if the bound may choose
 SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix taken as it is
 JITTER = 1e-6
 LARGEST_BLOCK = 10_000
+LARGEST, SMALLEST_VARIANCE = 1e150, 1e-300  # their squares and inverses are numbers
 
 
 class TemperedVBGaussianMixture(_TemperedVBMixture):
@@ -282,6 +284,10 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     def _check_rows(self, X, reset):
         return self._rows(X, reset=reset)
 
+    def _present(self, X, sample_weight, none_left=False):
+        refuse_beyond(LARGEST, X)
+        return super()._present(X, sample_weight, none_left)
+
     def _auto_block_size(self, n_components, n_features):
         return min(LARGEST_BLOCK, max(500, 20 * n_components * (n_features + 1)))
 
@@ -405,7 +411,8 @@ def variances(X, weight):
     for gaps, w in centred_tiles(X, weight, mean):
         result += w @ gaps**2
     result /= total
-    constant = result <= (10 * np.finfo(float).eps * np.abs(mean)) ** 2
+    rounding = (10 * np.finfo(float).eps * np.abs(mean)) ** 2
+    constant = result <= np.maximum(rounding, SMALLEST_VARIANCE)
     if constant.all():
         return np.ones(len(result))
     result[constant] = JITTER * result[~constant].mean()
