@@ -566,6 +566,16 @@ def test_parameters_that_do_not_agree(options, complaint):
         OnlineVIRegressor(**options).fit(*linear(20))
 
 
+def test_deviations_of_coefficients_after_one_row():
+    """0 for a feature that has not varied, infinite while the noise is unknown."""
+    for standardize, expected in ((True, 0.0), (False, np.inf)):
+        model = OnlineVIRegressor(standardize=standardize)
+        model.partial_fit([[1.0, 2.0]], [3.0])
+        assert_array_equal(model.coef_std_, [expected, expected])
+    model = OnlineVIRegressor().fit([[1.0, 2.0], [2.0, 2.0], [3.0, 2.0]], [3, 4, 4.5])
+    assert model.coef_std_[0] > 0 == model.coef_std_[1]
+
+
 def test_no_predictive_distribution_without_a_noise():
     X, y = linear(20)
     for options in ({"method": "sva"}, {"loss": "absolute_error"}):

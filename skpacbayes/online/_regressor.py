@@ -350,7 +350,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             variances = np.where(variances > 0, variances * noises, 0.0)
         each = self._means()[0] @ directions.T
         variances = variances + (each - self._shares()[0] @ each) ** 2
-        return np.sqrt(self._shares()[0] @ variances) * self._units()[1]
+        units = self._units()[1]
+        deviations = np.sqrt(self._shares()[0] @ variances)
+        return np.multiply(deviations, units, out=np.zeros_like(units), where=units > 0)
 
     @property
     def noise_variance_(self):
