@@ -535,6 +535,10 @@ def test_display():
     np.testing.assert_allclose(drawn, effect, atol=1e-3)
     one = PartialEffectsDisplay.from_estimator(model, features=["v7"])
     assert one.axes_[0].get_xlabel() == "v7"
+    with pytest.raises(ValueError, match="at least one variable"):
+        PartialEffectsDisplay.from_estimator(model, features=[])
+    with pytest.raises(ValueError, match="feature names should match"):
+        PartialEffectsDisplay.from_estimator(model, frame[["v0"]])
 
 
 def test_callbacks_stop_the_chains():

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import PacBayesEstimator
+from .._base import PacBayesEstimator, user_stack_level
 from ._basis import NAMED, Dictionary, Orthonormal
 from ._posterior import Posterior
 
@@ -283,21 +283,21 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
             return posterior.most_probable()
         return posterior.draw(rng)
 
-    def _warn_of(self, found, stacklevel=4):
+    def _warn_of(self, found):
         """Warn if chains disagree, or were held back by `max_active`."""
         if found.r_hat > self._largest_r_hat:
             warn(
                 f"The chains disagree (R-hat {found.r_hat:.2f}, more than "
                 f"{self._largest_r_hat}): increase n_iter or burn_in.",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
+                stacklevel=user_stack_level(),
             )
         if found.full:
             warn(
                 f"A chain had {found.full} variables in its model, and may have "
                 "no more: increase max_active.",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
+                stacklevel=user_stack_level(),
             )
 
 

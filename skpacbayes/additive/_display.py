@@ -92,11 +92,13 @@ class PartialEffectsDisplay:
             if len(features) == 0:
                 features = [probabilities.argmax()]
         features = [estimator._column(feature) for feature in features]
+        if not features:
+            raise ValueError("features must name at least one variable, got [].")
         n_features = estimator.n_features_in_
         names = getattr(
             estimator, "feature_names_in_", [f"x{j}" for j in range(n_features)]
         )
-        rows = None if X is None else np.asarray(X, dtype=np.float64)
+        rows = None if X is None else estimator._rows(X)
         points, effects, stds = [], [], []
         for feature in features:
             low, high = estimator.feature_ranges_[feature]

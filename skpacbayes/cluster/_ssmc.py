@@ -8,7 +8,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from .._base import (
+    PacBayesEstimator,
+    fit_context,
+    partial_fit_context,
+    user_stack_level,
+)
 from ._centers import NearestCenterMixin
 from ._ssmc_stream import Setting, TupleStream
 
@@ -248,7 +253,7 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
                 f"n_clusters ({self.n_clusters}). Possibly due to duplicate points "
                 "in X.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=user_stack_level(),
             )
         return self
 

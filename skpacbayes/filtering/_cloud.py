@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._base import user_stack_level
 from .._kernels.filtering import multiply, normalise
 
 FLOAT64 = np.dtype(np.float64)
@@ -148,7 +149,7 @@ def _report_underflow(time, underflow):
         f"{message}; the filter goes on as if the row were missing, with a log-"
         "likelihood of -inf. More particles, or a wider model, may reach it.",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=user_stack_level(),
     )
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import SeriesEstimator
+from .._base import SeriesEstimator, user_stack_level
 from .._convergence import LEAST_DRAWS, rank_normalised, split_r_hat
 from ._chain import Chain
 from ._model import Model, Parameters
@@ -200,7 +200,7 @@ class SampledHMM(SeriesEstimator):
             f"{found} The draws are those of chain {best}, the best; increase n_iter "
             "and burn_in, or n_chains.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=user_stack_level(),
         )
 
     def _used_draws(self):

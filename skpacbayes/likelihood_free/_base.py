@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._base import PacBayesEstimator, is_plain
+from .._base import PacBayesEstimator, is_plain, user_stack_level
 from ._settings import Settings
 from ._table import Table
 from ._transform import Transform
@@ -239,7 +239,7 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
                 f"range outside [{table.lowest[column]:.6g}, "
                 f"{table.highest[column]:.6g}].",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=user_stack_level(),
             )
         margin = FARTHEST * np.maximum(1.0, ranges)
         X = np.clip(X, table.lowest - margin, table.highest + margin)

@@ -11,7 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .._base import PacBayesEstimator, fit_context, partial_fit_context
+from .._base import (
+    PacBayesEstimator,
+    fit_context,
+    partial_fit_context,
+    user_stack_level,
+)
 from ._ascent import Fit, TemperedMixture
 from ._moves import exchange_components
 from ._predict import PredictsByMixture
@@ -305,7 +310,7 @@ class _TemperedVBMixture(PredictsByMixture, PacBayesEstimator):
                 f"The bound was still rising after max_iter={self.max_iter} "
                 "iterations: increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=user_stack_level(),
             )
         return Learned(fit.mixture, fit, path)
 
