@@ -193,7 +193,7 @@ def calibration(report, quick):
         X = rng.uniform(-1, 1, (n, p))
         known = Dictionary("legendre", width, X.min(axis=0), X.max(axis=0))
         values = known(X)
-        values = Orthonormal(*weighted_moments(values, np.ones(n)))(values)
+        values = Orthonormal(*weighted_moments(values, np.ones(n))).damped()(values)
         orders = draw_orders(p, width, beta, rng)
         theta = scale * rng.standard_normal((p, width))
         theta *= np.arange(width) < orders[:, None]

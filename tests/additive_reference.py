@@ -10,7 +10,9 @@ from skpacbayes.additive._chain import Chain, Prior
 from skpacbayes.additive._quadratic import WeightedRows
 
 
-def small_problem(n=40, p=3, max_order=2, noise=0.5, seed=0, correlation=0.0):
+def small_problem(
+    n=40, p=3, max_order=2, noise=0.5, seed=0, correlation=0.0, damped=True
+):
     """Values of the functions, rows of G, and targets in units of the noise."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, p))
@@ -20,6 +22,8 @@ def small_problem(n=40, p=3, max_order=2, noise=0.5, seed=0, correlation=0.0):
     known = Dictionary("legendre", max_order, X.min(axis=0), X.max(axis=0))
     values = known(X)
     functions = Orthonormal(*weighted_moments(values, np.ones(n)))
+    if damped:
+        functions.damped()
     values = functions(values)
     return values, WeightedRows(values, np.ones(n), functions.orders), y
 

@@ -31,7 +31,7 @@ def claims_and_truths(n_truths, **wrong):
         X = rng.uniform(-1, 1, (N, P))
         known = Dictionary("legendre", WIDTH, X.min(axis=0), X.max(axis=0))
         values = known(X)
-        values = Orthonormal(*weighted_moments(values, np.ones(N)))(values)
+        values = Orthonormal(*weighted_moments(values, np.ones(N))).damped()(values)
         orders = drawn_orders(rng)
         theta = SCALE * rng.standard_normal((P, WIDTH))
         theta *= np.arange(WIDTH) < orders[:, None]

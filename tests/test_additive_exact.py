@@ -113,7 +113,7 @@ def test_the_ball_is_exact(radius):
     The deviation over seeds is about .003: draws that leave the ball are refused, and
     the chain moves less often.
     """
-    problem = small_problem(n=15, noise=0.5)
+    problem = small_problem(n=15, noise=0.5, damped=False)
     rng = np.random.default_rng(0)
     models = every_model(3, 2)
     logs = [ball_weight(problem, m, 0.5, radius, rng, 40_000) for m in models]
@@ -190,6 +190,16 @@ def test_sums_of_products_say_what_the_rows_say(bounded):
         by_sums.gram.among(columns), by_rows.gram.among(columns), atol=1e-6
     )
     np.testing.assert_allclose(by_sums.gram.diagonal, by_rows.gram.diagonal, atol=1e-6)
+
+
+def test_the_kth_function_has_variance_one_over_k_squared():
+    X, y = rows_and_targets()
+    known = Dictionary("legendre", 4, X.min(axis=0), X.max(axis=0))
+    rows = Rows.of(X, y, np.ones(len(y)))
+    expected = np.diag(len(y) / np.arange(1, 5) ** 2.0)
+    for problem in rows.problem(known, False), Sums.of_rows(rows, known).problem(False):
+        for block in problem.gram.diagonal:
+            np.testing.assert_allclose(block, expected, atol=1e-8)
 
 
 def test_greedy_model_is_the_one_that_least_squares_finds():

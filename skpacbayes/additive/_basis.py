@@ -204,6 +204,14 @@ class Orthonormal:
         transform = self.transform[features].transpose(0, 2, 1)
         return transform @ (values - self.means[features, :, None])
 
+    def damped(self):
+        """Divide the k-th function of each variable by k.
+
+        Coefficients of one normal law then make smooth effects.
+        """
+        self.transform /= np.arange(1, self.means.shape[1] + 1)
+        return self
+
     def rescaled(self, dictionary, n_points=1001):
         """Divide each function by its largest absolute value on [-1, 1]."""
         low, high = dictionary.low, dictionary.high

@@ -15,9 +15,10 @@ class CarlinChib(DrawingChain):
     """Algorithm 7 of the review: models weighed by draws of their coefficients.
 
     Each model of a neighbourhood is given coefficients drawn from its pseudo-prior,
-    normal around the conditional mean with covariance s^2 I, and weighed by w, their
-    posterior density divided by the pseudo-prior's. A model is chosen with probability
-    proportional to w, and accepted with probability
+    normal around the conditional mean with a deviation s for all first functions, one
+    for all second ones and so on, and weighed by w, their posterior density divided by
+    the pseudo-prior's. A model is chosen with probability proportional to w, and
+    accepted with probability
 
         min(1, q(back) W(forth) / (q(forth) W(back))),
 
@@ -33,7 +34,7 @@ class CarlinChib(DrawingChain):
         """Take another quadratic form and prior, of the same functions."""
         super().change(reader, linear, prior)
         squares = np.einsum("jkk->jk", reader.source.diagonal)
-        self._scale = 1 / math.sqrt(max(squares.max(), prior.ridge))
+        self._scales = 1 / np.sqrt(np.maximum(squares.max(axis=0), prior.ridge))
 
     def _begin(self):
         """Draw the coefficients of the first model."""
@@ -102,18 +103,21 @@ class CarlinChib(DrawingChain):
 
     def _log_weight(self, draws):
         """Log of w for the current model."""
-        factor, _ = self.factor()
-        square = ((draws @ factor) ** 2).sum()
+        (factor, _), scales = self.factor(), self._own_scales()
+        square = ((scales * draws @ factor) ** 2).sum()
         return (
             self.log_weight()
             + np.log(np.diag(factor)).sum()
-            + self._noise(draws, square, len(draws))
+            + self._noise(draws, square, scales)
         )
 
-    def _noise(self, draws, square, total):
-        """Log of what the draws make of a weight; `square` is draws' P draws."""
-        own = (draws**2).sum(axis=-1) - self._scale**2 * square
-        return total * math.log(self._scale) + own / 2
+    def _own_scales(self):
+        """Deviations s of the current model's functions."""
+        return self._scales[self.columns() % len(self._scales)]
+
+    def _noise(self, draws, square, scales):
+        """Log of what draws d make of a weight; `square` is (s d)' P (s d)."""
+        return np.log(scales).sum() + ((draws**2).sum(axis=-1) - square) / 2
 
     def _neighbourhood(self, kind, only):
         """Models of a neighbourhood, log weights of draws, and the draws."""
@@ -130,15 +134,16 @@ class CarlinChib(DrawingChain):
         rows = self._rows().reshape(q, len(source.ranks), width)[:, new]
         weights = np.full((len(new), width), -np.inf)
         draws = self.rng.standard_normal((width, len(new), q + width))
+        every = np.append(self._own_scales(), self._scales)
         for a in range(width):
-            both = draws[a, :, : q + a + 1]
-            inner, own = both[:, :q], both[:, q:]
+            both, scales = draws[a, :, : q + a + 1], every[: q + a + 1]
+            inner, own = np.split(scales * both, [q], axis=1)
             block = source.diagonal[new, : a + 1, : a + 1]
             square = ((inner @ factor) ** 2).sum(axis=1)
             square += 2 * np.einsum("jq,qjb,jb->j", inner, rows[..., : a + 1], own)
             square += np.einsum("ja,jab,jb->j", own, block, own)
             square += self.prior.ridge * (own**2).sum(axis=1)
-            weights[:, a] = self._noise(both, square, q + a + 1)
+            weights[:, a] = self._noise(both, square, scales)
             weights[:, a] += gains[new, a] + half_logs[new, a]
         weights += collapsed
         weights[np.arange(width) >= source.ranks[new, None]] = -np.inf
@@ -159,18 +164,19 @@ class CarlinChib(DrawingChain):
         features, orders = self.model
         factor, _ = self.factor()
         losses = self.losses()
-        precision = factor @ factor.T
+        precision, scales = factor @ factor.T, self._own_scales()
         owner = np.repeat(np.arange(len(features)), orders)
         weights, draws = np.empty(len(features)), []
         for i in range(len(features)):
             keep = owner != i
             part = precision[np.ix_(keep, keep)]
             draw = self.rng.standard_normal(len(part))
+            scaled = scales[keep] * draw
             weights[i] = (
                 self.log_weight()
                 + losses[i]
                 + np.linalg.slogdet(part)[1] / 2
-                + self._noise(draw, draw @ part @ draw, len(part))
+                + self._noise(draw, scaled @ part @ scaled, scales[keep])
             )
             draws.append(draw)
 
@@ -196,4 +202,4 @@ class CarlinChib(DrawingChain):
     def _coefficients(self):
         factor, solution = self.factor()
         mean = np.linalg.solve(factor.T, solution) if len(solution) else solution
-        return mean + self._scale * self._draws
+        return mean + self._own_scales() * self._draws

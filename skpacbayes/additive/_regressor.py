@@ -45,7 +45,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
         Prior of the coefficients: normal, or uniform on a ball (the paper's).
     slab_scale : "auto" or float, default="auto"
         Standard deviation of a coefficient under "gaussian"; "auto" is that of y. The
-        functions have variance 1.
+        k-th function of a variable has standard deviation 1 / k.
     radius : float, default=None
         C, the radius of the ball, for functions of absolute value 1 at most. None for
         the largest distance of y from its mean.
@@ -80,7 +80,8 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
     coef_ : ndarray of shape (n_features, max_order)
-        Coefficients that predict, of functions orthonormal over the rows of the fit.
+        Coefficients that predict, of functions orthogonal over the rows of the fit: the
+        k-th has standard deviation 1 / k or, under "l1ball", largest value 1.
     intercept_ : float
         Mean of y: what is predicted where all effects are 0.
     models_ : ndarray of shape (n_models, n_features)
@@ -118,7 +119,9 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
 
         exp(-lambda R_n(theta)) binom(d, s)^-1 beta^(m_1 + ... + m_d) p(theta | m).
 
-    For the normal slab theta has a normal law given m, and is integrated out exactly;
+    Under the normal slab an effect is smooth beforehand: the share of its k-th function
+    has a standard deviation proportional to 1 / k, that of the path of a Brownian
+    motion. Given m, theta then has a normal law, and is integrated out exactly;
     the moves add, delete or exchange a variable, chosen among all with the exact
     weights of all orders, or draw one order anew. In the ball coefficients are drawn
     from the normal law and accepted against the ball. Algorithm 7 as printed in [1]_

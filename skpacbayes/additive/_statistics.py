@@ -11,7 +11,11 @@ BLOCK = 256  # rows whose products are summed at a time
 
 
 class Problem(NamedTuple):
-    """A regression on functions that are centred and orthonormal over the rows."""
+    """A regression on functions that are centred and orthogonal over the rows.
+
+    The k-th of a variable has variance 1 / k^2; or, if they are `bounded`, functions
+    have absolute value 1 at most.
+    """
 
     dictionary: Dictionary
     functions: Orthonormal
@@ -77,13 +81,15 @@ class Rows:
         return Rows(table, count)
 
     def problem(self, dictionary, bounded):
-        """Return the regression; `bounded`: functions of absolute value 1 at most."""
+        """Return the regression."""
         values = dictionary(self.X)
         weight = self.weights.sum()
         moments = weighted_moments(values, self.weights)
         functions = Orthonormal(*moments, dictionary.along(), weight)
         if bounded:
             functions.rescaled(dictionary)
+        else:
+            functions.damped()
         values = functions(values)
         mean = float(self.weights @ self.y / weight)
         rest = self.y - mean
@@ -162,6 +168,8 @@ class Sums:
         )
         if bounded:
             functions.rescaled(self.dictionary)
+        else:
+            functions.damped()
         turn = functions.transform.transpose(0, 2, 1)
         gram = covariance[2:, 2:]
         for _ in range(2):  # from the left, then from the right
