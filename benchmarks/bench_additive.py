@@ -115,14 +115,15 @@ def weak_signal(report, quick):
 
     Among p variables three of which are in, the prior odds of a fourth are 4 / (p - 3):
     the Bayes factor must be larger than (p - 3) / 4 for it to be in with probability
-    one half. Among the four alone they are 4, which gives the factor.
+    one half. Among the four alone they are 4, which gives the factor. A smaller slab
+    asks for less: of the truth, and of what is false.
     """
     rows = []
     for p in (50,) if quick else (50, 400):
         for seed in range(1 if quick else 4):
             X, y, _, _ = additive_data(smooth, 200, p, 0.5, 1.0, seed)
-            probabilities = ours().fit(X, y).inclusion_probabilities_[:RELEVANT]
-            weakest = probabilities.argmin()
+            probabilities = ours().fit(X, y).inclusion_probabilities_
+            weakest = probabilities[:RELEVANT].argmin()
             alone = ours(n_iter=20_000).fit(X[:, :RELEVANT], y)
             alone = alone.inclusion_probabilities_[weakest]
             factor = alone / (1 - alone) / RELEVANT if alone < 0.999 else np.inf
@@ -132,15 +133,65 @@ def weak_signal(report, quick):
                     seed,
                     weakest + 1,
                     f"{probabilities[weakest]:.2f}",
+                    f"{probabilities[RELEVANT:].max():.2f}",
                     f"{factor:.0f}" if np.isfinite(factor) else "> 250",
+                    f"{np.exp(log_factor_of_shape(X, y, weakest)):,.0f}",
                     f"{(p - RELEVANT + 1) / RELEVANT:.0f}",
                 ]
             )
     report.table(
-        "AR(.5), noise sd 1, by sample: the least probable of the four variables",
-        ["p", "sample", "variable", "inclusion", "Bayes factor", "needed for 1/2"],
+        "AR(.5), noise sd 1, by sample: the least probable of the four variables, the "
+        "most probable of the others, and the Bayes factor of the former, given the "
+        "other three; last but one, that of its true effect against none",
+        [
+            *("p", "sample", "variable", "inclusion", "largest of others"),
+            *("Bayes factor", "effect known", "needed for 1/2"),
+        ],
         rows,
     )
+    rows = []
+    for p, count in ((50, 2),) if quick else ((50, 30), (400, 12)):
+        for scale in ("auto", 0.5):
+            errors, right, false = [], [], []
+            for seed in range(100, 100 + count):
+                X, y, new, target = additive_data(smooth, 200, p, 0.5, 1.0, seed)
+                model = ours(slab_scale=scale, n_iter=1500).fit(X, y)
+                errors.append(np.mean((model.predict(new) - target) ** 2))
+                used = selected(model, p)
+                right.append(len(used & set(range(RELEVANT))))
+                false.append(len(used) - right[-1])
+            exact = (np.array(right) == RELEVANT) & (np.array(false) == 0)
+            rows.append(
+                [
+                    p,
+                    count,
+                    scale,
+                    f"{np.mean(right):.2f}",
+                    f"{np.mean(false):.2f}",
+                    f"{exact.mean():.2f}",
+                    f"{np.mean(errors):.4f}",
+                ]
+            )
+    report.table(
+        "AR(.5), noise sd 1, other samples: what a smaller slab finds (y has sd 1.5)",
+        ["p", "samples", "slab_scale", "found of 4", "false", "just the 4", "error"],
+        rows,
+    )
+
+
+def log_factor_of_shape(X, y, j):
+    """Log Bayes factor of the true effect of a variable: noise of variance 1.
+
+    The effects of the other three are fitted by Legendre polynomials up to degree 3.
+    """
+    alone = np.zeros_like(X)
+    alone[:, j] = X[:, j]
+    effect = smooth(alone)
+    others = [i for i in range(RELEVANT) if i != j]
+    powers = np.polynomial.legendre.legvander(X[:, others], 3)[..., 1:]
+    design = np.column_stack([np.ones(len(y)), powers.reshape(len(y), -1)])
+    rest = effect - design @ np.linalg.lstsq(design, effect, rcond=None)[0]
+    return rest @ y - 0.5 * rest @ rest
 
 
 def rough_effects(report, quick):
