@@ -36,7 +36,8 @@ class QuasiPosteriorStreamMixin:
         y : None
             Not used.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of w counts as w copies of the row, the last one fractional.
+            A weight of w counts as w copies of the row, the last one fractional, and
+            takes as long.
 
         Returns
         -------
