@@ -46,6 +46,16 @@ def _ours(module):
     return module.partition(".")[0] in ("skpacbayes", "sklearn")
 
 
+def refuse_changes(names, before, now):
+    """Refuse parameters that are not those with which a stream began."""
+    for name, old, new in zip(names, before, now, strict=True):
+        if new != old:
+            raise ValueError(
+                f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
+                "partial_fit of a clone, starts a new one."
+            )
+
+
 def is_plain(values, shape, dtype=np.float64):
     """Whether values are an array such as kernels take, but for its finiteness."""
     return (

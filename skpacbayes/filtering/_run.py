@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import SeriesEstimator
+from .._base import SeriesEstimator, refuse_changes
 from ._cloud import advance, forecast, moments, shown
 from ._proposals import Bootstrap, QuasiMonteCarlo
 from .models import LocalLevel
@@ -141,15 +141,7 @@ class ParticleRun(SeriesEstimator):
                     f"{name} changed within a stream; fit, or partial_fit of a clone, "
                     "starts a new one."
                 )
-        now, then = read_options(self), self._begun_with
-        if now == then:
-            return
-        for name, new, old in zip(OPTIONS, now, then, strict=True):
-            if new != old:
-                raise ValueError(
-                    f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
-                    "partial_fit of a clone, starts a new one."
-                )
+        refuse_changes(OPTIONS, self._begun_with, read_options(self))
 
     def _learn(self, X):
         """Filter rows, showing each to a model that observes; all of them or none."""

@@ -2,13 +2,14 @@
 
 import copy
 import warnings
+from operator import attrgetter
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import SeriesEstimator, user_stack_level
+from .._base import SeriesEstimator, refuse_changes, user_stack_level
 from .._convergence import LEAST_DRAWS, rank_normalised, split_r_hat
 from ._chain import Chain
 from ._model import Model, Parameters
@@ -29,6 +30,7 @@ OF_MODEL = (
     "covariance_type",
     "n_chains",
 )
+read_model = attrgetter(*OF_MODEL)
 R_HAT_LIMIT = 1.2  # from which on chains are said to disagree
 # Chains run in so many blocks, of so many sweeps at least, and callbacks follow.
 _N_BLOCKS, _LEAST_BLOCK = 20, 10
@@ -101,7 +103,7 @@ class SampledHMM(SeriesEstimator):
     def _begin(self, X, bounds):
         """Keep rows, and forget all others."""
         self._model = self._model_of(X.shape[1])
-        self._begun_with = {name: getattr(self, name) for name in OF_MODEL}
+        self._begun_with = read_model(self)
         self._series = Series(X, bounds)
         self._chains = [
             (None, rng, None) for rng in self._generator().spawn(self.n_chains)
@@ -111,12 +113,7 @@ class SampledHMM(SeriesEstimator):
 
     def _continue(self, X):
         """Keep more rows of the last sequence."""
-        for name, old in self._begun_with.items():
-            if (new := getattr(self, name)) != old:
-                raise ValueError(
-                    f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
-                    "partial_fit of a clone, starts a new one."
-                )
+        refuse_changes(OF_MODEL, self._begun_with, read_model(self))
         self._series.extend(X)
         self.n_samples_seen_ = len(self._series)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._base import PacBayesEstimator
+from .._base import PacBayesEstimator, refuse_changes
 from .._kernels import online as kernels
 from .._kernels import online_full as full_kernels
 from .._kernels.aggregation import FIXED, N_TOTALS, NOISE, aggregation_rate
@@ -181,18 +181,10 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
 
     def _continues(self, X):
         """Whether X is a stream's next block, ready for the kernels."""
-        if read_options(self) != self._begun_with:
-            self._refuse_change()
+        options = read_options(self)
+        if options != self._begun_with:
+            refuse_changes(OPTIONS, self._begun_with, options)
         return self._recognises(X) and X.size <= BLOCK
-
-    def _refuse_change(self):
-        now, then = read_options(self), self._begun_with
-        for name, new, old in zip(OPTIONS, now, then, strict=True):
-            if new != old:
-                raise ValueError(
-                    f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
-                    "partial_fit of a clone, starts a new one."
-                )
 
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows; False, and nothing learnt, if one is not finite."""
