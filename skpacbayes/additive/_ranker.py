@@ -21,8 +21,8 @@ from ._walk import Neighbourhoods
 
 LAWS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
 # "auto": how much the tempered loss gains by the pilot's scores, in units of what the
-# log likelihood does. Near its minimum the AUC is that much flatter.
-GAINS = {"auc": 3.0, "pairwise_logistic": 2.0}
+# log likelihood does. The AUC is flatter near its best than the likelihood.
+GAINS = {"auc": 2.0, "pairwise_logistic": 1.5}
 LEAST_LIKELIHOOD, LEAST_GAIN = 0.5, 0.05  # where the pilot has found nothing
 PILOT_SWEEPS = 40  # of the logistic chain whose scores make the pseudo-priors
 PILOT_BETA = 0.5
@@ -57,16 +57,16 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
         of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
         range a feature counts as at its end.
-    beta : float in (0, 1), default=0.05
-        Each function multiplies the prior of a model by beta. It is smaller than the
-        classifier's, since directions, which are all that matters to the AUC, cost a
-        further function less than coefficients do.
+    beta : float in (0, 1), default=0.4
+        Each function multiplies the prior of a model by beta. Directions, which are all
+        that matters to the AUC, cost a further function less than coefficients do:
+        where there is little to find, beta is nearly all that keeps functions out.
     slab_scale : float, default=1.0
         Prior standard deviation of the coefficient of a function of variance 1, for
         "pairwise_logistic" and for the pseudo-priors.
     inverse_temperature : {"auto", "pac"} or float, default="auto"
         Weight of the loss. "auto": such that the loss of a logistic pilot, times it, is
-        lower than that of constant scores by 3 times ("auc") or twice
+        lower than that of constant scores by twice ("auc") or 1.5 times
         ("pairwise_logistic") the pilot's gain in log likelihood. "pac": `gamma` times
         the smaller of the numbers of positive and negative rows, which has a
         `certificate` for "auc".
@@ -192,7 +192,7 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         basis="legendre",
         max_order=8,
         feature_range=None,
-        beta=0.05,
+        beta=0.4,
         slab_scale=1.0,
         inverse_temperature="auto",
         gamma=1.0,
