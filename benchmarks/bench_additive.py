@@ -173,7 +173,7 @@ def weak_signal(report, quick):
                 ]
             )
     report.table(
-        "AR(.5), noise sd 1, other samples: what a smaller slab finds (y has sd 1.5)",
+        "AR(.5), noise sd 1, other samples: what a smaller slab finds (y has sd 1.4)",
         ["p", "samples", "slab_scale", "found of 4", "false", "just the 4", "error"],
         rows,
     )
@@ -267,9 +267,11 @@ def calibration(report, quick):
     for low, high in itertools.pairwise(edges):
         here = (claimed >= low) & (claimed < high)
         mean, rate = claimed[here].mean(), true[here].mean()
-        # Variables of one data set go together: errors are those of its sums.
+        # Variables of one data set go together: errors are those of its sums, but not
+        # smaller than if they did not, which counts where all or none are true.
         sums = np.bincount(which[here], weights=true[here] - claimed[here])
-        error = np.sqrt((sums**2).sum()) / here.sum()
+        alone = claimed[here] * (1 - claimed[here])
+        error = np.sqrt(max((sums**2).sum(), alone.sum())) / here.sum()
         rows.append(
             [
                 f"{low} to {min(high, 1)}",
