@@ -27,19 +27,20 @@ def loss_of(
     manhattan,
     merged=True,
 ):
-    """What `cumulative_loss` returns."""
-    return kernel(
-        np.vstack([columns_of(points), spreads, linear, quadratic]),
-        centers,
-        n_clusters,
-        manhattan or None,
-        merged,
-        *work_space(len(points), len(centers)),
-    )
+    """What `cumulative_loss` returns where half of the centres have moved."""
+    work = work_space(len(points), len(centers))
+    columns = np.vstack([columns_of(points), spreads, linear, quadratic])
+    loss = manhattan or None, merged, *work
+    half = n_clusters // 2
+    elsewhere = centers.copy()
+    elsewhere[half:] += 1.0
+    kernel(columns, elsewhere[None], 0, n_clusters, 0, n_clusters, *loss)
+    return kernel(columns, centers[None], 0, n_clusters, half, n_clusters - half, *loss)
 
 
-def work_space(n_points, n_clusters):
+def work_space(n_points, n_clusters, n_states=1):
     return (
+        np.full((n_states, n_clusters, n_points), np.nan),
         np.full((3, n_points), np.nan),
         np.full((2, n_points), -7),
         np.full((n_clusters, n_clusters), np.nan),
@@ -131,23 +132,6 @@ def test_manhattan_loss_of_merged_rows(kernel):
                 )
 
 
-@pytest.mark.parametrize("scale", [0.5, math.inf])
-@twin_of(paco.log_prior)
-def test_log_prior(kernel, scale):
-    """Uniform in the ball, or in shape a Student law of 3 degrees of freedom."""
-    rng = np.random.default_rng(0)
-    centers = rng.uniform(-1, 1, (4, 3))
-    sizes = np.log([0.4, 0.3, 0.2, 0.1])
-    expected = sizes[2]
-    if scale < math.inf:
-        law = stats.multivariate_t(np.zeros(3), 2 * scale**2 * np.eye(3), df=3)
-        expected += np.sum(law.logpdf(centers[:3]) - law.logpdf(np.zeros(3)))
-    assert_allclose(kernel(centers, 3, sizes, 2.0, scale), expected, rtol=1e-12)
-    centers[3] = 2.0  # outside, and not among the first three
-    assert kernel(centers, 3, sizes, 2.0, scale) > -math.inf
-    assert kernel(centers, 4, sizes, 2.0, scale) == -math.inf
-
-
 LAW = CenterPrior(np.log([0.5, 0.3, 0.2]), 10.0)
 
 
@@ -164,7 +148,8 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
     states = np.zeros((2, 3, 2))
     trace = np.zeros((n_iter, 3), dtype=np.int64)
     trace[0] = 1, 1, 0
-    losses = losses_at(points, states[0, :1], False)[:, 0]
+    gaps, *work = work_space(30, 3, 2)
+    gaps[0, 0] = losses_at(points, states[0, :1], False)[:, 0]
     choices, *draws = proposal.draws(n_iter, 10.0, np.random.default_rng(seed))
     log_target, now = kernel(
         np.vstack([columns_of(points), none, weights, none]),
@@ -184,11 +169,13 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
         choices,
         *draws,
         states,
-        np.zeros((2, 3, 3)),
+        0,
+        np.empty(3),
         np.empty(3, dtype=np.int64),
-        *work_space(30, 3),
+        gaps,
+        *work,
         trace,
-        log_sizes[0] - temperature * (weights @ losses),
+        log_sizes[0] - temperature * (weights @ gaps[0, 0]),
     )
     return points, weights, states[now], choices, trace, log_target
 
@@ -228,71 +215,52 @@ def test_run_chain_without_data_draws_from_the_prior(kernel, moves):
         assert abs(batches.mean() - math.exp(LAW.log_sizes[k - 1])) < 5 * error
 
 
-def moved(points, weights, labels, manhattan, centers):
-    """Means, or lower medians, of the rows that the points stand for."""
-    copies = weights.astype(int)
-    rows, labels = np.repeat(points, copies, axis=0), np.repeat(labels, copies)
-    centers = centers.copy()
-    for j in np.unique(labels):
-        cell = rows[labels == j]
-        if manhattan:
-            centers[j] = np.quantile(cell, 0.5, axis=0, method="inverted_cdf")
-        else:
-            centers[j] = cell.mean(axis=0)
-    return centers
-
-
-def lloyds(kernel, points, weights, centers, manhattan, max_iter=100):
-    labels = np.zeros(len(points), dtype=np.int64)
-    losses = np.empty((2, len(points)))
-    columns, work = columns_of(points), np.empty((2, len(centers)))
-    order = np.argsort(columns, axis=1)
-    data = points, columns, weights, order, len(centers), manhattan or None, max_iter
-    loss = kernel(*data, centers, labels, losses, work)
-    least = losses_at(points, centers, manhattan)
-    assert_array_equal(labels, least.argmin(axis=1))
-    assert_allclose(losses[0], least.min(axis=1), rtol=1e-12)
+def lloyds(kernel, points, weights, centers):
+    """Loss and labels after Lloyd's iterations, which move the centres."""
+    labels, losses = np.zeros(len(points), dtype=np.int64), np.empty((2, len(points)))
+    data = points, columns_of(points), weights, len(centers), 100, centers, labels
+    loss = kernel(*data, losses, np.empty(len(centers)))
+    assert_allclose(losses[0], losses_at(points, centers, False).min(axis=1))
     return loss, labels
 
 
 @twin_of(kmeans.lloyd)
-def test_lloyd_of_means(kernel):
-    points, weights, centers = blobs(60)
+def test_lloyd(kernel):
+    points, weights, _ = blobs(60)
     start = points[:3] + 0.5
     peer = KMeans(3, init=start, n_init=1, tol=0.0, algorithm="lloyd")
     peer.fit(points, sample_weight=weights)
     centers = start.copy()
-    loss, labels = lloyds(kernel, points, weights, centers, False)
+    loss, labels = lloyds(kernel, points, weights, centers)
     assert_allclose(centers, peer.cluster_centers_, rtol=1e-10, atol=1e-10)
     assert_allclose(loss, peer.inertia_, rtol=1e-10)
     assert_array_equal(labels, peer.labels_)
 
 
-@both_losses
-@pytest.mark.parametrize("max_iter", [0, 1, 2, 50])
 @twin_of(kmeans.lloyd)
-def test_lloyd(kernel, max_iter, manhattan):
-    points, weights, _ = blobs()
-    centers = points[[0, 3, 6]]  # of one blob
-    expected = centers.copy()
-    for _ in range(max_iter):
-        nearest = losses_at(points, expected, manhattan).argmin(axis=1)
-        expected = moved(points, weights, nearest, manhattan, expected)
-    loss, _ = lloyds(kernel, points, weights, centers, manhattan, max_iter)
-    least = losses_at(points, expected, manhattan).min(axis=1)
-    assert_allclose(centers, expected, rtol=1e-10, atol=1e-12)
-    assert_allclose(loss, weights @ least, rtol=1e-10)
-
-
-@both_losses
-@twin_of(kmeans.lloyd)
-def test_lloyd_leaves_centres_without_weight_where_they_are(kernel, manhattan):
+def test_lloyd_leaves_centres_without_weight_where_they_are(kernel):
     points = np.array([[0.0, 1], [2, 3], [4, 2], [90, 90]])
     centers = np.array([[1.0, 1], [91, 91], [-50, -50]])
-    loss, _ = lloyds(kernel, points, np.array([1.0, 1, 1, 0]), centers, manhattan)
-    middle = [2, 2]  # mean and median
-    assert_array_equal(centers, [middle, [91, 91], [-50, -50]])
-    assert_allclose(loss, losses_at(points[:3], [middle], manhattan).sum())
+    loss, _ = lloyds(kernel, points, np.array([1.0, 1, 1, 0]), centers)
+    assert_array_equal(centers, [[2, 2], [91, 91], [-50, -50]])
+    assert_allclose(loss, losses_at(points[:3], [[2, 2]], False).sum())
+
+
+@twin_of(kmeans.move_to_medians)
+def test_move_to_medians(kernel):
+    """Lower medians of the rows that the points stand for; an empty cell stays."""
+    points, weights, _ = blobs()
+    labels = np.random.default_rng(1).integers(0, 3, 30)
+    weights[labels == 2] = 0.0
+    centers = np.full((4, 3), 7.0)
+    masses = np.bincount(labels, weights, minlength=4)
+    order = np.argsort(points.T, axis=1)
+    kernel(points, weights, order, labels, masses, np.empty(4), centers)
+    rows, cells = (np.repeat(v, weights.astype(int), axis=0) for v in (points, labels))
+    for j in range(2):
+        medians = np.quantile(rows[cells == j], 0.5, axis=0, method="inverted_cdf")
+        assert_array_equal(centers[j], medians)
+    assert_array_equal(centers[2:], 7.0)
 
 
 @twin_of(kmeans.leaving_scales)

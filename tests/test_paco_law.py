@@ -21,6 +21,7 @@ from quasi_posterior import (
     log_evidences,
     mean_loss,
 )
+from scipy import stats
 from scipy.special import gammaln
 
 from skpacbayes.cluster._path import Path
@@ -104,6 +105,21 @@ def run_chain(
         laws = dataclasses.replace(laws, moves=moves)
     chain = Chain.start(path.solution(1), max_clusters, seed)
     return posterior.run(chain, laws, n_iter), posterior, laws
+
+
+@pytest.mark.parametrize("scale", [0.5, math.inf])
+def test_density_of_the_prior(scale):
+    """Uniform in the ball, or a Student law of 3 degrees of freedom cut off there."""
+    centers = np.random.default_rng(0).uniform(-1, 1, (4, 3))
+    prior = CenterPrior(np.log([0.4, 0.3, 0.2, 0.1]), 2.0, scale)
+    expected = math.log(0.2) - 3 * math.log(4 / 3 * math.pi * 2.0**3)
+    if scale < math.inf:
+        law = stats.multivariate_t(np.zeros(3), 2 * scale**2 * np.eye(3), df=3)
+        inside = stats.f(3, 3).cdf(2.0**2 / (2 * scale**2 * 3))
+        expected = math.log(0.2) + np.sum(law.logpdf(centers[:3]) - math.log(inside))
+    assert np.isclose(prior.log_density(centers[:3]), expected, rtol=1e-12)
+    centers[3] = 2.0  # outside
+    assert prior.log_density(centers) == -math.inf
 
 
 def assert_same_law(indicators, expected, expected_error=0.0):

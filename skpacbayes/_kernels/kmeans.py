@@ -1,10 +1,4 @@
-"""k-means and k-medians over weighted points, and how stable their cells are.
-
-`manhattan` chooses the loss: None for squared Euclidean distance and means, True for
-Manhattan distance and coordinatewise medians. The compiler leaves out what None
-excludes. Points come by columns too, (n_features, n_points), so that the loops over
-them vectorise.
-"""
+"""k-means and k-medians over weighted points, and how stable their cells are."""
 
 import math
 
@@ -16,61 +10,37 @@ HALF = 0.5 * (1.0 - 1e-12)
 
 @kernel
 def lloyd(
-    points,
-    columns,
-    weights,
-    order,
-    n_clusters,
-    manhattan,
-    max_iter,
-    centers,
-    labels,
-    losses,
-    work,
+    points, columns, weights, n_clusters, max_iter, centers, labels, losses, masses
 ):
     """Lloyd's iterations on the first `n_clusters` of `centers`, in place; the loss.
 
-    `columns` are the points transposed; `order` (n_features, n_points) sorts them along
-    each feature, for the medians. `labels` (n_points,) and `losses` (2, n_points)
-    receive each point's centre and, in the first row, its loss there. `work` (2,
-    max_clusters) is work space. A centre whose cell has no weight stays where it is.
+    `columns` are the points transposed, so that the loops over them vectorise.
+    `labels` (n_points,) and `losses` (2, n_points) receive each point's centre and, in
+    the first row, its loss there. `masses` (max_clusters,) is work space. A centre
+    whose cell has no weight stays where it is.
     """
     n_features, n_points = columns.shape
     nearest, current = losses[0], losses[1]
-    masses, passed = work[0], work[1]
     total = math.inf
     for iteration in range(max_iter + 1):
         for j in range(n_clusters):
-            passed[j] = 0.0
-        if manhattan is None:
-            for i in range(n_points if iteration > 0 else 0):
-                j = labels[i]
-                passed[j] += weights[i]
-                share = weights[i] / passed[j] if weights[i] > 0.0 else 0.0
-                for f in range(n_features):  # running means
-                    centers[j, f] += share * (points[i, f] - centers[j, f])
-        else:
-            for f in range(n_features if iteration > 0 else 0):
-                for rank in range(n_points):
-                    i = order[f, rank]
-                    j = labels[i]
-                    below = passed[j]
-                    passed[j] += weights[i]
-                    if below < HALF * masses[j] <= passed[j]:
-                        centers[j, f] = points[i, f]
-                for j in range(n_clusters):
-                    passed[j] = 0.0
+            masses[j] = 0.0
+        for i in range(n_points if iteration > 0 else 0):
+            j = labels[i]
+            masses[j] += weights[i]
+            share = weights[i] / masses[j] if weights[i] > 0.0 else 0.0
+            for f in range(n_features):  # running means
+                centers[j, f] += share * (points[i, f] - centers[j, f])
         for i in range(n_points):
             nearest[i] = math.inf
         for j in range(n_clusters):
-            masses[j] = 0.0
             for i in range(n_points):
                 current[i] = 0.0
             for f in range(n_features):
                 place = centers[j, f]
                 for i in range(n_points):
                     gap = columns[f, i] - place
-                    current[i] += gap * gap if manhattan is None else abs(gap)
+                    current[i] += gap * gap
             for i in range(n_points):  # without a branch: LLVM vectorises it
                 closer = current[i] < nearest[i]
                 labels[i] = j if closer else labels[i]
@@ -78,11 +48,31 @@ def lloyd(
         previous = total
         total = 0.0
         for i in range(n_points):
-            masses[labels[i]] += weights[i]
             total += weights[i] * nearest[i]
         if total >= previous * (1.0 - 1e-12):
             break
     return total
+
+
+@kernel
+def move_to_medians(points, weights, order, labels, masses, passed, centers):
+    """Move `centers` to the coordinatewise medians of their cells, in place.
+
+    `order` (n_features, n_points) sorts the points along each feature; `labels`
+    (n_points,) are their cells, which weigh `masses` (n_clusters,). `passed`
+    (n_clusters,) is work space. A centre whose cell has no weight stays where it is.
+    """
+    n_clusters, n_features = centers.shape
+    for f in range(n_features):
+        for j in range(n_clusters):
+            passed[j] = 0.0
+        for rank in range(points.shape[0]):
+            i = order[f, rank]
+            j = labels[i]
+            below = passed[j]
+            passed[j] += weights[i]
+            if below < HALF * masses[j] <= passed[j]:
+                centers[j, f] = points[i, f]
 
 
 @kernel

@@ -58,17 +58,31 @@ def _overlap(gap, deviation):
 
 @kernel
 def cumulative_loss(
-    points, centers, n_clusters, manhattan, merged, losses, owners, slopes
+    points,
+    states,
+    state,
+    n_clusters,
+    moved,
+    n_moved,
+    manhattan,
+    merged,
+    gaps,
+    losses,
+    owners,
+    slopes,
 ):
-    """Sum of the losses of the points, and how many centres own one.
+    """Sum of the losses of the points at `states[state]`, and how many centres own one.
 
     A single row has the loss l at its nearest centre. Merged rows are taken as an
     isotropic normal cloud: l is the mean of the minimum over the two nearest centres.
-    `losses` (3, n_points), the integers `owners` (2, n_points) and `slopes`
-    (max_clusters, max_clusters) are work space.
+    `gaps` (n_states, max_clusters, n_points), the loss of each point at each centre,
+    are computed for the `n_moved` centres from `moved` on; those of the others stand.
+    `losses` (3, n_points) and the integers `owners` (2, n_points) receive in their
+    first rows each point's loss at its nearest centre, and that centre; the rest and
+    `slopes` (max_clusters, max_clusters) are work space.
     """
     n_features, n_points = points.shape[0] - 3, points.shape[1]
-    for i in range(n_points):  # nearest, runner-up; the loss at this centre
+    for i in range(n_points):  # nearest, runner-up
         losses[0, i] = math.inf
         owners[0, i] = 0
         if merged is not None:
@@ -77,23 +91,27 @@ def cumulative_loss(
     for j in range(n_clusters):
         for other in range(n_clusters):
             slopes[j, other] = -1.0  # not known yet, or no point is owned
-        for i in range(n_points):
-            losses[2, i] = 0.0
-        for f in range(n_features):
-            place = centers[j, f]
+        if moved <= j < moved + n_moved:
             for i in range(n_points):
-                gap = points[f, i] - place
-                losses[2, i] += gap * gap if manhattan is None else abs(gap)
+                gaps[state, j, i] = 0.0
+            for f in range(n_features):
+                place = states[state, j, f]
+                for i in range(n_points):
+                    gap = points[f, i] - place
+                    gaps[state, j, i] += gap * gap if manhattan is None else abs(gap)
         if merged is not None and manhattan is not None:
             for i in range(n_points):
                 spread = points[n_features, i]
+                losses[2, i] = gaps[state, j, i]
                 if spread > 0.0 and losses[2, i] < losses[1, i]:
                     deviation = math.sqrt(spread / n_features)
                     for f in range(n_features):
-                        gap = abs(points[f, i] - centers[j, f])
+                        gap = abs(points[f, i] - states[state, j, f])
                         losses[2, i] += 2.0 * _overlap(gap, deviation)
         for i in range(n_points):  # without a branch: LLVM vectorises it
-            loss, low = losses[2, i], losses[0, i]
+            loss, low = gaps[state, j, i], losses[0, i]
+            if merged is not None and manhattan is not None:
+                loss = losses[2, i]
             closer = loss < low
             if merged is not None:
                 close, second = loss < losses[1, i], owners[1, i]
@@ -116,100 +134,20 @@ def cumulative_loss(
             if manhattan is not None or slopes[j, other] < 0.0:
                 slope = 0.0
                 for f in range(n_features):
-                    gap = 2.0 * (centers[j, f] - centers[other, f])
+                    here, there = states[state, j, f], states[state, other, f]
+                    gap = 2.0 * (here - there)
                     if manhattan is not None:
-                        left = points[f, i] < centers[j, f]
-                        gap = 2.0 * (left != (points[f, i] < centers[other, f]))
+                        left = points[f, i] < here
+                        gap = 2.0 * (left != (points[f, i] < there))
                     slope += gap * gap
                 slopes[j, other] = slope
             variance = slopes[j, other] * spread / n_features
             if margin * margin < _END * _END * variance:
                 loss -= _overlap(margin, math.sqrt(variance))
             if manhattan is None:
-                loss = max(loss + spread, 0.0)
+                loss = loss + spread if loss + spread > 0.0 else 0.0
         total += loss * (points[n_features + 1, i] + points[n_features + 2, i] * loss)
     return total, n_owners
-
-
-@kernel
-def log_prior(centers, n_clusters, log_sizes, radius, scale):
-    """Log quasi-prior density of an ordered tuple of centres, -inf off its support.
-
-    `log_sizes` (max_clusters,): log q(k) and the k centres' constants. Centres live on
-    the ball of that `radius` (eq. 7), with the Student kernel of eq. 22 if `scale` is
-    finite.
-    """
-    n_features = centers.shape[1]
-    total = log_sizes[n_clusters - 1]
-    width = 6.0 * scale * scale
-    for j in range(n_clusters):
-        square = 0.0
-        for f in range(n_features):
-            square += centers[j, f] * centers[j, f]
-        if not square <= radius * radius:
-            return -math.inf
-        total -= 0.5 * (3 + n_features) * math.log(1.0 + square / width)
-    return total
-
-
-@kernel
-def _log_proposal(
-    centers,
-    n_clusters,
-    slots,
-    scales,
-    dof,
-    symmetric,
-    known,
-    densities,
-    uniforms,
-    drawn,
-    order,
-):
-    """Log density of the independence proposal at `centers`, constants apart.
-
-    With `symmetric` the centres' slots are drawn too: slot after slot takes one of the
-    free centres in proportion to its density there (unless `drawn`, slot j takes centre
-    j). The product of the sums over the free centres is what the labels contribute to
-    the acceptance ratio: product of densities / probability of the draw. `densities`
-    (slots, centres) are filled unless `known`.
-    """
-    n_features = centers.shape[1]
-    total = 0.0
-    for j in range(n_clusters):
-        order[j] = j
-        width = dof * scales[j] * scales[j]
-        log_width = n_features * math.log(width)
-        for i in range(n_clusters):
-            if not known and (symmetric or i == j):
-                square = 0.0
-                for f in range(n_features):
-                    gap = centers[i, f] - slots[j, f]
-                    square += gap * gap
-                log_tail = (dof + n_features) * math.log(1.0 + square / width)
-                densities[j, i] = -0.5 * (log_tail + log_width)
-        total += densities[j, j]
-    if not symmetric:
-        return total
-    total = 0.0
-    for j in range(n_clusters):
-        highest = -math.inf
-        for i in range(j, n_clusters):
-            log_density = densities[j, order[i]]
-            highest = log_density if log_density > highest else highest
-        mass = 0.0
-        for i in range(j, n_clusters):
-            mass += math.exp(densities[j, order[i]] - highest)
-        total += highest + math.log(mass)
-        left = mass * (uniforms[j] if drawn else -1.0)
-        chosen = j
-        for i in range(j, n_clusters):
-            chosen = i
-            left -= math.exp(densities[j, order[i]] - highest)
-            if left < 0.0:
-                break
-        order[j], order[chosen] = order[chosen], order[j]
-    return total
 
 
 @kernel
@@ -234,21 +172,30 @@ def run_chain(
     labels,
     jumps,
     states,
+    now,
     densities,
     order,
+    gaps,
     losses,
     owners,
     slopes,
     trace,
     log_target,
 ):
-    """Reversible-jump chain on the quasi-posterior, from the centres `states[0]`.
+    """Reversible-jump chain on the quasi-posterior, from the centres `states[now]`.
+
+    Prior: `log_sizes` (max_clusters,) are log q(k) and the k centres' constants.
+    Centres live on the ball of that `radius` (eq. 7), with the Student kernel of eq. 22
+    if `scale` is finite.
 
     Three moves: all centres anew, from Student laws round the `slots` (max_clusters,
-    max_clusters, n_features) of a neighbouring number of clusters (Algorithm 3; with
-    `symmetric`, the centres' slots are drawn too, so that relabelled centres are
-    recognised); a random walk of one centre; the birth of a centre anywhere in the
-    ball, or the death of one.
+    max_clusters, n_features) of a neighbouring number of clusters (Algorithm 3); a
+    random walk of one centre; the birth of a centre anywhere in the ball, or the death
+    of one. With `symmetric`, the slots of the present centres are drawn too, so that
+    relabelled centres are recognised: slot after slot takes one of the free centres in
+    proportion to its density there. The product of the sums over the free centres is
+    what the labels contribute to the acceptance ratio: product of densities /
+    probability of the draw. Where the centres were drawn, each has its slot.
 
     The randomness comes from outside. An iteration reads from `moves` (n_iter, 2)
     whether the move is of the first kind (0) and how many centres it adds, and from
@@ -258,69 +205,90 @@ def run_chain(
     the others `jumps` (n_other, n_features): a step in units of `walk_scales`
     (max_clusters,), or the centre that is born.
 
-    `states` (2, max_clusters, n_features), `densities` (2, max_clusters, max_clusters),
-    `order` (max_clusters,) and what `cumulative_loss` asks for are work space. trace[0]
-    holds the numbers of centres, and of those that own a point, before; `trace`
-    (n_iter, 3) receives both after each iteration, and whether it accepted. Returns the
-    log of the target density at the last state, and which of `states` that is.
+    `states` (2, max_clusters, n_features), `densities` and `order` (max_clusters,) and
+    what `cumulative_loss` asks for are work space; it has filled the `gaps` of
+    `states[now]`. trace[0] holds the numbers of centres, and of those that own a point,
+    before; `trace` (n_iter, 3) receives both after each iteration, and whether it
+    accepted. Returns the log of the target density at the last state, and which of
+    `states` that is.
     """
-    n_features = states.shape[2]
+    n_features, n_points = states.shape[2], points.shape[1]
     k, n_owners = trace[0, 0], trace[0, 1]
-    now = 0
     n_anew = 0
-    known = False  # whether the densities are those of the present centres
     for iteration in range(trace.shape[0]):
         anew = moves[iteration, 0] == 0
         new = k + moves[iteration, 1]
+        chosen = np.int64((new if new > k else k) * uniforms[iteration, 0])
+        trial = 1 - now
         proposed = -math.inf
-        log_ratio = 0.0
+        log_ratio = (new - k) * log_volume
         if 1 <= new <= states.shape[1]:
-            trial = states[1 - now]
-            if anew:
-                for j in range(new):
-                    for f in range(n_features):
+            proposed = log_sizes[new - 1]
+            for j in range(new):
+                before = j < chosen or (j == chosen and new > k)
+                source = j if before else j + k - new
+                square = 0.0
+                for f in range(n_features):
+                    place = states[now, source, f]
+                    if anew:
                         step = scales[new - 1, j] * students[n_anew, j, f]
-                        trial[j, f] = slots[new - 1, j, f] + step
-                for side in range(2):
-                    size = k if side == 0 else new
-                    place = now if side == 0 else 1 - now
-                    log_proposal = log_constants[size - 1] + _log_proposal(
-                        states[place],
-                        size,
-                        slots[size - 1],
-                        scales[size - 1],
-                        dof,
-                        symmetric,
-                        known and side == 0,
-                        densities[place],
-                        labels[n_anew],
-                        side == 0,
-                        order,
-                    )
-                    log_ratio += log_proposal if side == 0 else -log_proposal
-                known = True
-            else:
-                chosen = int(max(k, new) * uniforms[iteration, 0])
-                for j in range(new):
-                    source = j if j < chosen else max(j + k - new, 0)
-                    for f in range(n_features):
-                        trial[j, f] = states[now, source, f]
-                if new >= k:
-                    for f in range(n_features):
-                        jump = jumps[iteration - n_anew, f]
-                        if new == k:
-                            jump = trial[chosen, f] + walk_scales[k - 1] * jump
-                        trial[chosen, f] = jump
-                log_ratio = (new - k) * log_volume
-            proposed = log_prior(trial, new, log_sizes, radius, scale)
+                        place = slots[new - 1, j, f] + step
+                    elif j == chosen and new == k:
+                        place += walk_scales[k - 1] * jumps[iteration - n_anew, f]
+                    elif j == chosen and new > k:
+                        place = jumps[iteration - n_anew, f]
+                    states[trial, j, f] = place
+                    square += place * place
+                log_tail = math.log(1.0 + square / (6.0 * scale * scale))
+                log_density = -0.5 * (3 + n_features) * log_tail
+                proposed += log_density if square <= radius * radius else -math.inf
+                for i in range(0 if anew else n_points):
+                    gaps[trial, j, i] = gaps[now, source, i]
+        if anew and proposed > -math.inf:
+            log_ratio = 0.0
+            for side in range(2):
+                drawn = side == 1  # the centres were drawn from the slots
+                size, state = (new, trial) if drawn else (k, now)
+                log_proposal = log_constants[size - 1]
+                for j in range(size):
+                    order[j] = j
+                for j in range(size):
+                    width = dof * scales[size - 1, j] * scales[size - 1, j]
+                    highest = -math.inf
+                    last = size if symmetric else j + 1
+                    for i in range(j, last):
+                        square = 0.0
+                        for f in range(n_features):
+                            gap = states[state, order[i], f] - slots[size - 1, j, f]
+                            square += gap * gap
+                        log_tail = (dof + n_features) * math.log(1.0 + square / width)
+                        log_density = -0.5 * (log_tail + n_features * math.log(width))
+                        highest = log_density if log_density > highest else highest
+                        densities[i] = log_density
+                    mass = 0.0
+                    for i in range(j, last):
+                        densities[i] = math.exp(densities[i] - highest)
+                        mass += densities[i]
+                    log_proposal += highest + math.log(mass)
+                    left = -1.0 if drawn else mass * labels[n_anew, j]
+                    taken = j
+                    while taken < last - 1 and left >= densities[taken]:
+                        left -= densities[taken]
+                        taken += 1
+                    order[j], order[taken] = order[taken], order[j]
+                log_ratio += -log_proposal if drawn else log_proposal
         accepted = False
         if proposed > -math.inf:
             loss, trial_owners = cumulative_loss(
                 points,
-                states[1 - now],
+                states,
+                trial,
                 new,
+                0 if anew else chosen,
+                new if anew else (1 if new >= k else 0),
                 manhattan,
                 merged,
+                gaps,
                 losses,
                 owners,
                 slopes,
@@ -329,8 +297,8 @@ def run_chain(
             accepted = uniforms[iteration, 1] < log_ratio + proposed - log_target
         n_anew += anew
         if accepted:
-            now = 1 - now
-            k, n_owners, log_target, known = new, trial_owners, proposed, anew
+            now = trial
+            k, n_owners, log_target = new, trial_owners, proposed
         trace[iteration, 0] = k
         trace[iteration, 1] = n_owners
         trace[iteration, 2] = accepted

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._kernels import kmeans as kernels
+from .._kernels.paco import cumulative_loss
 from ._local_scales import metric_of
-from ._quasi_posterior import kernel_points, loss_and_owners
+from ._quasi_posterior import kernel_points, loss_and_owners, work_space
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
@@ -51,8 +52,8 @@ class Path:
             np.zeros((max_clusters, max_clusters)),
             np.zeros((max_clusters, max_clusters)),
         )
-        lloyd = _Lloyd(points, weights, max_clusters, manhattan)
-        seeds = lloyd.seeds(rng)
+        lloyd = Lloyd(points, weights, max_clusters, manhattan)
+        seeds = lloyd.seeds(max_clusters, rng)
         best = np.zeros((1, n_features))
         for k in range(1, max_clusters + 1):
             if k > 1:
@@ -90,50 +91,73 @@ class Path:
         return np.where(self.cell_weights > 0, mean, 0.0)
 
 
-class _Lloyd:
+class Lloyd:
     """Lloyd's algorithm on weighted points, and the cells that its last run left."""
 
     def __init__(self, points, weights, max_clusters, manhattan):
         self.points, self.weights, self.manhattan = points, weights, manhattan
-        self.columns = np.ascontiguousarray(points.T)
-        self.order = np.empty((0, 0), dtype=np.int64)
-        if manhattan:
-            self.order = np.argsort(self.columns, axis=1)
-        self.labels = np.zeros(len(points), dtype=np.int64)
-        self.losses = np.zeros((2, len(points)))
-        self.work = np.empty((2, max_clusters))
+        self.kernel_points = kernel_points(points, weights, np.zeros(len(points)))
+        self.work = work_space(self.kernel_points, max_clusters)
+        _, losses, owners, _ = self.work
+        self.losses, self.labels = losses[0], owners[0]
+        self.order = np.argsort(points.T, axis=1) if manhattan else None
 
     @property
     def costs(self):
         """Weighted loss of each point."""
-        return self.weights * self.losses[0]
+        return self.weights * self.losses
 
     def run(self, centers, max_iter):
         """Improve `centers` in place; their loss."""
-        return kernels.lloyd(
-            self.points,
-            self.columns,
-            self.weights,
-            self.order,
-            len(centers),
-            self.manhattan or None,
-            max_iter,
-            centers,
-            self.labels,
-            self.losses,
-            self.work,
+        loss = self._assign(centers)
+        for _ in range(max_iter):
+            self._move(centers)
+            previous, loss = loss, self._assign(centers)
+            if loss >= previous * (1 - 1e-12):
+                break
+        return loss
+
+    def _assign(self, centers):
+        """Give each point to its nearest centre; the loss of all."""
+        k, manhattan = len(centers), self.manhattan or None
+        places = centers.reshape(1, k, -1)
+        loss, _ = cumulative_loss(
+            self.kernel_points, places, 0, k, 0, k, manhattan, None, *self.work
         )
+        return loss
+
+    def _move(self, centers):
+        """Move the centres to the means or the medians of their cells.
+
+        A centre whose cell has no weight stays where it is.
+        """
+        masses = self.by_cell(self.weights, len(centers))
+        if self.manhattan:
+            kernels.move_to_medians(
+                self.points,
+                self.weights,
+                self.order,
+                self.labels,
+                masses,
+                np.empty(len(centers)),
+                centers,
+            )
+            return
+        owning = masses > 0
+        own = self.weights / np.where(owning, masses, 1)[self.labels]
+        shares = (self.labels == np.arange(len(centers))[:, None]) * own
+        np.copyto(centers, shares @ self.points, where=owning[:, None])
 
     def by_cell(self, values, n_clusters):
         """Sum `values` of the points over each cell."""
         return np.bincount(self.labels, values, minlength=n_clusters)
 
-    def seeds(self, rng):
+    def seeds(self, max_clusters, rng):
         """Draw points in proportion to weight and loss at those before.
 
         The first k of them are a D^2 seeding of k centres.
         """
-        seeds = np.empty((self.work.shape[1], self.points.shape[1]))
+        seeds = np.empty((max_clusters, self.points.shape[1]))
         losses = np.ones(len(self.points))
         for j in range(len(seeds)):
             seeds[j] = self.points[_draw(self.weights * losses, rng)]
@@ -144,7 +168,7 @@ class _Lloyd:
     def enlarged(self, centers, rng):
         """Yield starts with one centre more than `centers`, those of the last run."""
         costs = self.costs
-        farthest = np.argmax(np.where(self.weights > 0, self.losses[0], 0))
+        farthest = np.argmax(np.where(self.weights > 0, self.losses, 0))
         yield np.vstack([centers, self.points[farthest]])
         cell_costs = self.by_cell(costs, len(centers))
         for cell in np.argsort(-cell_costs, kind="stable")[:2]:

@@ -39,10 +39,11 @@ def _merged(points):
     return True if points[-3].any() else None
 
 
-def _work_space(points, n_clusters):
-    """Arrays that `cumulative_loss` works with."""
+def work_space(points, n_clusters, n_states=1):
+    """Arrays that `cumulative_loss` works with: gaps, losses, owners, slopes."""
     n_points = points.shape[1]
     return (
+        np.empty((n_states, n_clusters, n_points)),
         np.empty((3, n_points)),
         np.empty((2, n_points), dtype=np.int64),
         np.empty((n_clusters, n_clusters)),
@@ -54,13 +55,22 @@ def loss_and_owners(points, centers, manhattan):
 
     `points`: as `kernel_points` returns them.
     """
+    work = work_space(points, len(centers))
+    return loss_at(points, centers[None], len(centers), manhattan, work)
+
+
+def loss_at(points, states, n_clusters, manhattan, work):
+    """Cumulative loss of the first centres of `states[0]`; how many own a point."""
     return kernels.cumulative_loss(
         points,
-        np.ascontiguousarray(centers),
-        len(centers),
+        np.ascontiguousarray(states),
+        0,
+        n_clusters,
+        0,
+        n_clusters,
         manhattan or None,
         _merged(points),
-        *_work_space(points, len(centers)),
+        *work,
     )
 
 
@@ -102,6 +112,20 @@ class CenterPrior:
             - n_features * (math.log(6 * math.pi) / 2 + math.log(self.scale))
         )
         return whole - math.log(inside) if inside > _LEAST_SHARE else uniform
+
+    def log_density(self, centers):
+        """Log density of an ordered tuple of centres, -inf off its support."""
+        n_clusters, n_features = centers.shape
+        squares = (centers**2).sum(axis=1)
+        if not (squares <= self.radius * self.radius).all():
+            return -math.inf
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            log_tails = np.log(1 + squares / (6 * np.square(self.scale)))
+        return (
+            self.log_sizes[n_clusters - 1]
+            + n_clusters * self.log_constant(n_features)
+            - 0.5 * (3 + n_features) * log_tails.sum()
+        )
 
     def draw(self, n_clusters, n_features, rng):
         """Draw `n_clusters` centres (n_clusters, n_features)."""
@@ -327,12 +351,11 @@ class QuasiPosterior:
         states = np.stack([chain.centers, chain.centers])
         log_sizes = np.arange(1, max_clusters + 1) * self.prior.log_constant(n_features)
         log_sizes += self.prior.log_sizes
-        prior = log_sizes, float(self.prior.radius), float(self.prior.scale)
-        k = chain.n_clusters
-        loss, n_owners = loss_and_owners(self._points, states[0, :k], self.manhattan)
-        log_target = kernels.log_prior(states[0], k, *prior) - self.temperature * loss
+        work = work_space(self._points, max_clusters, n_states=2)
+        k, now = chain.n_clusters, 0
+        loss, n_owners = loss_at(self._points, states, k, self.manhattan, work)
+        log_target = self.prior.log_density(chain.draw) - self.temperature * loss
         traces = [chain.trace]
-        merged = _merged(self._points)
         block = max(1, _BLOCK // (max_clusters * n_features))
         for begin in range(0, n_iter, block):
             trace = np.empty((min(block, n_iter - begin), 3), dtype=np.int64)
@@ -341,9 +364,11 @@ class QuasiPosterior:
             log_target, now = kernels.run_chain(
                 self._points,
                 self.manhattan or None,
-                merged,
+                _merged(self._points),
                 float(self.temperature),
-                *prior,
+                log_sizes,
+                float(self.prior.radius),
+                float(self.prior.scale),
                 log_ball(self.prior.radius, n_features),
                 proposal.slots,
                 proposal.scales,
@@ -354,13 +379,13 @@ class QuasiPosterior:
                 moves,
                 *draws,
                 states,
-                np.zeros((2, max_clusters, max_clusters)),
+                now,
+                np.empty(max_clusters),
                 np.empty(max_clusters, dtype=np.int64),
-                *_work_space(self._points, max_clusters),
+                *work,
                 trace,
                 log_target,
             )
-            states = states[[now, 1 - now]]
             k, n_owners, _ = trace[-1]
             between = (moves[:, 1] != 0).astype(int)
             chain.tally += np.column_stack(
@@ -370,7 +395,7 @@ class QuasiPosterior:
                 ]
             ).astype(int)
             traces.append(trace[:, :2])
-        chain.centers[:] = states[0]
+        chain.centers[:] = states[now]
         chain.n_clusters = int(k)
         chain.trace = np.concatenate(traces)
         return chain

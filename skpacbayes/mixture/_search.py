@@ -58,14 +58,12 @@ def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
         points,
         np.ascontiguousarray(points.T),
         weight,
-        np.empty((0, 0), dtype=np.int64),
         n_clusters,
-        None,
         n_steps,
         centres,
         labels,
         np.empty((2, n_points)),
-        np.empty((2, n_clusters)),
+        np.empty(n_clusters),
     )
     return labels, loss
 
