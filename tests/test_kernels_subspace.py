@@ -133,6 +133,7 @@ def test_sweep(kernel, shared):
         numbers,
         table,
         known,
+        np.empty(n_clusters),
         chances,
     )
     assert_array_equal(labels, expected)
@@ -152,7 +153,7 @@ def test_sweep_over_very_many_features(kernel):
     found, known = statistics(X, labels, 2), np.empty(2)
     known[:] = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
     order, uniforms, chances = np.arange(4), np.full(4, 0.5), np.empty((4, 2))
-    fixed = numbers, table, known, chances
+    fixed = numbers, table, known, np.empty(2), chances
     kernel(X, order, uniforms, 1.0, False, labels, *found, background, *fixed)
     expected = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
     assert_allclose(known, expected, rtol=1e-8)
@@ -164,7 +165,7 @@ def test_fill_boxes(kernel):
     triples = np.array([[0, 1, 2], [0, 5, 5], [3, 3, 3], [6, 8, 11], [2, 0, 11]])
     widths = np.array([0.4, 0.3, 1e-9, 0.01, 0.8])
     members = np.zeros((5, len(X)), dtype=bool)
-    kernel(X, free, triples, widths, members)
+    kernel(X, free, triples, widths, np.empty(3, dtype=np.int64), members)
     for t, (middle, *others) in enumerate(triples):
         near = np.abs(X[others] - X[middle]).max(axis=0) <= widths[t]
         expected = np.zeros(len(X), dtype=bool)

@@ -290,6 +290,8 @@ def fitted(kernel, manhattan, max_iter, prior_size=2.0, tempering=1.0, spread=1.
         scales,
         shares,
         logs,
+        *np.full((2, 2, 60), np.nan),
+        *np.full((2, 2), np.nan),
     )
     return objective, centers, scales, shares, logs
 

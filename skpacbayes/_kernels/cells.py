@@ -8,8 +8,6 @@ with mean squared distance `spreads` (mean absolute distance for the Manhattan l
 
 import math
 
-import numpy as np
-
 from . import kernel
 
 # Just below a half: the lower of two medians, however the sums are rounded.
@@ -32,21 +30,23 @@ def fit_cells(
     scales,
     shares,
     logs,
+    losses,
+    parts,
+    heights,
+    masses,
 ):
     """Penalised EM from `centers`, `scales` and `shares`, in place; the objective.
 
     `columns` are the points transposed; `order` (n_features, n_points) sorts them along
     each feature, for the medians. `logs` (n_points,) receives the log densities, less a
-    constant. The objective is the sum of these over the rows times `tempering`, less
-    half a log of each cell's mass per parameter, less the pull (of `prior_size` rows)
-    of the scales towards their harmonic mean.
+    constant; `losses`, `parts` (n_clusters, n_points), `heights` and `masses`
+    (n_clusters,) are work space. The objective is the sum of the log densities over the
+    rows times `tempering`, less half a log of each cell's mass per parameter, less the
+    pull (of `prior_size` rows) of the scales towards their harmonic mean.
     """
     n_features, n_points = columns.shape
     n_clusters = centers.shape[0]
     half = 0.5 if manhattan is None else 1.0
-    losses = np.empty((n_clusters, n_points))
-    parts = np.empty((n_clusters, n_points))
-    heights, masses = np.empty(n_clusters), np.empty(n_clusters)
     n_rows = 0.0
     harmonic = 1.0  # mean of the inverse scales, from the first iteration on
     log_likelihood = -math.inf
@@ -82,7 +82,7 @@ def fit_cells(
                 for i in range(n_points):
                     total += parts[j, i] * losses[j, i]
                 scale = (total / n_features + pull) / (masses[j] + prior_size)
-                scales[j] = max(scale, smallest)
+                scales[j] = scale if scale > smallest else smallest
                 shares[j] = masses[j] / n_rows
             harmonic += 1.0 / (n_clusters * scales[j])
             heights[j] = math.log(shares[j]) - half * n_features * math.log(scales[j])
@@ -91,8 +91,9 @@ def fit_cells(
         for i in range(n_points):
             highest = -math.inf
             for j in range(n_clusters):
-                parts[j, i] = heights[j] - half / scales[j] * losses[j, i]
-                highest = max(highest, parts[j, i])
+                height = heights[j] - half / scales[j] * losses[j, i]
+                highest = height if height > highest else highest
+                parts[j, i] = height
             density = 0.0
             for j in range(n_clusters):
                 parts[j, i] = math.exp(parts[j, i] - highest)

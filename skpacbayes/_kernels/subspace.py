@@ -10,8 +10,6 @@ and that it is, and the factor of the prior variance of a shift. `table`
 
 import math
 
-import numpy as np
-
 from . import kernel
 
 # The prior of a cluster's own mean and variance: mean 0 with the weight of so many
@@ -22,44 +20,37 @@ PRIOR_SCALE = 0.3
 
 
 @kernel
-def _gain(shared, count, total, square, feature, numbers, base):
+def _gain(shared, count, total, square, background, f, numbers, base):
     """Log evidence of one feature of a cluster, relevant or not, over the background.
 
     As a pair (larger, ratio), the gain being larger + log(1 + ratio). `shared`: a
     relevant feature has the background's variance about a mean of its own; else it has
-    its own variance, too. `feature` is a column of `background` and `numbers` what its
-    name says, both as tuples; `base` is the entry of `table`.
+    its own variance, too. `base` is the entry of `table`.
     """
-    mean, variance, log_variance = feature
-    without, relevant, factor = numbers
+    mean, variance = background[0, f], background[1, f]
+    without, relevant = numbers[0], numbers[1]
     if count == 0:
         return 0.0, 0.0
     if shared:
         shift = total - count * mean
-        scatter = variance * (1.0 + factor * count)
-        relevant += base + 0.5 * factor * shift * shift / scatter
+        scatter = variance * (1.0 + numbers[2] * count)
+        relevant += base + 0.5 * numbers[2] * shift * shift / scatter
     else:
-        spread = max(square - total * total / (PRIOR_COUNT + count), 0.0)
+        spread = square - total * total / (PRIOR_COUNT + count)
+        spread = spread if spread > 0.0 else 0.0
         about_mean = square - mean * (2.0 * total - count * mean)
-        relevant += base + 0.5 * (count * log_variance + about_mean / variance)
+        relevant += base + 0.5 * (count * background[2, f] + about_mean / variance)
         relevant -= (PRIOR_SHAPE + 0.5 * count) * math.log(PRIOR_SCALE + 0.5 * spread)
-    larger = max(without, relevant)
-    smaller = min(without, relevant)
+    larger = without if without > relevant else relevant
+    smaller = relevant if without > relevant else without
     if smaller < larger - 40.0:
         return larger, 0.0
     return larger, math.exp(smaller - larger)
 
 
 @kernel
-def _feature(background, f):
-    """Mean, variance and log variance of a feature's background."""
-    return background[0, f], background[1, f], background[2, f]
-
-
-@kernel
 def gains(shared, counts, sums, squares, background, numbers, table, out):
     """Fill `out` (n_clusters, n_features) with the gains of clusters."""
-    given = (numbers[0], numbers[1], numbers[2])
     for j in range(sums.shape[0]):
         for f in range(sums.shape[1]):
             larger, ratio = _gain(
@@ -67,8 +58,9 @@ def gains(shared, counts, sums, squares, background, numbers, table, out):
                 counts[j],
                 sums[j, f],
                 squares[j, f],
-                _feature(background, f),
-                given,
+                background,
+                f,
+                numbers,
                 table[counts[j]],
             )
             out[j, f] = larger + math.log(1.0 + ratio)
@@ -89,6 +81,7 @@ def sweep(
     numbers,
     table,
     known,
+    after,
     chances,
 ):
     """Draw the label of each row given those of the others, in this order.
@@ -96,11 +89,9 @@ def sweep(
     Weights of clusters, relevance and relevant moments are integrated out. Updates
     labels, statistics, and the summed gains of all clusters, `known` (n_clusters,);
     `chances` (n_samples, n_clusters) are filled with the law of each label as it was
-    drawn.
+    drawn. `after` (n_clusters,) is work space.
     """
     n_clusters = counts.shape[0]
-    given = (numbers[0], numbers[1], numbers[2])
-    after = np.empty(n_clusters)
     for rank in range(order.shape[0]):
         i = order[rank]
         for sign in range(-1, 2, 2):  # out of its cluster, then into the one drawn
@@ -117,8 +108,9 @@ def sweep(
                         count,
                         sums[j, f] + sign * x,
                         squares[j, f] + sign * x * x,
-                        _feature(background, f),
-                        given,
+                        background,
+                        f,
+                        numbers,
                         table[count],
                     )
                     gain += larger
@@ -132,7 +124,7 @@ def sweep(
                 for j in range(n_clusters):
                     score = math.log(counts[j] + concentration) + after[j] - known[j]
                     chances[i, j] = score
-                    highest = max(highest, score)
+                    highest = score if score > highest else highest
                 total = 0.0
                 for j in range(n_clusters):
                     chances[i, j] = math.exp(chances[i, j] - highest)
@@ -153,21 +145,21 @@ def sweep(
 
 
 @kernel
-def fill_boxes(X, free, triples, widths, members):
+def fill_boxes(X, free, triples, widths, bounded, members):
     """Note which free rows lie in each box, in `members` (n_boxes, n_samples).
 
     Box t holds the rows within `widths[t]` of row `triples[t, 0]`, in the features in
     which rows `triples[t, 1]` and `triples[t, 2]` are, too; none without such features.
+    The integers `bounded` (n_features,) are work space.
     """
     n_features = X.shape[1]
-    bounded = np.empty(n_features, dtype=np.int64)
     for t in range(triples.shape[0]):
         n_bounded = 0
         for f in range(n_features):
             middle = X[triples[t, 0], f]
             other = abs(X[triples[t, 1], f] - middle)
             third = abs(X[triples[t, 2], f] - middle)
-            if max(other, third) <= widths[t]:
+            if other <= widths[t] and third <= widths[t]:
                 bounded[n_bounded] = f
                 n_bounded += 1
         for rank in range(free.shape[0]):
@@ -202,7 +194,6 @@ def grow(
     raises the score: the gains of the features, less `price` a row. Updates `members`
     (n_groups, n_samples), the statistics and the summed gains, `known` (n_groups,).
     """
-    given = (numbers[0], numbers[1], numbers[2])
     for t in range(members.shape[0]):
         for _ in range(n_sweeps):
             n_changes = 0
@@ -218,8 +209,9 @@ def grow(
                         counts[t] + sign,
                         sums[t, f] + sign * x,
                         squares[t, f] + sign * x * x,
-                        _feature(background, f),
-                        given,
+                        background,
+                        f,
+                        numbers,
                         table[counts[t] + sign],
                     )
                     after += larger

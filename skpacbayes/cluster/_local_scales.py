@@ -181,6 +181,7 @@ class _Problem:
             start.shares.copy(),
             log_densities=np.empty(len(self.points)),
         )
+        shape = len(cells.shares), len(self.points)
         cells.objective = kernels.fit_cells(
             self.points,
             self.columns,
@@ -196,6 +197,8 @@ class _Problem:
             cells.scales,
             cells.shares,
             cells.log_densities,
+            *np.empty((2, *shape)),
+            *np.empty((2, shape[0])),
         )
         return cells
 

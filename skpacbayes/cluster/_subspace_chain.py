@@ -88,7 +88,8 @@ class Chain:
             triples[::2, 2] = triples[::2, 1]  # half the boxes from two rows
             widths = np.exp(self.rng.uniform(np.log(0.1), 0.0, _N_BOXES))
             boxes = np.zeros((_N_BOXES, n_samples), dtype=np.bool_)
-            kernels.fill_boxes(self.X, free, free[triples], widths, boxes)
+            bounded = np.empty(self.X.shape[1], dtype=np.int64)
+            kernels.fill_boxes(self.X, free, free[triples], widths, bounded, boxes)
             counts, _, _, known = self._described(boxes)
             best = np.argsort(price * counts - known)[:_N_GROWN]
             groups = boxes[best]
@@ -121,6 +122,7 @@ class Chain:
             *statistics,
             *model[1:],
             self._gains(statistics).sum(axis=1),
+            np.empty(self._n_clusters),
             self.chances,
         )
         counts, sums, squares = self.statistics()  # without the sweep's roundings
