@@ -268,20 +268,20 @@ def test_standardise(kernel, clip):
     X[:20, 4] = 0.1  # constant, then not
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], 50)
     Z, moments = np.zeros((50, 6)), np.zeros((3, 5))
-    assert kernel(X, X[:, 0], weights, moments, clip, NONE, 1, Z) == -1
+    assert kernel(X, X[:, 0], weights, moments, clip, None, 1, Z) == -1
     assert_allclose(Z[:, 1:], standardised(X, weights, clip), rtol=1e-9, atol=1e-11)
     assert_allclose(Z[:, 0], weights > 0)
     assert_allclose(moments[0], np.average(X, axis=0, weights=weights), rtol=1e-12)
     before = moments.copy()
     for bad in (np.nan, np.inf, -np.inf):
         X[30, 2] = bad
-        assert kernel(X, X[:, 0], NONE, moments, clip, NONE, 1, Z) == 30
-    assert kernel(X[:30], X[:30, 0], -weights[:30], moments, clip, NONE, 1, Z[:30]) >= 0
+        assert kernel(X, X[:, 0], NONE, moments, clip, None, 1, Z) == 30
+    assert kernel(X[:30], X[:30, 0], -weights[:30], moments, clip, None, 1, Z[:30]) >= 0
     assert np.array_equal(moments, before)
-    X, plain, none = X[:30], np.zeros((30, 5)), np.zeros((0, 5))
-    assert kernel(X, X[:, 0], NONE, none, 1e9, NONE, 0, plain) == -1
+    X, plain = X[:30], np.zeros((30, 5))
+    assert kernel(X, X[:, 0], NONE, None, 1e9, None, 0, plain) == -1
     assert np.array_equal(plain, X)
-    assert kernel(X, X[:, 0], NONE, none, 1e9, X[0], 0, plain) == -1
+    assert kernel(X, X[:, 0], NONE, None, 1e9, X[0], 0, plain) == -1
     assert np.array_equal(plain, X - X[0])
     ones, moments = np.ones(30), np.zeros((3, 5))
     assert kernel(X, X[:, 0], NONE, moments, clip, X[0], 0, plain) == -1

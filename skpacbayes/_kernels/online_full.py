@@ -20,6 +20,8 @@ may be empty.
 
 import math
 
+import numpy as np
+
 from . import kernel
 
 LANES = 4
@@ -52,9 +54,10 @@ def _settle(covariance, owed, growth):
     for p in range(covariance.shape[0]):
         panel = covariance[p]
         first = PANEL * p
+        n_columns = PANEL if width - first > PANEL else width - first
         for j in range(width):
             own = owed[j]
-            for k in range(min(PANEL, width - first)):
+            for k in range(n_columns):
                 entry = panel[PANEL * j + k] - own * owed[first + k]
                 panel[PANEL * j + k] = growth * entry
     for j in range(width):
@@ -81,7 +84,7 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
     for p in range(covariance.shape[0]):
         panel = covariance[p]
         first = PANEL * p
-        n_columns = min(PANEL, width - first)
+        n_columns = PANEL if width - first > PANEL else width - first
         for block in range(width // LANES):  # so many rows at once: `gain` is read less
             j = LANES * block
             row = PANEL * j
@@ -102,7 +105,8 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
             variance[first + k] = panel[PANEL * (first + k) + k]
     for k in range(width):  # nothing is owed now
         owed[k] = variance[k] * x[k]
-    along = max(_dot(gain, x), 0.0)
+    along = _dot(gain, x)
+    along = along if along > 0.0 else 0.0
     spread = width * _dot(owed, x)
     total = 1.0 / precision + along + EPSILON * width * spread
     slack = EPSILON * width * (4.0 + width * math.sqrt(spread / total))
@@ -113,7 +117,7 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
         owed[k] = gain[k] * root
     for p in range(covariance.shape[0]):
         first = PANEL * p
-        for k in range(min(PANEL, width - first)):
+        for k in range(PANEL if width - first > PANEL else width - first):
             kept = variance[first + k]
             covariance[p, PANEL * (first + k) + k] = kept + slack * kept
     return along
@@ -244,7 +248,7 @@ def learn_full(
         if keep < 1.0:
             _settle(covariance, owed, 1.0 / keep)
             n_features = n_parameters - start
-            j = start + int(scalars[STEPS]) % n_features
+            j = start + np.int64(scalars[STEPS]) % n_features
             more = (1.0 - keep) * n_features * model[PRIOR, j]
             if more > 0.0:
                 axis[j] = 1.0

@@ -17,7 +17,7 @@ from ..certificates import (
     streaming_bayes_published_regret,
     streaming_bayes_terms,
 )
-from ._aggregation import NO_WEIGHTS, checked_weights, losses_of
+from ._aggregation import checked_weights, losses_of
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -235,9 +235,9 @@ class CertifiedModel:
     def _problem(self, X, target, weights):
         """Gather what the loss of a parameter depends on, standardised as then."""
         Z = np.empty((len(X), self._models.shape[2]))
-        moments = np.zeros_like(self._moments)
+        moments = np.zeros_like(self._moments) if len(self._moments) else None
         start = self._features.start
-        standardise(X, target, weights, moments, self._clip, NO_WEIGHTS, start, Z)
+        standardise(X, target, weights, moments, self._clip, None, start, Z)
         return {
             "loss": self.loss,
             "Z": Z,

@@ -192,7 +192,9 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         origin = self._origin
         if origin is None:
             origin = X[np.argmax(sample_weight > 0) if len(sample_weight) else 0].copy()
-        units = self._moments, self._clip, origin, self._features.start
+        moments = self._moments if len(self._moments) else None
+        place = origin if len(origin) else None
+        units = moments, self._clip, place, self._features.start
         if standardise(X, y, sample_weight, *units, Z) >= 0:
             return False
         if self._origin is None and (not len(sample_weight) or sample_weight.any()):

@@ -298,8 +298,8 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows; False, and nothing learnt, if one is not finite."""
         Z = np.empty((X.shape[0], X.shape[1] + 1))
-        moments, clip = self._moments, self._clip
-        if standardise(X, y, sample_weight, moments, clip, NO_WEIGHTS, 1, Z) >= 0:
+        moments = self._moments if len(self._moments) else None
+        if standardise(X, y, sample_weight, moments, self._clip, None, 1, Z) >= 0:
             return False
         kernels.learn_network(
             Z,
