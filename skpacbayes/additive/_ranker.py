@@ -40,7 +40,7 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     is no log odds.
 
     Where a logistic model is right it knows more about the order than the ranks do:
-    the classifier is then a little better, and faster.
+    the classifier is then a little better.
 
     Parameters
     ----------
