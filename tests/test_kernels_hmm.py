@@ -52,7 +52,7 @@ def test_emission_densities(kernel, n_features, full):
     expected = log_density(X)
     highest, densities = np.empty(11), np.empty((N_STATES, 11))
     atoms = np.empty((N_STATES, 11), dtype=np.int64)
-    uniforms, work = rng.random(11), np.empty((N_STATES * N_ATOMS, 4))
+    uniforms, work = rng.random(11), np.empty((N_STATES * N_ATOMS + 3, 4))
     columns = np.ascontiguousarray(X.T)
     found = highest, densities, atoms
     kernel(columns, *parameters, full, uniforms, *found, work)
@@ -78,7 +78,7 @@ def test_emission_densities_of_rows_far_away(kernel):
     highest, densities = np.empty(3), np.empty((2, 3))
     nothing = np.empty((2, 0), dtype=np.int64)
     law = factors, shifts, constants, False
-    work = np.empty((2, 8))
+    work = np.empty((5, 8))
     kernel(columns, *law, highest, highest, densities, nothing, work)
     assert_allclose(highest[:2], [-0.5 * 999**2, -0.5 * 1e6])
     smallest = math.exp(-700)

@@ -57,15 +57,16 @@ def emission_densities(
     (n_states, n_rows) the density in each state divided by the exponential of that;
     none is below exp(-700). If `atoms` (n_states, n_rows) is not empty it receives, for
     each state, the atom at the quantile `uniforms` (n_rows,) of its law given the row
-    and the state. `work` (n_components, any) is work space.
+    and the state. `work` (n_components + 3, any) is work space.
     """
     n_features, n_rows = columns.shape
     n_components, block = shifts.shape[0], work.shape[1]
     n_states = densities.shape[0]
     n_atoms = n_components // n_states
-    best, total, gap = np.empty(block), np.empty(block), np.empty(block)
+    best, total = work[n_components], work[n_components + 1]
+    gap = work[n_components + 2]
     for first in range(0, n_rows, block):
-        size = min(block, n_rows - first)
+        size = block if n_rows - first > block else n_rows - first
         for t in range(size):
             best[t] = -math.inf
         for c in range(n_components):
@@ -108,7 +109,7 @@ def emission_densities(
                 for t in range(size):
                     gap[t] += 1.0 if work[c, t] <= total[t] else 0.0
             for t in range(size):
-                atoms[j, first + t] = int(gap[t])
+                atoms[j, first + t] = np.int64(gap[t])
 
 
 @kernel

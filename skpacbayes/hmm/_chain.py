@@ -63,7 +63,7 @@ def densities_of(rows, parameters, model, uniforms=None):
     highest, densities = np.zeros(n_rows), np.ones((k, n_rows))
     atoms = np.full((k, 0 if uniforms is None else n_rows), -1)
     uniforms = highest if uniforms is None else uniforms
-    work = np.empty((k * model.n_atoms, BLOCK))
+    work = np.empty((k * model.n_atoms + 3, BLOCK))
     for index, features, columns in rows.groups:
         law = *components(parameters, model, features), model.full
         if index is None:
