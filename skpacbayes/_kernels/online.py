@@ -73,8 +73,8 @@ def _point_loss(loss, y, a):
     if loss == ABSOLUTE:
         return abs(y - a)
     if loss == HINGE:
-        return max(0.0, 1.0 - y * a)
-    return max(0.0, -y * a) + math.log1p(math.exp(-abs(a)))
+        return 1.0 - y * a if y * a < 1.0 else 0.0
+    return (-y * a if y * a < 0.0 else 0.0) + math.log1p(math.exp(-abs(a)))
 
 
 @kernel
@@ -140,7 +140,7 @@ def _solve_probit(target, slope, cdf, pdf):
             step = q - 0.5 * (low + high)
         last = abs(step)
         q -= step
-        if abs(step) <= 1e-5 * min(1.0, 1.0 / (1.0 + abs(q))):
+        if abs(step) <= 1e-5 / (1.0 + abs(q)):
             break  # the next step would be of the order of its cube
     if slope > 1.0:
         return (target - q) / slope
@@ -245,8 +245,10 @@ def _project(model, settings):
     highest = settings[SCALE_BOUND] ** 2
     if bound < math.inf or highest < math.inf:
         for j in range(model.shape[1]):
-            model[MEAN, j] = min(max(model[MEAN, j], -bound), bound)
-            model[VARIANCE, j] = min(model[VARIANCE, j], highest)
+            mean, variance = model[MEAN, j], model[VARIANCE, j]
+            mean = -bound if mean < -bound else mean
+            model[MEAN, j] = bound if mean > bound else mean
+            model[VARIANCE, j] = highest if variance > highest else variance
 
 
 @kernel
@@ -370,7 +372,8 @@ def _gradient_step(model, z, da, dv, rate):
     for j in range(z.shape[0]):
         model[MEAN, j] -= rate * da * z[j]
         sd = math.sqrt(model[VARIANCE, j])
-        sd = max(0.0, sd - rate * 2.0 * dv * sd * z[j] * z[j])
+        sd -= rate * 2.0 * dv * sd * z[j] * z[j]
+        sd = sd if sd > 0.0 else 0.0
         model[VARIANCE, j] = sd * sd
 
 
