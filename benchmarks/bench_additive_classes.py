@@ -184,6 +184,34 @@ def row_of(values, found, seconds):
     ]
 
 
+def prior_of_models(report, seeds):
+    """Compare the classifier's default beta with 1/2, where its prior is flat."""
+    rows = []
+    for n in (300, 600):
+        for name, beta in (("1/3, the default", 1 / 3), ("1/2", 0.5)):
+            excess, found = [], []
+            for seed in seeds:
+                X, y = four_of_fifty(n, seed)
+                X_new, _ = four_of_fifty(20_000, 10_000 + seed)
+                truth = log_odds(X_new)
+                model = SparseAdditiveGibbsClassifier(beta=beta, random_state=seed)
+                scores = scores_of(fitted(model, X, y)[0], X_new)
+                loss = np.logaddexp(0, scores) - np.logaddexp(0, truth)
+                excess.append((loss - expit(truth) * (scores - truth)).mean())
+                support = model.get_support(indices=True)
+                true = int((support < 4).sum())
+                found.append((true, len(support) - true))
+            low, high = min(excess), max(excess)
+            mean = f"{np.mean(excess):.4f} ({low:.4f} to {high:.4f})"
+            rows.append([n, name, mean, variables(found)])
+    report.table(
+        f"The classifier's beta: excess Kullback-Leibler divergence, {len(seeds)} "
+        "samples",
+        ["rows", "beta", "excess", "true, false variables of each"],
+        rows,
+    )
+
+
 def linear_scores(report, seeds):
     auc = {}
     for seed in seeds:
@@ -242,8 +270,8 @@ def breast_cancer(report, n_folds, seeds):
                 "SparseAdditiveGibbsClassifier": SparseAdditiveGibbsClassifier(
                     random_state=seed
                 ),
-                "same, beta=1/3": SparseAdditiveGibbsClassifier(
-                    beta=1 / 3, random_state=seed
+                "same, beta=1/2": SparseAdditiveGibbsClassifier(
+                    beta=0.5, random_state=seed
                 ),
                 "l1-logistic, linear": make_pipeline(StandardScaler(), l1_logistic()),
                 "l1-logistic, same functions": l1_on_functions(X[train]),
@@ -310,6 +338,7 @@ def main():
     fitted(SparseAdditiveGibbsRanker(n_iter=10), *four_of_fifty(100, 0))
     more = range(2 if options.quick else 8)
     four_variables(report, 300, more)
+    prior_of_models(report, more)
     linear_scores(report, seeds)
     breast_cancer(report, 2 if options.quick else 5, range(1))
     if not options.quick:

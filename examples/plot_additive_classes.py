@@ -13,9 +13,9 @@ itself being the loss.
 # Which of thirty measurements tell a tumour's kind?
 # --------------------------------------------------
 # Wisconsin's breast cancer data, from scikit-learn. Half of the rows are for learning.
-# With ``beta=0.1`` a function must earn ten times its prior's price; at the default,
-# 0.5, more than half of the measurements are in most models, as they are of use to
-# nearly separable classes.
+# With ``beta=0.1`` a function must earn ten times its prior's price; at 0.5 more than
+# half of the measurements are in most models, as they are of use to nearly separable
+# classes. The default is 1/3.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -262,7 +262,8 @@ def test_inverse_temperatures():
     assert model.fit(X, y).inverse_temperature_ == 200
     same = clone(model).set_params(inverse_temperature=200.0).fit(X, y)
     assert_array_equal(model.coef_, same.coef_)
-    prior = clone(model).set_params(inverse_temperature=1e-3, n_iter=6000).fit(X, y)
+    prior = clone(model).set_params(inverse_temperature=1e-3, beta=0.5, n_iter=6000)
+    prior.fit(X, y)
     # Under the prior 0 to 6 variables are equally probable, but for 255/256 to the
     # power of their number: each is in with probability one half.
     assert abs(prior.inclusion_probabilities_.mean() - 0.5) < 0.1

@@ -42,8 +42,9 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
         of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
         range a feature counts as at its end.
-    beta : float in (0, 1), default=0.5
-        Each function multiplies the prior of a model by beta.
+    beta : float in (0, 1), default=1/3
+        Each function multiplies the prior of a model by beta. At 1/3 each variable more
+        halves the probability of a number of variables, at 1/2 all are as probable.
     slab_scale : float, default=1.0
         Prior standard deviation of the coefficient of a function of variance 1, a log
         odds.
@@ -174,7 +175,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         *,
         max_order=8,
         feature_range=None,
-        beta=0.5,
+        beta=1 / 3,
         slab_scale=1.0,
         inverse_temperature="likelihood",
         gamma=1.0,
