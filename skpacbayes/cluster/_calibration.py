@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ._local_scales import metric_of, row_scales, spread_losses
+from ._local_scales import cell_noise, metric_of, spread_losses
 from ._path import LARGEST_EVIDENCE, Path, noise_scale
 from ._quasi_posterior import CenterPrior
 
 # What splitting noise gains, as a share of what it costs: where one noise scale is
 # taken for all rows, and where each cell of a stream has its own. There 0.32 misses
-# groups that have just appeared more often than it splits noise; 0.37 is even.
-_GAIN_PER_COST, _GAIN_BY_CELL = 0.32, 0.37
+# groups that have just appeared more often than it splits noise.
+_GAIN_PER_COST, _GAIN_BY_CELL = 0.32, 0.40
 # Largest lambda n s^2 for each cluster: enough for clusters that are told apart at all.
 _MOST = 20.0
 # Rows of a cell of a stream that count in full, in units of a cell's mean number: else
-# the noise of a group of most rows pays for centres that a small one needs.
-_FULL_SHARE = 2.5
+# the noise of a group of many rows would pay for a second centre.
+_FULL_SHARE = 1.5
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
@@ -108,7 +108,8 @@ def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None)
 def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
     """Find a noise scale for each cell of a stream; weigh the rows by one over it.
 
-    A cell of very many rows weighs less than its rows do (`_FULL_SHARE`).
+    A cell of many rows weighs less than its rows do (`_FULL_SHARE`), unless they come
+    in turn: then it may hold two groups, whose distance pays for a second centre.
     One scale for all rows is better where it is true: where the rows come in a random
     order, one scale finds as many clusters as there are cells or one more, and the
     spreads of these clusters do not differ.
@@ -127,14 +128,14 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
         agreed = n_cells <= n_clusters <= n_cells + 1
         if agreed and equally_spread(rows, centers, manhattan):
             return alike
-    labels, scales, common = row_scales(rows, cells, manhattan)
-    sizes = np.bincount(labels, rows.weights, minlength=n_cells)
-    full = _FULL_SHARE * n_rows / n_cells
-    weights = (common / scales * full / np.maximum(sizes, full))[labels]
+    noise = cell_noise(rows, cells, manhattan)
+    full = np.where(noise.in_turn, n_rows, _FULL_SHARE * n_rows / n_cells)
+    counted = full / np.maximum(noise.sizes, full)
+    weights = (noise.common / noise.scales * counted)[noise.labels]
     path = Path.find(
         rows.points, rows.weights * weights, few, manhattan, rng, [cells.centers]
     )
-    scale = common if manhattan else math.sqrt(common)
+    scale = noise.common if manhattan else math.sqrt(noise.common)
     temperature = splitting.inverse_temperature(n_cells, judged, scale, _GAIN_BY_CELL)
     return Calibration(weights, path, temperature)
 

@@ -19,6 +19,8 @@ from .._kernels import cells as kernels
 # reach: beyond it misspecification, not noise, would split the cells.
 _PRIOR_SIZE = 5.0
 _LARGEST_EVIDENCE = 150.0
+# Standard deviations of chance by which rows must come in turn.
+_IN_TURN = 2.0
 
 
 @dataclass
@@ -215,14 +217,32 @@ def spread_losses(rows, manhattan):
     return np.sqrt(2 / math.pi * rows.spreads * rows.points.shape[1])
 
 
-def row_scales(rows, cells, manhattan):
-    """Cell of each point, the cells' noise scales, and the common scale.
+@dataclass(frozen=True)
+class CellNoise:
+    """The noise of the rows, cell by cell.
+
+    `labels` (n_points,): the cell of each point; `sizes` (n_cells,): rows; `scales`
+    (n_cells,), and the `common` one; `in_turn` (n_cells,): whether consecutive rows of
+    a cell are nearer to each other than its rows are, as where two groups that came one
+    after the other share a cell.
+    """
+
+    labels: np.ndarray
+    sizes: np.ndarray
+    scales: np.ndarray
+    common: float
+    in_turn: np.ndarray
+
+
+def cell_noise(rows, cells, manhattan):
+    """Noise scales of cells.
 
     The scale of a cell is its rows' about their mean, or what consecutive rows of the
     stream say (`rows.steps`: the loss between a row and the one before in the same
     cluster) where that is smaller: a cell over two groups that came one after the
     other has the scale of one group. Both are shrunk towards the common scale by two
-    rows.
+    rows. In the ratio of the two (von Neumann's) chance has a standard deviation of one
+    over the root of the number of steps and features.
     """
     n_features = rows.points.shape[1]
     n_cells = len(cells.shares)
@@ -240,18 +260,21 @@ def row_scales(rows, cells, manhattan):
     sizes = by_cell(rows.weights)
     own = losses[np.arange(len(labels)), labels]
     degrees = n_features * (sizes - 1)
-    scales = by_cell(rows.weights * own) / np.where(degrees > 0, degrees, np.inf)
-    scales[degrees <= 0] = np.inf
-    step_weights = by_cell(rows.step_weights)
-    if step_weights.sum() > 0:
+    about_mean = by_cell(rows.weights * own) / np.where(degrees > 0, degrees, np.inf)
+    scales = np.where(degrees > 0, about_mean, np.inf)
+    n_steps = by_cell(rows.step_weights)
+    in_turn = np.zeros(n_cells, dtype=bool)
+    if n_steps.sum() > 0:
         steps = by_cell(rows.steps) / (n_features * (1.5 if manhattan else 2.0))
-        common = steps.sum() / step_weights.sum()
-        scales = np.minimum(scales, (steps + 2 * common) / (step_weights + 2))
+        common = steps.sum() / n_steps.sum()
+        deviation = 1 / np.sqrt(np.maximum(n_steps, 1) * n_features)
+        in_turn = steps < (1 - _IN_TURN * deviation) * about_mean * n_steps
+        scales = np.minimum(scales, (steps + 2 * common) / (n_steps + 2))
     known = np.isfinite(scales)
     common = scales[known] @ sizes[known] / sizes[known].sum() if known.any() else 0.0
     if not common > 0:  # no noise: as little as the cells can have
         least = cells.scales.min() if n_cells > 1 else 1.0
-        return labels, np.full(n_cells, least), least
+        return CellNoise(labels, sizes, np.full(n_cells, least), least, in_turn)
     scales[~known] = common
     scales = (sizes * scales + 2 * common) / (sizes + 2)
-    return labels, scales, common
+    return CellNoise(labels, sizes, scales, common, in_turn)
