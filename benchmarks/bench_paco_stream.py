@@ -19,7 +19,7 @@ from _paco_streams import (
 
 from skpacbayes.datasets import make_paco_model
 
-N_STREAMS = {"Model 6": 40, "family A": 32, "family B": 32}
+N_STREAMS = {"Model 6": 20, "family A": 16, "family B": 16}
 FAMILIES = {
     "Model 6": lambda seed: make_paco_model(6, 200, np.random.RandomState([6, seed])),
     "family A": lambda seed: active_groups(np.random.default_rng([1, seed])),

@@ -6,7 +6,9 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
 from states import assert_same_state, changes, state_of
 
 from skpacbayes import PACOClusterer, make_paco_model
@@ -110,6 +112,21 @@ def test_an_outlier_does_not_hide_the_groups():
     assert clean.n_clusters_ == 4
     assert model.n_clusters_ == 5
     assert np.sum(model.labels_ == model.labels_[-1]) == 1
+
+
+def test_an_outlier_as_the_first_row_of_a_stream_does_not_hide_the_groups():
+    rows, _ = make_paco_model(3, 200, random_state=0)
+    rows = np.vstack([np.full(rows.shape[1], 1e6), rows])
+    model = paco(n_iter=300).partial_fit(rows)
+    assert model.n_clusters_ == 5
+
+
+@pytest.mark.parametrize("sizes", [(500, 100), (500, 20), (200, 200, 20)])
+def test_groups_of_unequal_sizes_stay_whole(sizes):
+    centers = 8 * np.eye(len(sizes))
+    rows, groups = make_blobs(sizes, centers=centers, random_state=0)
+    model = paco(n_iter=300).fit(rows)
+    assert adjusted_rand_score(groups, model.labels_) > 0.98
 
 
 @pytest.mark.parametrize("setting", ["clusters", "manhattan"])

@@ -260,8 +260,9 @@ def cell_noise(rows, cells, manhattan):
     sizes = by_cell(rows.weights)
     own = losses[np.arange(len(labels)), labels]
     degrees = n_features * (sizes - 1)
-    about_mean = by_cell(rows.weights * own) / np.where(degrees > 0, degrees, np.inf)
-    scales = np.where(degrees > 0, about_mean, np.inf)
+    several = degrees > 0  # the step to a cell's only row comes from another cell
+    about_mean = by_cell(rows.weights * own) / np.where(several, degrees, np.inf)
+    scales = about_mean.copy()
     n_steps = by_cell(rows.step_weights)
     in_turn = np.zeros(n_cells, dtype=bool)
     if n_steps.sum() > 0:
@@ -270,6 +271,7 @@ def cell_noise(rows, cells, manhattan):
         deviation = 1 / np.sqrt(np.maximum(n_steps, 1) * n_features)
         in_turn = steps < (1 - _IN_TURN * deviation) * about_mean * n_steps
         scales = np.minimum(scales, (steps + 2 * common) / (n_steps + 2))
+    scales[~several] = np.inf
     known = np.isfinite(scales)
     common = scales[known] @ sizes[known] / sizes[known].sum() if known.any() else 0.0
     if not common > 0:  # no noise: as little as the cells can have

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import rel_entr
 
 from .._kernels import kmeans as kernels
 from .._kernels.paco import cumulative_loss
@@ -254,9 +255,10 @@ def noise_scale(path, rows, splitting, scale=None):
     """Noise scale (unless given) and number of clusters that describe the rows best.
 
     Maximises, over the solutions of the path, the normalised quasi-likelihood less
-    what the centres cost (`Splitting.evidence_cost`). The evidence of many rows is
-    reduced to that of 1,000: real noise is not exactly normal, and with enough rows
-    any cell would be split to mend its shape.
+    what the centres cost (`Splitting.evidence_cost`), each cell with its own share of
+    the rows where that gains more than it costs. The evidence of many rows is reduced
+    to that of 1,000: real noise is not exactly normal, and with enough rows any cell
+    would be split to mend its shape.
     """
     manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
@@ -276,9 +278,20 @@ def noise_scale(path, rows, splitting, scale=None):
             cells = NoiseCells(centers, manhattan, scale)
             fit -= n_rows * cells.log_normaliser(scale)
         cost = splitting.evidence_cost(k, evidence, likeliest)
-        value = fit * evidence / n_rows - cost
+        shares = path.cell_weights[k - 1, :k] / n_rows
+        value = fit * evidence / n_rows - cost + gain_of_shares(shares, evidence)
         best = max(best, (value, likeliest, k))
     return best[1], best[2]
+
+
+def gain_of_shares(shares, n_rows):
+    """Log evidence of the clusters' own `shares` of the rows over equal ones.
+
+    0 where it is less than half a log of the number of rows per share: the quasi-
+    likelihood gives each cell the same share, and would halve a large one to even them.
+    """
+    gain = n_rows * rel_entr(shares, 1 / len(shares)).sum()
+    return max(gain - 0.5 * (len(shares) - 1) * math.log(n_rows), 0.0)
 
 
 def rows_loss(rows, centers, manhattan):
