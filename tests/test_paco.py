@@ -190,12 +190,13 @@ def test_groups_that_appear_take_the_next_label():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_features", [1, 2])
-def test_score_samples_is_a_density(loss, n_features):
+@pytest.mark.parametrize("sizes", [(9, 9, 9), (40, 40, 9)])
+def test_score_samples_is_a_density(loss, n_features, sizes):
     """Its integral is 1 up to the error of the 128 draws that estimate Z.
 
-    Z is a mean, over draws of the noise, of the share of the centres whose cell keeps
-    the draw. Its standard error comes from 20,000 other draws; 4.5 of them are allowed
-    (a correct Z fails with probability 3e-5, in eight cases), and one per cent for
+    Z is a mean, over draws of the noise, of the share of the rows whose cell keeps the
+    draw. Its standard error comes from 20,000 other draws; 4.5 of them are allowed
+    (a correct Z fails with probability 6e-5, in sixteen cases), and one per cent for
     the grid. Without that share the integral would miss 1 by more.
     """
     centers = np.zeros((3, n_features))
@@ -205,17 +206,19 @@ def test_score_samples_is_a_density(loss, n_features):
     grid = np.stack(np.meshgrid(*axes[:n_features]), -1).reshape(-1, n_features)
     for scale, apart in [(0.2, True), (1.0, False)]:
         model = paco(loss=loss, scale=scale, inverse_temperature=50.0)
-        model.fit(np.repeat(centers, 9, axis=0))
-        assert model.n_clusters_ == 3
-        share, deviation = share_kept(centers, scale, loss)
+        model.fit(np.repeat(centers, sizes, axis=0))
+        order = model.cluster_centers_[:, 0].argsort()
+        shares = np.divide(sizes, sum(sizes))
+        np.testing.assert_allclose(model.cluster_shares_[order], shares)
+        share, deviation = share_kept(centers, shares, scale, loss)
         allowed = 4.5 * deviation / share / 128**0.5 + 0.01
         integral = np.exp(model.score_samples(grid)).sum() * step**n_features
         assert integral == pytest.approx(1, abs=allowed)
         assert apart or 1 - share > allowed
 
 
-def share_kept(centers, scale, loss):
-    """Mean and deviation, over the noise, of the share of centres that keep it."""
+def share_kept(centers, shares, scale, loss):
+    """Mean and deviation, over the noise, of the share of rows that keep it."""
     rng = np.random.default_rng(1)
     draw = rng.laplace if loss == "manhattan" else rng.normal
     noise = draw(scale=scale, size=(20000, centers.shape[1]))
@@ -223,7 +226,8 @@ def share_kept(centers, scale, loss):
         cdist(center + noise, centers, METRIC[loss]).argmin(axis=1) == j
         for j, center in enumerate(centers)
     ]
-    return np.mean(kept), np.mean(kept, axis=0).std()
+    kept = shares @ np.array(kept)
+    return kept.mean(), kept.std()
 
 
 def test_score_is_the_mean_log_density_and_of_each_row_alone():

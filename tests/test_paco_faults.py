@@ -127,6 +127,10 @@ def test_groups_of_unequal_sizes_stay_whole(sizes):
     rows, groups = make_blobs(sizes, centers=centers, random_state=0)
     model = paco(n_iter=300).fit(rows)
     assert adjusted_rand_score(groups, model.labels_) > 0.98
+    cut = paco(n_iter=300, inverse_temperature=9 * model.inverse_temperature_).fit(rows)
+    assert cut.n_clusters_ > model.n_clusters_  # which held-out rows do not like
+    others, _ = make_blobs(sizes, centers=centers, random_state=1)
+    assert model.score(others) > cut.score(others)
 
 
 @pytest.mark.parametrize("setting", ["clusters", "manhattan"])

@@ -86,15 +86,16 @@ class NearestCenterMixin(
 class QuasiLikelihoodMixin(NearestCenterMixin):
     """Log densities of rows about `cluster_centers_`, and names of the clusters.
 
-    Needs `cluster_labels_`, `scale_` and `loss`.
+    Needs `cluster_labels_`, `cluster_shares_`, `scale_` and `loss`.
     """
 
     def score_samples(self, X):
         """Log of the normalised quasi-likelihood of each row.
 
-        exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan loss: `scale_`) and Z
-        makes it a density over rows: more centres always fit closer, yet also cut
-        the noise about each other off, which Z counts.
+        w exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan loss: `scale_`), w the
+        share of the nearest cluster (`cluster_shares_`), and Z makes it a density over
+        rows: more centres always fit closer, yet also cut the noise about each other
+        off, which Z counts.
 
         Parameters
         ----------
@@ -107,11 +108,13 @@ class QuasiLikelihoodMixin(NearestCenterMixin):
             Log densities.
         """
         check_is_fitted(self)
-        distances = self._distances(self._rows(X)).min(axis=1)
+        distances = self._distances(self._rows(X))
+        nearest = distances.argmin(axis=1)
+        weights = len(self.cluster_shares_) * self.cluster_shares_
         with np.errstate(over="ignore", under="ignore"):
-            ratios = distances / self.scale_
+            ratios = distances[np.arange(len(distances)), nearest] / self.scale_
             losses = ratios if self._manhattan else 0.5 * ratios**2
-        return -losses - self._log_normaliser()
+        return np.log(weights)[nearest] - losses - self._log_normaliser(weights)
 
     def score(self, X, y=None):
         """Mean of `score_samples`, for the choice of parameters by cross-validation.
@@ -137,11 +140,11 @@ class QuasiLikelihoodMixin(NearestCenterMixin):
     def _nearest_labels(self, X):
         return self.cluster_labels_[super()._nearest_labels(X)]
 
-    def _log_normaliser(self):
+    def _log_normaliser(self, weights):
         """Log of Z for the fitted centres and scale, in data units."""
         centers = self.cluster_centers_ - self.cluster_centers_.mean(axis=0)
         exponent = exponent_of(np.append(centers, self.scale_))
         scale = np.ldexp(self.scale_, -exponent)
         cells = NoiseCells(np.ldexp(centers, -exponent), self._manhattan, scale)
-        log_z = cells.log_normaliser(scale)
+        log_z = cells.weighted_log_normaliser(scale, weights)
         return log_z + self.n_features_in_ * exponent * math.log(2)

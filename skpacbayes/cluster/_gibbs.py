@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._base import user_stack_level
 from ._calibration import Calibration, Splitting, calibrate_batch, calibrate_stream
-from ._path import Path, floor_scale, rows_loss, scale_of
+from ._path import Path, floor_scale, rows_loss, scale_of, shares_of
 from ._quasi_posterior import CenterPrior, Chain, Proposal, QuasiPosterior
 from ._summary import exponent_of, scaled
 
@@ -103,10 +103,12 @@ class Outcome:
     """What the chains found, in the units of the data.
 
     `centers`: the best centres known for the number of clusters that the chains visit
-    most; `draw`: the last state of the first chain.
+    most; `shares`: what their clusters count for in a density of rows; `draw`: the last
+    state of the first chain.
     """
 
     centers: np.ndarray
+    shares: np.ndarray
     draw: np.ndarray
     frequencies: np.ndarray
     temperature: float
@@ -250,6 +252,7 @@ class GibbsProblem:
             draw = centers  # equal rows: the prior's ball has no size yet
         return Outcome(
             self._in_data(centers),
+            shares_of(self.rows, centers, self.setting.manhattan),
             self._in_data(draw),
             frequencies,
             float(self.out(self.posterior.temperature, -self.setting.power)),

@@ -223,6 +223,7 @@ class QuasiPosteriorStreamMixin:
         self._stream.refreshed(outcome)
         self.cluster_centers_ = self._stream.centers.copy()
         self.cluster_labels_ = self._stream.labels.copy()
+        self.cluster_shares_ = self._stream.shares.copy()
         self.draw_ = outcome.draw
         self.n_clusters_posterior_ = outcome.frequencies
         self.inverse_temperature_ = outcome.temperature
@@ -250,6 +251,7 @@ class QuasiPosteriorStreamMixin:
         setting, summary = self._setting(), self._stream.summary
         self.cluster_centers_ = summary.statistics()[:1, : self.n_features_in_]
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
+        self.cluster_shares_ = np.ones(1)
         self.draw_ = self._stream.forecast
         self.n_clusters_posterior_ = setting.size_law()
         self.inverse_temperature_ = 0.0

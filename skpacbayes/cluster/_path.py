@@ -199,6 +199,7 @@ class NoiseCells:
     cut off is counted on a fixed set of draws. A draw that stays in the cell of its
     centre at one scale stays there at every smaller one: `leaving` holds the scales at
     which the draws leave, sorted. Those above `largest` may be any.
+    `leaving_by_cell` (n_draws, n_centers) are the same, cell by cell.
     """
 
     def __init__(self, centers, manhattan, largest):
@@ -218,6 +219,7 @@ class NoiseCells:
             leaves = (steps > 0) & (gaps > 0)
             leaving = np.where(leaves, gaps / np.where(leaves, steps, 1), math.inf)
             leaving = leaving.min(axis=2)
+        self.leaving_by_cell = leaving
         self.leaving = np.sort(leaving, axis=None)
 
     def stay(self, scales):
@@ -226,9 +228,18 @@ class NoiseCells:
 
     def log_normaliser(self, scales):
         """Return log Z at noise scales."""
+        return self._log_normaliser(scales, self.stay(scales))
+
+    def weighted_log_normaliser(self, scale, weights):
+        """Return log Z at one noise scale, the quasi-likelihood in a cell weighted."""
+        stay = weights @ (self.leaving_by_cell >= scale).mean(axis=0)
+        return self._log_normaliser(scale, stay)
+
+    def _log_normaliser(self, scales, stay):
         unit = math.log(2) if self.manhattan else 0.5 * math.log(2 * math.pi)
-        shares = np.maximum(self.stay(scales), 0.5 / _N_DRAWS)
-        return self.n_features * (unit + np.log(scales)) + np.log(shares)
+        return self.n_features * (unit + np.log(scales)) + np.log(
+            np.maximum(stay, 0.5 / _N_DRAWS)
+        )
 
 
 def unit(scale, manhattan):
@@ -292,6 +303,17 @@ def gain_of_shares(shares, n_rows):
     """
     gain = n_rows * rel_entr(shares, 1 / len(shares)).sum()
     return max(gain - 0.5 * (len(shares) - 1) * math.log(n_rows), 0.0)
+
+
+def shares_of(rows, centers, manhattan):
+    """Shares of the clusters: of the rows, or equal ones if the rows do not object."""
+    owners = cdist(rows.points, centers, metric_of(manhattan)).argmin(axis=1)
+    shares = np.bincount(owners, rows.weights, minlength=len(centers))
+    shares /= shares.sum()
+    n_rows = min(float(rows.weights.sum()), LARGEST_EVIDENCE)
+    if (shares > 0).all() and gain_of_shares(shares, n_rows) > 0:
+        return shares
+    return np.full(len(centers), 1 / len(centers))
 
 
 def rows_loss(rows, centers, manhattan):

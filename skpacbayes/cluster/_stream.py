@@ -36,6 +36,7 @@ class Stream:
         self.refresh = refresh
         self.forecast = np.empty((0, n_features))
         self.centers = np.empty((0, n_features))
+        self.shares = np.empty(0)
         self.labels = np.empty(0, dtype=np.int64)
         self.temperature = 0.0
         self.first_temperature = None
@@ -102,6 +103,7 @@ class Stream:
         order = np.argsort(labels)
         self.labels = labels[order]
         self.centers = np.ascontiguousarray(outcome.centers[order])
+        self.shares = outcome.shares[order]
         self._expect()
         self.summary.schedule(self._after(n_rows))
 
