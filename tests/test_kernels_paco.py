@@ -246,6 +246,22 @@ def test_lloyd_leaves_centres_without_weight_where_they_are(kernel):
     assert_allclose(loss, losses_at(points[:3], [[2, 2]], False).sum())
 
 
+@twin_of(kmeans.move_to_means)
+def test_move_to_means(kernel):
+    """Weighted means of the cells; one without weight, or empty, stays."""
+    points, weights, _ = blobs()
+    labels = np.random.default_rng(1).integers(0, 3, 30)
+    weights[labels == 2] = 0.0
+    centers, masses = np.full((4, 3), 7.0), np.zeros(4)
+    kernel(points, weights, labels, masses, centers)
+    for j in range(2):
+        own = labels == j
+        means = np.average(points[own], axis=0, weights=weights[own])
+        assert_allclose(centers[j], means, rtol=1e-12)
+    assert_array_equal(centers[2:], 7.0)
+    assert_allclose(masses, np.bincount(labels, weights, minlength=4))
+
+
 @twin_of(kmeans.move_to_medians)
 def test_move_to_medians(kernel):
     """Lower medians of the rows that the points stand for; an empty cell stays."""
@@ -255,7 +271,7 @@ def test_move_to_medians(kernel):
     centers = np.full((4, 3), 7.0)
     masses = np.bincount(labels, weights, minlength=4)
     order = np.argsort(points.T, axis=1)
-    kernel(points, weights, order, labels, masses, np.empty(4), centers)
+    kernel(points, weights, labels, order, masses, np.empty(4), centers)
     rows, cells = (np.repeat(v, weights.astype(int), axis=0) for v in (points, labels))
     for j in range(2):
         medians = np.quantile(rows[cells == j], 0.5, axis=0, method="inverted_cdf")

@@ -55,12 +55,29 @@ def lloyd(
 
 
 @kernel
-def move_to_medians(points, weights, order, labels, masses, passed, centers):
+def move_to_means(points, weights, labels, masses, centers):
+    """Move `centers` to the means of their cells, in place.
+
+    `labels` (n_points,) are the cells of the points; `masses` (n_clusters,), zeros,
+    receive their weights. A centre whose cell has no weight stays where it is.
+    """
+    for i in range(points.shape[0]):
+        j = labels[i]
+        if weights[i] > 0.0:
+            masses[j] += weights[i]
+            share = weights[i] / masses[j]
+            for f in range(points.shape[1]):  # running means
+                centers[j, f] += share * (points[i, f] - centers[j, f])
+
+
+@kernel
+def move_to_medians(points, weights, labels, order, masses, passed, centers):
     """Move `centers` to the coordinatewise medians of their cells, in place.
 
-    `order` (n_features, n_points) sorts the points along each feature; `labels`
-    (n_points,) are their cells, which weigh `masses` (n_clusters,). `passed`
-    (n_clusters,) is work space. A centre whose cell has no weight stays where it is.
+    `labels` (n_points,) are the cells of the points, which weigh `masses`
+    (n_clusters,); `order` (n_features, n_points) sorts the points along each feature.
+    `passed` (n_clusters,) is work space. A centre whose cell has no weight stays where
+    it is.
     """
     n_clusters, n_features = centers.shape
     for f in range(n_features):

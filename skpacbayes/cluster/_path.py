@@ -132,22 +132,14 @@ class Lloyd:
 
         A centre whose cell has no weight stays where it is.
         """
-        masses = self.by_cell(self.weights, len(centers))
-        if self.manhattan:
-            kernels.move_to_medians(
-                self.points,
-                self.weights,
-                self.order,
-                self.labels,
-                masses,
-                np.empty(len(centers)),
-                centers,
-            )
+        cells = self.points, self.weights, self.labels
+        if not self.manhattan:
+            kernels.move_to_means(*cells, np.zeros(len(centers)), centers)
             return
-        owning = masses > 0
-        own = self.weights / np.where(owning, masses, 1)[self.labels]
-        shares = (self.labels == np.arange(len(centers))[:, None]) * own
-        np.copyto(centers, shares @ self.points, where=owning[:, None])
+        masses = self.by_cell(self.weights, len(centers))
+        kernels.move_to_medians(
+            *cells, self.order, masses, np.empty(len(centers)), centers
+        )
 
     def by_cell(self, values, n_clusters):
         """Sum `values` of the points over each cell."""
