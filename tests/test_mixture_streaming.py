@@ -235,6 +235,12 @@ def test_rows_of_weight_zero_begin_nothing():
     assert stream.means_.shape == fitted.means_.shape
 
 
+def in_order(components):
+    """Components by their first number: which is called which, rounding may decide."""
+    components = components.reshape(len(components), -1)
+    return components[components[:, 0].argsort()]
+
+
 @pytest.mark.parametrize("name", ["full", "counts"])
 def test_integer_weights_equal_repeated_rows_in_one_growing_block(name):
     """Blocks hold rows, so repeated rows would fill them sooner: here they cannot."""
@@ -246,7 +252,9 @@ def test_integer_weights_equal_repeated_rows_in_one_growing_block(name):
     for part in np.array_split(np.arange(len(X)), 4):
         weighted.partial_fit(X[part], sample_weight=weight[part])
         repeated.partial_fit(np.repeat(X[part], weight[part], axis=0))
-        assert_allclose(weighted.statistics_, repeated.statistics_, rtol=1e-7)
+        assert_allclose(
+            in_order(weighted.statistics_), in_order(repeated.statistics_), rtol=1e-7
+        )
         assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-9)
         assert weighted.n_samples_seen_ == repeated.n_samples_seen_
 
@@ -264,7 +272,9 @@ def test_rows_of_weight_three_equal_rows_three_times_in_blocks_three_times_as_lo
     repeated.partial_fit(np.repeat(X, 3, axis=0))
     assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-9)
     assert_allclose(
-        weighted.weight_concentration_, repeated.weight_concentration_, rtol=1e-6
+        in_order(weighted.weight_concentration_),
+        in_order(repeated.weight_concentration_),
+        rtol=1e-6,
     )
     assert weighted.n_samples_seen_ == repeated.n_samples_seen_ == 750
 
