@@ -108,7 +108,7 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
         Inverse temperature of the last chain; 0 before the first.
     radius_ : float
         R of the last chain.
-    cluster_shares_ : ndarray of shape (n_clusters_,)
+    cluster_shares_ : ndarray of shape (`n_clusters_`,)
         What the clusters count for in `score_samples`: their shares of the rows, or
         equal ones if these do not differ by more than chance explains.
     scale_ : float
