@@ -9,6 +9,22 @@ HALF = 0.5 * (1.0 - 1e-12)
 
 
 @kernel
+def move_to_means(points, weights, labels, masses, centers):
+    """Move `centers` to the means of their cells, in place.
+
+    `labels` (n_points,) are the cells of the points; `masses` (n_clusters,), zeros,
+    receive their weights. A centre whose cell has no weight stays where it is.
+    """
+    for i in range(points.shape[0]):
+        j = labels[i]
+        if weights[i] > 0.0:
+            masses[j] += weights[i]
+            share = weights[i] / masses[j]
+            for f in range(points.shape[1]):  # running means
+                centers[j, f] += share * (points[i, f] - centers[j, f])
+
+
+@kernel
 def lloyd(
     points, columns, weights, n_clusters, max_iter, centers, labels, losses, masses
 ):
@@ -25,12 +41,8 @@ def lloyd(
     for iteration in range(max_iter + 1):
         for j in range(n_clusters):
             masses[j] = 0.0
-        for i in range(n_points if iteration > 0 else 0):
-            j = labels[i]
-            masses[j] += weights[i]
-            share = weights[i] / masses[j] if weights[i] > 0.0 else 0.0
-            for f in range(n_features):  # running means
-                centers[j, f] += share * (points[i, f] - centers[j, f])
+        if iteration > 0:
+            move_to_means(points, weights, labels, masses, centers)
         for i in range(n_points):
             nearest[i] = math.inf
         for j in range(n_clusters):
@@ -52,22 +64,6 @@ def lloyd(
         if total >= previous * (1.0 - 1e-12):
             break
     return total
-
-
-@kernel
-def move_to_means(points, weights, labels, masses, centers):
-    """Move `centers` to the means of their cells, in place.
-
-    `labels` (n_points,) are the cells of the points; `masses` (n_clusters,), zeros,
-    receive their weights. A centre whose cell has no weight stays where it is.
-    """
-    for i in range(points.shape[0]):
-        j = labels[i]
-        if weights[i] > 0.0:
-            masses[j] += weights[i]
-            share = weights[i] / masses[j]
-            for f in range(points.shape[1]):  # running means
-                centers[j, f] += share * (points[i, f] - centers[j, f])
 
 
 @kernel

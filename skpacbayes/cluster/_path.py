@@ -9,9 +9,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import rel_entr
 
 from .._kernels import kmeans as kernels
-from .._kernels.paco import cumulative_loss
 from ._local_scales import metric_of
-from ._quasi_posterior import kernel_points, loss_and_owners, work_space
+from ._quasi_posterior import kernel_points, loss_and_owners, loss_at, work_space
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
@@ -120,12 +119,15 @@ class Lloyd:
 
     def _assign(self, centers):
         """Give each point to its nearest centre; the loss of all."""
-        k, manhattan = len(centers), self.manhattan or None
-        places = centers.reshape(1, k, -1)
-        loss, _ = cumulative_loss(
-            self.kernel_points, places, 0, k, 0, k, manhattan, None, *self.work
-        )
-        return loss
+        k = len(centers)
+        return loss_at(
+            self.kernel_points,
+            centers.reshape(1, k, -1),
+            k,
+            self.manhattan,
+            None,
+            self.work,
+        )[0]
 
     def _move(self, centers):
         """Move the centres to the means or the medians of their cells.

@@ -56,21 +56,14 @@ def loss_and_owners(points, centers, manhattan):
     `points`: as `kernel_points` returns them.
     """
     work = work_space(points, len(centers))
-    return loss_at(points, centers[None], len(centers), manhattan, work)
+    states = np.ascontiguousarray(centers[None])
+    return loss_at(points, states, len(centers), manhattan, _merged(points), work)
 
 
-def loss_at(points, states, n_clusters, manhattan, work):
+def loss_at(points, states, n_clusters, manhattan, merged, work):
     """Cumulative loss of the first centres of `states[0]`; how many own a point."""
     return kernels.cumulative_loss(
-        points,
-        np.ascontiguousarray(states),
-        0,
-        n_clusters,
-        0,
-        n_clusters,
-        manhattan or None,
-        _merged(points),
-        *work,
+        points, states, 0, n_clusters, 0, n_clusters, manhattan or None, merged, *work
     )
 
 
@@ -351,9 +344,10 @@ class QuasiPosterior:
         states = np.stack([chain.centers, chain.centers])
         log_sizes = np.arange(1, max_clusters + 1) * self.prior.log_constant(n_features)
         log_sizes += self.prior.log_sizes
-        work = work_space(self._points, max_clusters, n_states=2)
+        points, merged = self._points, _merged(self._points)
+        work = work_space(points, max_clusters, n_states=2)
         k, now = chain.n_clusters, 0
-        loss, n_owners = loss_at(self._points, states, k, self.manhattan, work)
+        loss, n_owners = loss_at(points, states, k, self.manhattan, merged, work)
         log_target = self.prior.log_density(chain.draw) - self.temperature * loss
         traces = [chain.trace]
         block = max(1, _BLOCK // (max_clusters * n_features))
@@ -362,9 +356,9 @@ class QuasiPosterior:
             trace[0] = k, n_owners, 0
             moves, *draws = proposal.draws(len(trace), self.prior.radius, chain.rng)
             log_target, now = kernels.run_chain(
-                self._points,
+                points,
                 self.manhattan or None,
-                _merged(self._points),
+                merged,
                 float(self.temperature),
                 log_sizes,
                 float(self.prior.radius),
