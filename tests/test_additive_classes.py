@@ -240,15 +240,41 @@ def test_probabilities_average_those_of_the_draws():
     assert_allclose(expit(model.decision_function(X)), expit(scores).mean(axis=0))
 
 
-def test_weights_of_rows():
-    """Weight zero is absence, bit for bit; weights weigh."""
+@BOTH
+def test_rows_of_weight_zero_are_absent(kind):
+    """Bit for bit; weights that are all 1 are none."""
     X, y = rows()
-    model = made(SparseAdditiveGibbsClassifier)
+    model = made(kind)
     weights = np.where(np.arange(200) < 120, 1.0, 0.0)
     absent = clone(model).fit(X, y, sample_weight=weights)
-    assert_array_equal(
-        absent.predict_proba(X), model.fit(X[:120], y[:120]).predict_proba(X)
-    )
+    few = clone(model).fit(X[:120], y[:120])
+    assert_array_equal(absent.decision_function(X), few.decision_function(X))
+    same = clone(model).fit(X[:120], y[:120], sample_weight=np.ones(120))
+    assert_array_equal(same.decision_function(X), few.decision_function(X))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.where(np.arange(200) == 5, -1.0, 1.0), "Negative values"),
+        (np.where(np.arange(200) == 5, np.nan, 1.0), "contains NaN"),
+        (np.ones(199), r"sample_weight.shape == \(199,\), expected \(200,\)"),
+        (rows()[1] + 0.0, "greater than one; got 1 class"),
+    ],
+)
+def test_wrong_weights(kind, weights, message):
+    X, y = rows()
+    model = made(kind).fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, sample_weight=weights)
+    assert_array_equal(model.decision_function(X), before)  # as it was
+
+
+def test_weights_of_rows():
+    X, y = rows()
+    model = made(SparseAdditiveGibbsClassifier)
     heavy = clone(model).fit(X, y, sample_weight=np.where(y, 5.0, 1.0))
     balanced = clone(model).set_params(class_weight={False: 1, True: 5}).fit(X, y)
     assert_array_equal(heavy.predict_proba(X), balanced.predict_proba(X))
@@ -279,6 +305,23 @@ def test_ranker_score_is_the_area_under_the_curve():
     assert search.best_score_ > 0.7
 
 
+@pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
+def test_ranker_weighs_pairs(loss):
+    """Half of the rows follow one variable, half another: the heavy ones are heard."""
+    X, y = rows(slope=8.0)
+    half = np.arange(200) < 100
+    y = np.where(half, y, X[:, 1] > 0)
+    for heavy, variable in ((half, 0), (~half, 1)):
+        weights = np.where(heavy, 1.0, 0.05)
+        ranker = made(SparseAdditiveGibbsRanker, loss=loss)
+        ranker.fit(X, y, sample_weight=weights)
+        assert_array_equal(ranker.get_support(indices=True), [variable])
+        assert ranker.score(X, y, sample_weight=weights) > 0.9
+        # As much weight is called positive as is, but for a row's.
+        called = weights @ ranker.predict(X) - weights @ y
+        assert abs(called) <= 1.0
+
+
 def test_ranker_minds_the_order_alone():
     """Stretching all scores, or one class's share, is no loss: ties count one half."""
     X, y = rows()
@@ -298,6 +341,8 @@ def test_ranker_temperatures():
     ranker = made(SparseAdditiveGibbsRanker, inverse_temperature="pac", gamma=0.5)
     fewest = min(y.sum(), 200 - y.sum())
     assert ranker.fit(X, y).inverse_temperature_ == 0.5 * fewest
+    ranker.fit(X, y, sample_weight=np.where(y, 5.0, 1.0))
+    assert ranker.inverse_temperature_ == 0.5 * min(5 * y.sum(), 200 - y.sum())
 
 
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
@@ -326,9 +371,8 @@ def test_certificates_exist_under_pac_alone():
         assert_allclose(sum(certificate.terms.values()), certificate.bound)
         assert certificate.observed < certificate.bound
         assert certificate.terms["divergence"] > 0
-    weighted = made(SparseAdditiveGibbsClassifier, inverse_temperature="pac")
-    with pytest.raises(NotImplementedError, match="equal"):
-        weighted.fit(X, y, sample_weight=1.0 + y).certificate()
+        with pytest.raises(NotImplementedError, match="rows of equal weights"):
+            model.fit(X, y, sample_weight=1.0 + y).certificate()
     pairs = made(SparseAdditiveGibbsRanker, loss="pairwise_logistic")
     with pytest.raises(NotImplementedError, match="auc"):
         pairs.set_params(inverse_temperature="pac").fit(X, y).certificate()

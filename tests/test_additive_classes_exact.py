@@ -208,7 +208,7 @@ def ranking_rows(seed=1):
     return values, positive
 
 
-def ranking_posterior(law, inverse_temperature):
+def ranking_posterior(law, inverse_temperature, weights=None):
     """Log weight and mean risk of the four models, by sums over a fine grid."""
     found = {}
     for orders in every_model([1, 1]):
@@ -229,7 +229,7 @@ def ranking_posterior(law, inverse_temperature):
         scores = np.zeros((len(points), 25))
         for place, feature in enumerate(inside):
             scores += points[:, place, None] * found_values(feature)
-        risks = risk_of(law, scores)
+        risks = risk_of(law, scores, weights)
         log_values = log_prior - inverse_temperature * risks
         shares = np.exp(log_values - logsumexp(log_values))
         log_weight = log_prior_of(orders) + logsumexp(log_values)
@@ -241,24 +241,32 @@ def found_values(feature):
     return ranking_rows()[0][feature, 0]
 
 
-def risk_of(law, scores):
+def risk_of(law, scores, weights=None):
     positive, negative = scores[:, :14, None], scores[:, None, 14:]
     if law is Misranked:
         risks = (positive < negative) + 0.5 * (positive == negative)
     else:
         risks = np.logaddexp(0, negative - positive)
-    return risks.mean(axis=(1, 2))
+    if weights is None:
+        return risks.mean(axis=(1, 2))
+    pairs = np.outer(weights[:14], weights[14:])
+    return (risks * pairs).sum(axis=(1, 2)) / pairs.sum()
 
 
 @pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
 @pytest.mark.parametrize("n_candidates", [None, 1])
-def test_ranking_chain_follows_the_posterior(law, n_candidates):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ranking_chain_follows_the_posterior(law, n_candidates, weighted):
     values, positive = ranking_rows()
+    weights = None
+    if weighted:
+        weights = np.random.default_rng(2).integers(1, 5, size=25) + 0.0
     log_beta = math.log(BETA)
     temperature = 8.0
     target = law(
         values,
         positive,
+        np.ones(25) if weights is None else weights,
         log_prior=lambda size, total: np.log([1, 0.5, 1])[size] + total * log_beta,
         variance=VARIANCE,
         inverse_temperature=temperature,
@@ -270,7 +278,7 @@ def test_ranking_chain_follows_the_posterior(law, n_candidates):
     chain.advance(200, recorded=False)
     chain.advance(2800)
     drawn = chain.drawn()
-    found = ranking_posterior(law, temperature)
+    found = ranking_posterior(law, temperature, weights)
     log_weights = np.array([value[0] for value in found.values()])
     shares = np.exp(log_weights - logsumexp(log_weights))
     for (orders, _), share in zip(found.items(), shares, strict=True):
@@ -288,6 +296,7 @@ def test_weights_of_the_pseudo_prior_have_the_evidence_as_their_mean(law):
     target = law(
         values,
         positive,
+        np.ones(25),
         log_prior=lambda size, total: (
             np.log([1, 0.5, 1])[size] + total * math.log(BETA)
         ),
@@ -308,6 +317,42 @@ def test_weights_of_the_pseudo_prior_have_the_evidence_as_their_mean(law):
             if model:
                 again = target.log_weight(model, draws[0])
                 assert np.isclose(again, log_weights[0])
+
+
+@pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_weighted_risks_and_draws_are_those_of_rows_repeated(law, scale):
+    """The same random numbers: the same draws, risks and weights, but for rounding."""
+    values, positive = ranking_rows()
+    values = scale * values.round(1)  # ties; and where exponentials would overflow
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 4, size=25) + 0.0
+    order = rng.permutation(25)
+    places = np.repeat(order, weights[order].astype(int))
+    models = [(), ((0, 1),), ((1, 1),), ((0, 1), (1, 1))]
+
+    def made(rows, weights):
+        target = law(
+            values[..., rows],
+            positive[rows],
+            weights,
+            log_prior=lambda size, total: -1.0 * size - total,
+            variance=VARIANCE,
+            inverse_temperature=20.0,
+            scores=(0.7 * values[0, 0] / scale - 0.2)[rows],
+        )
+        scores = rng_scores[:, rows][:, target._order]
+        draws, log_weights = target.weigh(models, np.random.default_rng(3))
+        coefficients = np.concatenate([draws[i].coefficients for i in range(4)])
+        return target.risk(scores), coefficients, log_weights
+
+    rng_scores = scale * rng.normal(size=(6, 25)).round(1)
+    found = made(order, weights[order])
+    expected = made(places, np.ones(len(places)))
+    for one, other in zip(found, expected, strict=True):
+        assert np.allclose(one, other, rtol=1e-9, atol=1e-12)
+    losses = np.array([risk_of(law, s[None], weights)[0] for s in rng_scores])
+    assert np.allclose(found[0], losses, rtol=1e-12)
 
 
 def log_radial_moment(powers, tilts):

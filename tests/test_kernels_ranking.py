@@ -18,38 +18,72 @@ def scorings(decimals, seed=0):
     return positive, negative
 
 
+def weights_of(kind, seed=1):
+    """Weights of the positives and of the negatives."""
+    rng = np.random.default_rng(seed)
+    if kind == "real":
+        return rng.uniform(0.1, 3, size=23), rng.uniform(0.1, 3, size=17)
+    return np.sort(rng.integers(1, 4, 23)) + 0.0, rng.integers(1, 4, 17) + 0.0
+
+
+WEIGHTED = pytest.mark.parametrize("weighted", [None, "real", "whole"])
+
+
 @twin_of(ranking.misranked)
+@WEIGHTED
 @pytest.mark.parametrize("decimals", [12, 1, 0])
-def test_misranked(kernel, decimals):
+def test_misranked(kernel, decimals, weighted):
     positive, negative = scorings(decimals)
-    out = np.empty(5)
-    kernel(np.sort(positive, axis=1), np.sort(negative, axis=1), out)
+    own, others = (
+        (np.ones(23), np.ones(17)) if weighted is None else weights_of(weighted)
+    )
+    weights = None
+    if weighted:
+        sums = np.cumsum(others[negative.argsort(axis=1)], axis=1)
+        weights = own[positive.argsort(axis=1)], np.insert(sums, 0, 0.0, axis=1)
+    total, out = float(own.sum() * others.sum()), np.empty(5)
+    kernel(np.sort(positive, axis=1), np.sort(negative, axis=1), weights, total, out)
     below = positive[:, :, None] < negative[:, None, :]
     equal = positive[:, :, None] == negative[:, None, :]
-    assert_allclose(out, (below + 0.5 * equal).mean(axis=(1, 2)), atol=1e-15)
+    losses = below + 0.5 * equal
+    expected = np.einsum("tij,i,j->t", losses, own, others) / total
+    assert_allclose(out, expected, atol=1e-15)
     y = np.repeat([1, 0], [23, 17])
     for t in range(5):
-        auc = roc_auc_score(y, np.append(positive[t], negative[t]))
+        auc = roc_auc_score(
+            y, np.append(positive[t], negative[t]), sample_weight=np.append(own, others)
+        )
         assert_allclose(1 - out[t], auc)
 
 
 @pytest.mark.parametrize("constant", [0.0, -3.0])
 def test_constant_scores_misrank_half(constant):
     out = np.empty(1)
-    ranking.misranked(np.full((1, 4), constant), np.full((1, 3), constant), out)
+    scores = np.full((1, 4), constant), np.full((1, 3), constant)
+    ranking.misranked(*scores, None, 12.0, out)
     assert out == [0.5]
 
 
 @twin_of(ranking.pairwise_logistic)
+@WEIGHTED
 @pytest.mark.parametrize("scale", [0.1, 1.0, 40.0])
-def test_pairwise_logistic(kernel, scale):
+def test_pairwise_logistic(kernel, scale, weighted):
     positive, negative = scorings(6)
     positive, negative = scale * positive, scale * negative
     out = np.empty(5)
     n_factors = 3 if scale == 40.0 else 10
-    kernel(np.exp(-positive), np.exp(negative), n_factors, np.empty(17), out)
-    differences = negative[:, None, :] - positive[:, :, None]
-    assert_allclose(out, np.logaddexp(0, differences).mean(axis=(1, 2)), rtol=1e-12)
+    own, others = (
+        (np.ones(23), np.ones(17)) if weighted is None else weights_of(weighted)
+    )
+    weights, total = (
+        (own, others) if weighted else None,
+        float(own.sum() * others.sum()),
+    )
+    exponentials = np.exp(-positive), np.exp(negative)
+    kernel(*exponentials, weights, total, n_factors, np.empty(17), out)
+    losses = np.logaddexp(0, negative[:, None, :] - positive[:, :, None])
+    expected = np.einsum("tij,i,j->t", losses, own, others) / total
+    assert_allclose(out, expected, rtol=1e-12)
 
 
 MODELS = [((0, 2), (2, 1)), (), ((1, 3),), ((0, 1), (1, 1), (2, 2))]

@@ -1,6 +1,7 @@
 """Coefficients drawn for several models, and the risks of the scores they give.
 
-A scoring gives each row a score; those of the positives come first.
+A scoring gives each row a score; those of the positives come first. `weights` is None
+where all rows weigh the same: what None excludes is not compiled.
 """
 
 import math
@@ -12,18 +13,21 @@ FAR = 16.0  # so far out an error in the ratio does not count: exp(-2 FAR)
 
 
 @kernel
-def misranked(positive, negative, out):
+def misranked(positive, negative, weights, total, out):
     """Share of the pairs that are ranked wrongly, a tie for one half: 1 - AUC.
 
     positive : (n_scorings, n_positive), negative : (n_scorings, n_negative), the
-    scores, each row in increasing order; out : (n_scorings,).
+    scores, each row in increasing order; weights : None, or those of the rows in the
+    order of their scores, of the positives as `positive`, of the negatives their
+    cumulative sums from 0, (n_scorings, n_negative + 1); total : weight of all pairs;
+    out : (n_scorings,).
     """
     n_positive = positive.shape[1]
     n_negative = negative.shape[1]
     for t in range(positive.shape[0]):
         below = 0  # negatives below this positive
         up_to = 0  # negatives below or equal
-        right = 0
+        right = 0.0
         for i in range(n_positive):
             score = positive[t, i]
             while below < n_negative and negative[t, below] < score:
@@ -31,34 +35,52 @@ def misranked(positive, negative, out):
             up_to = max(up_to, below)
             while up_to < n_negative and negative[t, up_to] <= score:
                 up_to += 1
-            right += below + up_to
-        out[t] = 1.0 - 0.5 * right / n_positive / n_negative
+            if weights is None:
+                right += below + up_to
+            else:
+                sums = weights[1][t, below] + weights[1][t, up_to]
+                right += weights[0][t, i] * sums
+        out[t] = 1.0 - 0.5 * right / total
 
 
 @kernel
-def pairwise_logistic(positive, negative, n_factors, products, out):
+def pairwise_logistic(positive, negative, weights, total, n_factors, products, out):
     """Mean over the pairs of log(1 + exp(score of negative - score of positive)).
 
     positive : (n_scorings, n_positive), exponentials of minus the scores; negative :
     (n_scorings, n_negative), exponentials of the scores. The logarithm is taken of
-    products of `n_factors` factors, so that a pair costs two multiplications; no such
-    product may overflow. products : (n_negative,), scratch.
+    products of up to `n_factors` factors, so that a pair costs two multiplications; no
+    such product may overflow. weights : None, or those of the positives and of the
+    negatives, two vectors: a product is then of positives of one weight; total : weight
+    of all pairs; products : (n_negative,), scratch.
     """
     n_positive = positive.shape[1]
     n_negative = negative.shape[1]
     for t in range(positive.shape[0]):
         row = negative[t]
-        total = 0.0
-        for first in range(0, n_positive, n_factors):
+        loss = 0.0
+        first = 0
+        while first < n_positive:
+            last = min(first + n_factors, n_positive)
+            if weights is not None:
+                for i in range(first, last):
+                    if weights[0][i] != weights[0][first]:
+                        last = i
+                        break
             for j in range(n_negative):
                 products[j] = 1.0
-            for i in range(first, min(first + n_factors, n_positive)):
+            for i in range(first, last):
                 factor = positive[t, i]
                 for j in range(n_negative):
                     products[j] *= 1.0 + row[j] * factor
             for j in range(n_negative):
-                total += math.log(products[j])
-        out[t] = total / n_positive / n_negative
+                if weights is None:
+                    loss += math.log(products[j])
+                else:
+                    weight = weights[0][first] * weights[1][j]
+                    loss += weight * math.log(products[j])
+            first = last
+        out[t] = loss / total
 
 
 @kernel
@@ -66,10 +88,10 @@ def propose(models, laplace, flat, options, drawn, factors, log_volumes, scores)
     """Draw coefficients for several models, each from its pseudo-prior; score the rows.
 
     models : (sizes, pairs, columns), the number of variables of each model, (variable,
-    order) of all of them, and room for the functions of one. laplace : (gram, weights,
-    linear), the Hessian and the gradient of what the pseudo-priors approximate; without
-    a matrix, of no rows, its entries are products of functions by `weights`. flat :
-    (n_functions, n_samples), values of the functions.
+    order) of all of them, and room for the functions of one. laplace : (gram,
+    curvatures, linear), the Hessian and the gradient of what the pseudo-priors
+    approximate; without a matrix, of no rows, its entries are products of functions by
+    `curvatures`. flat : (n_functions, n_samples), values of the functions.
     options : (width, ridge, spread, unit), the number of functions of a variable; the
     precision is LL' = (gram + ridge I) / spread; with `unit` only the direction of the
     coefficients is kept, at length 1.
@@ -78,7 +100,7 @@ def propose(models, laplace, flat, options, drawn, factors, log_volumes, scores)
     largest, largest), zeros, L; log_volumes : (n_models,), log of the determinant of
     L; scores : (n_models, n_samples), zeros.
     """
-    (sizes, pairs, columns), (gram, weights, linear) = models, laplace
+    (sizes, pairs, columns), (gram, curvatures, linear) = models, laplace
     (width, ridge, spread, unit), place = options, 0
     for t in range(len(sizes)):
         q = 0
@@ -99,7 +121,7 @@ def propose(models, laplace, flat, options, drawn, factors, log_volumes, scores)
                 else:
                     y = flat[columns[b]]
                     for i in range(len(x)):
-                        value += x[i] * y[i] * weights[i]
+                        value += x[i] * y[i] * curvatures[i]
                 if a == b:
                     value += ridge
                 value /= spread

@@ -28,6 +28,7 @@ PILOT_SWEEPS = 40  # of the logistic chain whose scores make the pseudo-priors
 PILOT_BETA = 0.5
 MOST_MODELS = 50  # whose evidence goes into the certificate
 N_EVIDENCE = 400  # draws for each
+ROUNDING = 1e-12  # of a sum of weights
 
 
 class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
@@ -68,7 +69,7 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         Weight of the loss. "auto": such that the loss of a logistic pilot, times it, is
         lower than that of constant scores by twice ("auc") or 1.5 times
         ("pairwise_logistic") the pilot's gain in log likelihood. "pac": `gamma` times
-        the smaller of the numbers of positive and negative rows, which has a
+        the smaller of the total weights of positive and negative rows, which has a
         `certificate` for "auc".
     gamma : float, default=1.0
         See above.
@@ -145,12 +146,15 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     that printed there, of weights, is wrong. The pseudo-priors are Laplace's
     approximations to the logistic posterior of each model, one Newton step from a
     pilot's scores, their spread chosen once by the effective number of the weights. A
-    candidate costs
-    n log n (for "auc"), or the number of pairs.
+    candidate costs n log n (for "auc"), or the number of pairs, each of them a
+    logarithm where every row has another weight.
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem
     on pairs, by Hoeffding's decomposition. Chains, not exact draws, stand behind the
     observed risk in it, and Monte Carlo weights behind the divergence.
+
+    A pair weighs the product of its rows' weights: rows repeated have the same
+    posterior as rows of weight two, though not the same random numbers.
 
     References
     ----------
@@ -223,7 +227,7 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         self.n_jobs = n_jobs
 
     @fit_context
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Run the chains.
 
         Parameters
@@ -232,6 +236,9 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
             Rows.
         y : array-like of shape (n_samples,)
             Labels, of two classes: rows of the second should come first.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row: a row of weight 2 counts as two, one of weight 0 is
+            absent. A pair has the product of its rows' weights.
 
         Returns
         -------
@@ -241,10 +248,10 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         Raises
         ------
         ValueError
-            If there are not two classes, or X is not valid.
+            If there are not two classes, or X or a weight is not valid.
         """
         with self._all_or_nothing(keep=lambda value: value):
-            rows, positive = self._two_classes(X, y)
+            rows, positive = self._two_classes(X, y, sample_weight)
             problem = self._problem(rows, positive)
             ranks = problem.functions.orders
             prior = self._prior(ranks, self.slab_scale**2)
@@ -259,10 +266,8 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
             temperature = law.inverse_temperature
             found = self._published(problem, prior, drawn, temperature, rng)
             self._result = found
-            # A row is called positive as often as rows are.
-            scores = np.sort(self._decision(rows.X))
-            place = len(scores) - int(positive.sum())
-            threshold = 0.5 * (scores[place - 1] + scores[place])
+            scores = self._decision(rows.X)
+            threshold = balanced_threshold(scores, positive, rows.weights)
             self._result = found._replace(intercept=found.intercept - threshold)
             self._risk = None
             if self.inverse_temperature == "pac" and self.loss == "auc":
@@ -325,12 +330,14 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         Raises
         ------
         NotImplementedError
-            With another inverse temperature, or another loss than "auc".
+            With another inverse temperature, or another loss than "auc", or if rows
+            have different weights.
         """
         check_is_fitted(self)
         if self._risk is None:
             raise NotImplementedError(
-                'A certificate exists for loss="auc" and inverse_temperature="pac".'
+                'A certificate exists for loss="auc", inverse_temperature="pac" and '
+                "rows of equal weights."
             )
         terms = catoni_terms(
             **self._risk,
@@ -379,26 +386,27 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         law = LAWS[self.loss](
             problem.values,
             positive,
+            problem.weights,
             log_prior=lambda size, total: log_sizes[size] + total * log_beta,
             variance=variance,
             scores=scores,
         )
-        law.inverse_temperature = float(self._temperature(law, scores, positive))
+        law.inverse_temperature = float(self._temperature(law, scores, problem))
         if model:
             law.choose_spread(model, rng)
         return law, model
 
-    def _temperature(self, law, scores, positive):
+    def _temperature(self, law, scores, problem):
         """Inverse temperature, given scores that a logistic model finds."""
+        positive, weights = problem.positive, problem.weights
+        total = weights.sum()
         if self.inverse_temperature == "pac":
-            return self.gamma * min(positive.sum(), (~positive).sum())
+            return self.gamma * min(weights @ positive, weights @ ~positive)
         if self.inverse_temperature != "auto":
             return self.inverse_temperature
-        share = positive.mean()
-        log_likelihood = log_expit(np.where(positive, scores, -scores)).sum()
-        log_likelihood -= len(positive) * (
-            xlogy(share, share) + xlog1py(1 - share, -share)
-        )
+        share = weights @ positive / total
+        log_likelihood = weights @ log_expit(np.where(positive, scores, -scores))
+        log_likelihood -= total * (xlogy(share, share) + xlog1py(1 - share, -share))
         gain = law.risk(np.zeros((1, len(scores)))) - law.risk(
             law.ordered(scores)[None]
         )
@@ -406,11 +414,13 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         return gained / max(float(gain[0]), LEAST_GAIN)
 
     def _certified_risk(self, law, problem, prior, chains, rng):
-        """Return what the certificate takes from the rows.
+        """Return what the certificate takes from the rows; None if they have weights.
 
         The evidence of the models visited most, each the mean of its weights under its
         pseudo-prior, bounds the divergence from above, as in the classifier.
         """
+        if np.ptp(problem.weights) > 0:
+            return None
         posterior = self._result.posterior
         models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
         visits = np.bincount(group.ravel(), weights=posterior.weights)
@@ -430,3 +440,15 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
             "divergence": float(-log_evidence - law.inverse_temperature * risk),
             "count": min(n_positive, len(problem.positive) - n_positive),
         }
+
+
+def balanced_threshold(scores, positive, weights):
+    """Threshold above which as much weight has its scores as the positives have.
+
+    Halfway between two scores where their weights allow it, but for rounding.
+    """
+    order = np.argsort(scores)
+    sums = np.cumsum(weights[order])
+    below = (weights @ ~positive) * np.array([1 - ROUNDING, 1 + ROUNDING])
+    ends = np.minimum(sums.searchsorted(below), len(scores) - 1)
+    return scores[order[ends]].mean()

@@ -61,6 +61,8 @@ class RankingLaw:
         Values of the functions.
     positive : ndarray of bool of shape (n_samples,)
         Which rows should come first.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows; a pair has the product of two.
     log_prior : callable
         `log_prior(n_variables, n_functions)` of models, two arrays.
     variance : float
@@ -77,6 +79,7 @@ class RankingLaw:
         self,
         values,
         positive,
+        weights,
         *,
         log_prior,
         variance,
@@ -84,22 +87,27 @@ class RankingLaw:
         inverse_temperature=1.0,
     ):
         _, self.max_order, n_samples = values.shape
-        self._order = order = np.argsort(~positive, kind="stable")
-        self._n_positive = int(positive.sum())
+        # Positives first; equal weights side by side: a kernel takes them together.
+        self._order = order = np.lexsort((weights, ~positive))
+        self._n_positive = n_positive = int(positive.sum())
+        self._weights, self._total = None, float(n_positive * (~positive).sum())
+        if np.ptp(weights) > 0:
+            self._weights = np.split(weights[order], [n_positive])
+            self._total = float(self._weights[0].sum() * self._weights[1].sum())
         self.log_prior, self.variance = log_prior, variance
         self.inverse_temperature = inverse_temperature
         probability = 0.5 + 0.5 * np.tanh(0.5 * scores)
-        weights = np.maximum(probability * (1 - probability), 1e-6)
-        targets = weights * scores + positive - probability
+        curvatures = weights * np.maximum(probability * (1 - probability), 1e-6)
+        targets = curvatures * scores + weights * (positive - probability)
         flat = values.reshape(-1, n_samples)
         # Scores are known up to a constant; this one is the best for the pseudo-prior.
-        flat = flat - (flat @ weights / weights.sum())[:, None]
+        flat = flat - (flat @ curvatures / curvatures.sum())[:, None]
         self._linear = flat @ targets
         self._flat = np.ascontiguousarray(flat[:, order])
-        self._weights = weights[order]
+        self._curvatures = curvatures[order]
         self._gram = np.empty((0, 0))
         if 8 * len(flat) ** 2 <= GRAM_BYTES:
-            self._gram = (self._flat * self._weights) @ self._flat.T
+            self._gram = (self._flat * self._curvatures) @ self._flat.T
         self.spread = 1.0
 
     def ordered(self, scores):
@@ -140,7 +148,7 @@ class RankingLaw:
         scores = np.zeros((count, self._flat.shape[1]))
         kernels.propose(
             (sizes, pairs, np.empty(largest, dtype=np.int64)),
-            (self._gram, self._weights, self._linear),
+            (self._gram, self._curvatures, self._linear),
             self._flat,
             (self.max_order, 1 / self.variance, self.spread, self.unit),
             drawn,
@@ -207,7 +215,16 @@ class Misranked(RankingLaw):
         """Risks of several scorings of the rows, positives first."""
         positive, negative = self._split(scores)
         risks = np.empty(len(scores))
-        kernels.misranked(np.sort(positive, axis=1), np.sort(negative, axis=1), risks)
+        weights = None
+        if self._weights is None:  # quicker than the order
+            positive, negative = np.sort(positive, axis=1), np.sort(negative, axis=1)
+        else:
+            positive, own = _in_order(positive, self._weights[0])
+            negative, others = _in_order(negative, self._weights[1])
+            sums = np.zeros((len(scores), others.shape[1] + 1))
+            np.cumsum(others, axis=1, out=sums[:, 1:])
+            weights = own, sums
+        kernels.misranked(positive, negative, weights, self._total, risks)
         return risks
 
     def wander(self, model, values, draw, step, rng):
@@ -239,15 +256,19 @@ class PairwiseLogistic(RankingLaw):
         positive, negative = self._split(scores)
         risks = np.empty(len(scores))
         largest = np.abs(scores).max()
+        weights = None if self._weights is None else tuple(self._weights)
         if 2 * largest > LARGEST:
+            pairs = None if weights is None else np.outer(*weights)
             for t in range(len(scores)):
-                differences = negative[t, :, None] - positive[t]
-                risks[t] = np.logaddexp(0.0, differences).mean()
+                differences = negative[t] - positive[t, :, None]
+                risks[t] = np.average(np.logaddexp(0.0, differences), weights=pairs)
             return risks
         n_factors = int(LARGEST / (2 * largest + math.log(2)))
         kernels.pairwise_logistic(
             np.exp(-positive),
             np.exp(negative),
+            weights,
+            self._total,
             max(n_factors, 1),
             np.empty(negative.shape[1]),
             risks,
@@ -272,6 +293,12 @@ class PairwiseLogistic(RankingLaw):
         log_prior = -0.5 * (drawn**2).sum(axis=1) / self.variance
         log_prior -= 0.5 * totals * math.log(self.variance)
         return log_prior - log_volumes + 0.5 * ((whitened - centers) ** 2).sum(axis=1)
+
+
+def _in_order(scores, weights):
+    """Scores in increasing order, scoring by scoring, and their weights."""
+    order = np.argsort(scores, axis=1)
+    return np.take_along_axis(scores, order, axis=1), weights[order]
 
 
 class RankingChain:
