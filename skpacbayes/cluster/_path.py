@@ -206,13 +206,14 @@ class NoiseCells:
             leaving = np.empty((_N_DRAWS, len(centers)))
             kernels.leaving_scales(noise, centers, gaps, largest, leaving)
         else:
-            # s z stays at c_j while 2 s z'(c_i - c_j) <= |c_i - c_j|^2 for all i.
+            # s z leaves c_j for c_i where s > |c_i - c_j|^2 / (2 z'(c_i - c_j)) > 0.
             along = noise @ centers.T
-            steps = 2 * (along[:, None, :] - along[:, :, None])
             gaps = cdist(centers, centers, "sqeuclidean")
-            leaves = (steps > 0) & (gaps > 0)
-            leaving = np.where(leaves, gaps / np.where(leaves, steps, 1), math.inf)
-            leaving = leaving.min(axis=2)
+            apart = gaps > 4 * np.finfo(float).tiny  # so that one over it is finite
+            nearness = np.divide(2, gaps, out=np.zeros_like(gaps), where=apart)
+            rates = (along[:, None, :] - along[:, :, None]) * nearness
+            with np.errstate(divide="ignore"):
+                leaving = 1 / np.maximum(rates.max(axis=2), 0)
         self.leaving_by_cell = leaving
         self.leaving = np.sort(leaving, axis=None)
 
