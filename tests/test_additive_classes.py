@@ -306,6 +306,21 @@ def test_ranker_score_is_the_area_under_the_curve():
 
 
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
+def test_ranker_takes_whole_weights_for_rows_repeated(loss):
+    """The random numbers are the same, too; only rounding differs."""
+    X, y = rows()
+    weights = np.random.default_rng(0).integers(0, 4, size=200)
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss).fit(X, y, sample_weight=weights)
+    places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
+    repeated = clone(ranker).fit(X[places], y[places])
+    scores = repeated.decision_function(X)
+    assert_allclose(ranker.decision_function(X), scores, rtol=1e-6, atol=1e-6)
+    assert_array_equal(ranker.models_, repeated.models_)
+    temperature = repeated.inverse_temperature_
+    assert_allclose(ranker.inverse_temperature_, temperature, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_weighs_pairs(loss):
     """Half of the rows follow one variable, half another: the heavy ones are heard."""
     X, y = rows(slope=8.0)
@@ -328,6 +343,16 @@ def test_ranker_minds_the_order_alone():
     X = np.sign(X) * (abs(X) > 0.3)  # three values: many ties
     ranker = made(SparseAdditiveGibbsRanker).fit(X, y)
     assert ranker.score(X, y) > 0.75
+
+
+@pytest.mark.parametrize("slab_scale", [1e10, 1e150])
+def test_ranker_of_functions_that_are_dependent(slab_scale):
+    """Of three values, eight functions that are independent over the range alone."""
+    X, y = rows()
+    ranker = made(SparseAdditiveGibbsRanker, inverse_temperature="pac")
+    ranker.set_params(feature_range=(-2, 2), slab_scale=slab_scale)
+    ranker.fit(X.round(), y)
+    assert ranker.score(X.round(), y) > 0.75
 
 
 def test_ranker_temperatures():

@@ -8,6 +8,7 @@ with probability below 1e-3.
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
     _logistic,
+    _pilot,
 )
 from skpacbayes.additive._bound import (
     catoni_terms,
@@ -168,6 +170,21 @@ def test_logistic_chain_follows_the_posterior(exponent, repeated):
     expected = mixed(found, 2)[rows]
     for row in (0, 5, len(rows) - 1):
         assert abs(z_score(np.array(probabilities)[:, row], expected[row])) < 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pilot_is_near_the_posterior_mean(seed, monkeypatch):
+    """An approximation: probabilities to 0.04, of a range of up to 0.5."""
+    monkeypatch.setitem(globals(), "BETA", _pilot.BETA)
+    values, positive, weights, ranks = cells(seed)
+    expected = mixed(logistic_posterior(values, positive, weights, ranks), 2)
+    prior = Prior.of(ranks, _pilot.BETA, 2, variance=VARIANCE)
+    functions = SimpleNamespace(orders=ranks)
+    problem = SimpleNamespace(
+        values=values, positive=positive, weights=weights, functions=functions
+    )
+    scores, _ = _pilot.logistic_pilot(problem, prior)
+    assert abs(0.5 + 0.5 * np.tanh(0.5 * scores) - expected).max() < 0.04
 
 
 def test_geweke_joint_distribution(monkeypatch):

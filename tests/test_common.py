@@ -45,7 +45,6 @@ EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
     "OnlineVIMLPRegressor": IMPORTANCE,
     "OnlineVIRegressor": IMPORTANCE,
     "SparseAdditiveGibbsClassifier": SEVERAL_DRAWS,
-    "SparseAdditiveGibbsRanker": SEVERAL_DRAWS,
     "TemperedVBMultinomialMixture": {
         "check_estimator_sparse_array": SPARSE_PROBABILITIES,
         "check_estimator_sparse_matrix": SPARSE_PROBABILITIES,

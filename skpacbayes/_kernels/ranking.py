@@ -8,6 +8,7 @@ import math
 
 from . import kernel
 
+ROUNDING = 1e-12  # of a square: functions may depend on each other
 FEW = 30.0  # t^2 q, up to which forward steps lose but five digits
 FAR = 16.0  # so far out an error in the ratio does not count: exp(-2 FAR)
 
@@ -123,7 +124,7 @@ def propose(models, laplace, flat, options, drawn, factors, log_volumes, scores)
                     for i in range(len(x)):
                         value += x[i] * y[i] * curvatures[i]
                 if a == b:
-                    value += ridge
+                    value += ridge + ROUNDING * value
                 value /= spread
                 for c in range(b):
                     value -= factor[a, c] * factor[b, c]

@@ -14,8 +14,8 @@ from ..certificates import Certificate
 from ._base import POSITIVE, SCALE
 from ._binary import _BinaryAdditiveGibbs
 from ._bound import catoni_terms, log_prior_mass
-from ._chain import Prior, log_binomial
-from ._logistic import LogisticChain
+from ._chain import log_binomial
+from ._pilot import logistic_pilot
 from ._ranking import Misranked, PairwiseLogistic, RankingChain
 from ._walk import Neighbourhoods
 
@@ -24,8 +24,6 @@ LAWS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
 # log likelihood does. The AUC is flatter near its best than the likelihood.
 GAINS = {"auc": 2.0, "pairwise_logistic": 1.5}
 LEAST_LIKELIHOOD, LEAST_GAIN = 0.5, 0.05  # where the pilot has found nothing
-PILOT_SWEEPS = 40  # of the logistic chain whose scores make the pseudo-priors
-PILOT_BETA = 0.5
 MOST_MODELS = 50  # whose evidence goes into the certificate
 N_EVIDENCE = 400  # draws for each
 ROUNDING = 1e-12  # of a sum of weights
@@ -145,16 +143,17 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     pseudo-prior, draws one by its weight, and accepts by a ratio of sums of weights;
     that printed there, of weights, is wrong. The pseudo-priors are Laplace's
     approximations to the logistic posterior of each model, one Newton step from a
-    pilot's scores, their spread chosen once by the effective number of the weights. A
-    candidate costs n log n (for "auc"), or the number of pairs, each of them a
-    logarithm where every row has another weight.
+    pilot's scores, their spread chosen once by the effective number of the weights. The
+    pilot is a variational approximation to the classifier. A candidate costs n log n
+    (for "auc"), or the number of pairs, each of them a logarithm where every row has
+    another weight.
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem
     on pairs, by Hoeffding's decomposition. Chains, not exact draws, stand behind the
     observed risk in it, and Monte Carlo weights behind the divergence.
 
-    A pair weighs the product of its rows' weights: rows repeated have the same
-    posterior as rows of weight two, though not the same random numbers.
+    A pair weighs the product of its rows' weights: a row of weight two is a row
+    repeated, with the same random numbers.
 
     References
     ----------
@@ -363,23 +362,9 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         """Return the target, with its pseudo-priors, and a model to start from."""
         positive, ranks = problem.positive, problem.functions.orders
         variance = self.slab_scale**2
-        pilot = LogisticChain(
-            problem.values,
-            positive,
-            problem.weights,
-            ranks,
-            Prior.of(ranks, PILOT_BETA, prior.most, variance=variance),
-            np.inf,
-            rng,
-        )
-        pilot.advance(PILOT_SWEEPS // 2, recorded=False)
-        scores = np.zeros(len(positive))
-        for _ in range(PILOT_SWEEPS // 2):
-            pilot.sweep()
-            scores += pilot.scores / (PILOT_SWEEPS // 2)
-        model = tuple(
-            sorted(zip(*(part.tolist() for part in pilot.model), strict=True))
-        )
+        scores, orders = logistic_pilot(problem, prior)
+        inside = np.flatnonzero(orders)
+        model = tuple(zip(inside.tolist(), orders[inside].tolist(), strict=True))
         n_usable = np.count_nonzero(ranks)
         log_beta = math.log(self.beta)
         log_sizes = -log_binomial(n_usable, np.arange(prior.most + 1.0))
