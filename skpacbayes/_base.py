@@ -56,6 +56,17 @@ def refuse_changes(names, before, now):
             )
 
 
+def refuse_beyond(largest, name, values):
+    """Refuse numbers whose squares, and the sums of these, are no numbers."""
+    low, high = values.min(initial=0.0), values.max(initial=0.0)
+    if max(high, -low) > largest:
+        raise ValueError(
+            f"{name} must be at most {largest:g} in absolute value, as its variance "
+            f"must be a number; got {high if high > -low else low:g}: divide it by its "
+            "scale."
+        )
+
+
 def is_plain(values, shape, dtype=np.float64):
     """Whether values are an array such as kernels take, but for its finiteness."""
     return (

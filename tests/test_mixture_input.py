@@ -99,7 +99,7 @@ def test_rows_whose_squares_are_no_numbers_are_refused(name):
     begun = gaussian(name).partial_fit(X)
     before = state_of(begun)
     for learn in (begun.fit, begun.partial_fit, begun.sufficient_statistics):
-        with pytest.raises(ValueError, match=r"at most 1e\+150 .* got 3e\+200"):
+        with pytest.raises(ValueError, match=r"at most 1e\+150 .* got -3e\+200"):
             learn(np.vstack([X, [[-3e200, 0.0]]]))
     assert not changes(before, state_of(begun))
 

@@ -1,5 +1,6 @@
 """Online variational inference: laws, exact answers, coverage, drift, bad input."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 from online_reference import Reference, standardised
 from scipy.stats import binom
+from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import BayesianRidge, Ridge, SGDRegressor
+from sklearn.utils._param_validation import InvalidParameterError
 from states import assert_same_state, state_of
 
 from skpacbayes import (
@@ -17,6 +20,7 @@ from skpacbayes import (
     OnlineVIClassifier,
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
+    online,
 )
 from skpacbayes.online._certificate import best_gaussian, expected_losses
 
@@ -469,6 +473,95 @@ def test_raw_features_do_not_overflow():
     assert plain.score(X, y) > 0.6  # full covariance, raw
 
 
+FAMILY = [getattr(online, name) for name in online.__all__]
+VARIANTS = [
+    {},
+    *({"method": method} for method in METHODS),
+    {"forgetting": 0.9},
+    {"forgetting": "auto"},
+    {"covariance": "diagonal"},
+    {"loss": "absolute_error"},
+    {"loss": "log_loss"},
+    {"standardize": False},
+    {"clip": None},
+    {"clip": 2.0},
+]
+
+
+def variants(estimator):
+    """Yield an estimator of the family by default, then with each option it has."""
+    for options in VARIANTS:
+        model = estimator()
+        if options.keys() <= model.get_params().keys():
+            model.set_params(**options)
+            if "random_state" in model.get_params():
+                model.set_params(random_state=0)
+            with contextlib.suppress(InvalidParameterError):
+                model._validate_params()
+                yield model
+
+
+def forecasts(model, X):
+    """Whatever is predicted: the mean or score, and the deviation if there is one."""
+    score = model.decision_function(X) if is_classifier(model) else model.predict(X)
+    with contextlib.suppress(TypeError, NotImplementedError):
+        return np.stack(model.predict(X, return_std=True))
+    return score
+
+
+@pytest.mark.parametrize("place", ["X", "y", "X and y"])
+@pytest.mark.parametrize("unit", [2.0**480, 2.0**-480, 1e155, 1e300, 1e-155, 1e-300])
+@pytest.mark.parametrize("estimator", FAMILY)
+def test_ends_of_the_floats(estimator, unit, place):
+    """Numbers beyond 1e150 are refused, others teach, and NumPy never warns.
+
+    By default all is in units of the rows so far, to 1e-9; a column whose squares are
+    below 1e-300 is constant.
+    """
+    X, y = linear(60, d=3)
+    X_unit, y_unit = unit if "X" in place else 1.0, unit if "y" in place else 1.0
+    first = {}
+    if issubclass(estimator, ClassifierMixin):
+        y, y_unit, first = (y > 0).astype(int), 1, {"classes": [0, 1]}
+    rows, targets = X_unit * X, y_unit * y
+    for k, model in enumerate(variants(estimator)):
+        plain = clone(model).partial_fit(X, y, **first)
+        expected = forecasts(plain, X)
+        if max(abs(rows).max(), abs(targets).max()) > 1e150:
+            seen, new = state_of(plain), state_of(model)
+            for n in (1, 60):
+                with pytest.raises(ValueError, match=r"must be at most 1e\+150 in"):
+                    plain.partial_fit(rows[:n], targets[:n])
+                with pytest.raises(ValueError, match=r"must be at most 1e\+150 in"):
+                    model.partial_fit(rows[:n], targets[:n], **first)
+                if X_unit == unit:
+                    with pytest.raises(ValueError, match=r"X must be at most 1e\+150"):
+                        plain.predict(rows[:n])
+            assert state_of(plain) == seen
+            assert state_of(model) == new
+            continue
+        assert np.isfinite(forecasts(plain, rows)).all()
+        model.partial_fit(rows[:30], targets[:30], **first)
+        found = forecasts(model.partial_fit(rows[30:], targets[30:]), rows)
+        assert np.isfinite(found).all()
+        if k == 0 and X_unit in (1.0, 2.0**480, 2.0**-480):
+            smallest = 0.0 if y_unit > 1e-150 else 1e-150
+            assert_allclose(found, y_unit * expected, rtol=1e-9, atol=smallest)
+        elif k == 0:
+            assert_allclose(found.T, found.T[:1].repeat(60, axis=0), rtol=1e-12)
+
+
+def test_a_constant_column_is_never_forgotten():
+    """No more than it is learnt: its variance does not grow without end."""
+    X, y = linear(1000, d=2)
+    X[:, 1] = 7.0
+    model = OnlineVIRegressor(forgetting=0.9).fit(X, y)
+    mean, std = model.predict(X, return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+    assert model.coef_std_[0] > 0.0 == model.coef_std_[1]
+
+
 def test_columns_that_do_not_vary():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
@@ -607,6 +700,11 @@ def test_experts():
         EWARegressor([("a", Ridge()), ("a", Ridge())]).fit(X, y)
     with pytest.raises(NotFittedError):
         EWARegressor([("a", Ridge())]).fit(X, y)
+    wild = Ridge().fit(X, y)
+    wild.coef_ *= 1e200
+    model = EWARegressor([("a", OnlineVIRegressor()), ("b", wild)]).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.weights_[0] > 0.99
     model = EWARegressor([("a", OnlineVIRegressor()), ("b", SGDRegressor())])
     model.fit(X, y)
     before = state_of(model)

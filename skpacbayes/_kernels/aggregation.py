@@ -8,6 +8,7 @@ from . import kernel
 FIXED, ANYTIME, NOISE = range(3)
 N_TOTALS = 5
 WEIGHT, STEPS, LARGEST, LOSS, RATES = range(N_TOTALS)
+SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
 
 
 @kernel
@@ -15,19 +16,20 @@ def aggregation_rate(losses, totals, kind, temperature):
     """Inverse temperature of the next row's weights.
 
     `temperature`; or sqrt(8 ln K / t) over the largest loss; or `temperature` over the
-    mean loss of the best expert, where the loss stands for a noise of that size.
+    mean loss of the best expert, where the loss stands for a noise of that size. Losses
+    up to SMALLEST are taken for 0, and tell no expert from another.
     """
     if kind == FIXED:
         return temperature
     if kind == ANYTIME:
-        if totals[LARGEST] == 0.0:
+        if totals[LARGEST] <= SMALLEST:
             return 0.0
         experts = 8.0 * math.log(losses.shape[0])
         return math.sqrt(experts / (totals[STEPS] + 1.0)) / totals[LARGEST]
     lowest = math.inf
     for k in range(losses.shape[0]):
         lowest = min(lowest, losses[k])
-    return temperature * totals[WEIGHT] / lowest if lowest > 0.0 else 0.0
+    return temperature * totals[WEIGHT] / lowest if lowest > SMALLEST else 0.0
 
 
 @kernel

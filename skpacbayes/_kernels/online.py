@@ -49,6 +49,7 @@ N_SETTINGS = 10
     RELATIVE,  # used by the full covariance alone
 ) = range(N_SETTINGS)
 
+SMALLEST = 1e-300  # of a variance that is not 0: one over it is a number
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
@@ -98,7 +99,7 @@ def _expected_gradients(loss, y, a, v):
     if loss == LOG:
         return _logistic_gradients(y, a, v)
     margin = 1.0 - y * a if loss == HINGE else y - a
-    if v > 0.0:
+    if v > SMALLEST:
         sd = math.sqrt(v)
         cdf = _normal_cdf(margin / sd)
         pdf = _normal_pdf(margin / sd) / sd
@@ -290,7 +291,7 @@ def learn_natural(Z, y, sample_weight, model, scalars, settings, loss, predictio
         if settings[FORGETTING] > 0.0:
             a, v = _forget(model, z, settings[FORGETTING])
         _observe_residual(loss, y[i], a, v, weight, scalars, settings)
-        if v == 0.0:
+        if v <= SMALLEST:
             continue
         unit, temperature = _unit_and_temperature(loss, scalars, settings)
         strength = temperature * weight

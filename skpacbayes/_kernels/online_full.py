@@ -32,6 +32,7 @@ MEAN, VARIANCE, PRIOR, CENTRE, SCATTER, AVERAGE, LOW, HIGH = range(N_VECTORS)
 WEIGHT, STEPS, LOSS, _, _, RESIDUALS, COUNT = range(7)
 TEMPERATURE, FORGETTING, PRIOR_SCALE, _, _, _, _, FLAT, AVERAGING, RELATIVE = range(10)
 EPSILON = 2.0**-52
+SMALLEST = 1e-300  # of a precision that is not 0: one over it is a number
 
 
 @kernel
@@ -129,8 +130,8 @@ def _follow_scales(model, covariance, z, weight, scalars, settings, growth):
 
     The precision of a coefficient's prior is the mean square of its column over that of
     the prior's scale. Where the spread has grown by a fifth, the difference is written
-    to `growth`, else 0; a column that begins to vary gets its prior. Returns whether
-    there is a difference.
+    to `growth`, else 0; a column that begins to vary gets its prior, and is without
+    variance until then. Returns whether there is a difference.
     """
     centre, scatter, prior = model[CENTRE], model[SCATTER], model[PRIOR]
     total = scalars[WEIGHT] + weight
@@ -142,13 +143,14 @@ def _follow_scales(model, covariance, z, weight, scalars, settings, growth):
         centre[j] += share * before
         scatter[j] += weight * before * (z[j] - centre[j])
     for j in range(z.shape[0]):
-        grown |= scatter[j] * unit > 1.2 * prior[j]
+        precision = scatter[j] * unit
+        grown |= (precision > 1.2 * prior[j]) & (precision > SMALLEST)
     if not grown:
         return False
     for j in range(z.shape[0]):
         precision = scatter[j] * unit
         growth[j] = 0.0
-        if precision > 1.2 * prior[j]:
+        if precision > SMALLEST and precision > 1.2 * prior[j]:
             if prior[j] == 0.0:
                 covariance[j // PANEL, PANEL * j + j % PANEL] = 1.0 / precision
             else:

@@ -33,6 +33,7 @@ N_SCALARS = 8
 ) = range(N_SCALARS)
 N_MOMENTS = 4
 FIRST, SECOND, ACTIVE, DENSITY = range(N_MOMENTS)
+SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
 
 
 @kernel
@@ -200,7 +201,7 @@ def _observe_target(y, weight, scalars):
     scalars[TARGET_MEAN] += weight / scalars[WEIGHT] * before
     after = y - scalars[TARGET_MEAN]
     scalars[TARGET_SCATTER] += weight * before * after
-    if scalars[TARGET_SCATTER] == 0.0:
+    if scalars[TARGET_SCATTER] <= SMALLEST:
         return 0.0
     return after / math.sqrt(scalars[TARGET_SCATTER] / scalars[WEIGHT])
 
@@ -227,7 +228,7 @@ def learn_network(Z, y, sample_weight, hidden, output, scalars, settings, method
         scalars[STEPS] += 1.0
         scalars[LOSS] += weight * (y[i] - scalars[TARGET_MEAN] - unit * a) ** 2
         target = _observe_target(y[i], weight, scalars)
-        if scalars[TARGET_SCATTER] == 0.0:  # one value so far: its unit is unknown
+        if scalars[TARGET_SCATTER] <= SMALLEST:  # one value so far: its unit is unknown
             continue
         residual = target - a
         if method == NGVI:

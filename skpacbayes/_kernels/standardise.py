@@ -5,6 +5,8 @@ import math
 from . import kernel
 
 CENTRE, SCATTER, TOTAL = range(3)
+LARGEST = 1e150  # of what is learnt: its square, times many rows, is a number
+SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
 
 
 @kernel
@@ -16,18 +18,19 @@ def standardise(X, y, sample_weight, moments, clip, origin, start, Z):
 
     moments : (3, n_features), the weighted means, the weighted sums of squares about
     them, and the sum of the weights; or None to leave the units alone.
-    A column that has not yet varied gives 0; a last step clips to [-clip, clip].
+    A column that has not yet varied, its scatter at most SMALLEST, gives 0; a last
+    step clips to [-clip, clip].
     The columns of X go to those of Z from `start` on; the one before, if any, is set
     to 1, those after them to 0. A row of zero weight is passed over. Returns the index
-    of the first row that is not finite, in which case nothing has been written, or -1.
-    `sample_weight` may be empty.
+    of the first row that is not finite or beyond LARGEST, in which case nothing has
+    been written, or -1. `sample_weight` may be empty.
     """
     d = X.shape[1]
     weighted = sample_weight.shape[0] > 0
     for i in range(X.shape[0]):
-        bad = not abs(y[i]) < math.inf
+        bad = not abs(y[i]) <= LARGEST
         for j in range(d):
-            bad |= not abs(X[i, j]) < math.inf
+            bad |= not abs(X[i, j]) <= LARGEST
         if weighted:
             bad |= not 0.0 <= sample_weight[i] < math.inf
         if bad:
@@ -58,7 +61,8 @@ def standardise(X, y, sample_weight, moments, clip, origin, start, Z):
                 after = x[j] - centre[j]
                 spread = scatter[j] + weight * before * after
                 scatter[j] = spread
-                scaled = root * after / math.sqrt(spread if spread > 0.0 else math.inf)
+                spread = spread if spread > SMALLEST else math.inf
+                scaled = root * after / math.sqrt(spread)
                 scaled = scaled if scaled < clip else clip
                 z[j] = scaled if scaled > -clip else -clip
             if origin is not None:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._base import is_plain, partial_fit_context
+from .._base import is_plain, partial_fit_context, refuse_beyond
 from ._statistics import Rows
 from ._stream import Stream
 
@@ -135,11 +135,7 @@ class _LearnsRows:
             ensure_min_samples=least,
         )
         y = np.asarray(y, dtype=np.float64)
-        if abs(y).max() > LARGEST:
-            raise ValueError(
-                f"y must be at most {LARGEST:g} in absolute value, as its variance "
-                f"must be a number; got {y[abs(y).argmax()]:g}: divide it by its scale."
-            )
+        refuse_beyond(LARGEST, "y", y)
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = _check_sample_weight(

@@ -6,13 +6,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
+from .._base import refuse_beyond
 from ._base import _TemperedVBMixture
 from ._families import (
     IndependentNormalInverseGamma,
     KnownVariance,
     NormalInverseGamma,
 )
-from ._rows import refuse_beyond
 from ._wishart import NormalWishart
 
 NARROWING = 10  # a component holds, a priori, such a part of the volume to begin with
@@ -285,7 +285,7 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         return self._rows(X, reset=reset)
 
     def _present(self, X, sample_weight, none_left=False):
-        refuse_beyond(LARGEST, X)
+        refuse_beyond(LARGEST, "X", X)
         return super()._present(X, sample_weight, none_left)
 
     def _auto_block_size(self, n_components, n_features):

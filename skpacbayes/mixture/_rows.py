@@ -21,15 +21,6 @@ TILE_DOUBLES = 50_000  # what a tile may take: it should stay in the cache
 SMALLEST_TILE = 64
 
 
-def refuse_beyond(largest, X):
-    """Refuse rows whose squares, and the sums of these, are no numbers."""
-    if X.size and max(X.max(), -X.min()) > largest:
-        raise ValueError(
-            f"X must be at most {largest:g} in absolute value, as its variance must be "
-            f"a number; got {max(X.max(), -X.min()):g}: divide it by its scale."
-        )
-
-
 class Responsibilities:
     """The posterior probabilities of the components, a tile of rows at a time.
 

@@ -6,7 +6,7 @@ from numbers import Real
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import online as kernels
 from .._kernels.standardise import standardise
@@ -17,7 +17,7 @@ from ..certificates import (
     streaming_bayes_published_regret,
     streaming_bayes_terms,
 )
-from ._aggregation import checked_weights, losses_of
+from ._aggregation import losses_of
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -187,7 +187,8 @@ class CertifiedModel:
         NotImplementedError
             If no theorem covers the method, its learning rate or its bounds.
         ValueError
-            If the rows are not as many as have been learnt.
+            If the rows are not as many as have been learnt, or X is not finite or
+            beyond 1e150.
         """
         check_is_fitted(self)
         X, target, weights = self._stream_again(X, y, sample_weight)
@@ -219,9 +220,8 @@ class CertifiedModel:
             raise NotImplementedError(
                 f"certificate needs two classes, got {len(self._totals)}."
             )
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
+        X, y, weights = self._checked(X, y, sample_weight, reset=False)
         target = self._target_of_labels(y)
-        weights = checked_weights(sample_weight, X)
         if not len(weights):
             weights = np.ones(len(X))
         kept = weights > 0

@@ -5,10 +5,10 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context, is_plain, partial_fit_context
-from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
+from ._aggregation import NO_WEIGHTS, refuse_all_zero
 from ._linear import OnlineLinearModel
 
 
@@ -166,7 +166,7 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         Raises
         ------
         ValueError
-            If there is a single class.
+            If there is a single class, or X is not finite or beyond 1e150.
         """
         refuse_all_zero(sample_weight)
         with self._all_or_nothing():
@@ -198,8 +198,9 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         Raises
         ------
         ValueError
-            If `classes` is missing in the first call or differs from its value there,
-            a label is not among them, or a parameter changed since the stream began.
+            If X is not finite or beyond 1e150, `classes` is missing in the first call
+            or differs from its value there, a label is not among them, or a parameter
+            changed since the stream began.
         """
         if not self._streaming():
             if classes is None:
@@ -236,6 +237,11 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores; with two classes positive for ``classes_[1]``.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
         """
         check_is_fitted(self)
         scores = self._standardised(self._rows(X)) @ self._mean().T
@@ -253,6 +259,11 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         -------
         labels : ndarray of shape (n_samples,)
             Labels.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -277,6 +288,11 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         probabilities : ndarray of shape (n_samples, n_classes)
             Probabilities; with more than two classes those of each class against the
             others, divided by their sum.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
         """
         check_is_fitted(self)
         Z = self._standardised(self._rows(X))
@@ -309,8 +325,7 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
 
     def _learn_checked(self, X, y, sample_weight, classes, reset):
         """Validate the rows, start the stream if need be, and learn them."""
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
-        weights = checked_weights(sample_weight, X)
+        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
         if reset:
             if classes is None:
                 check_classification_targets(y)

@@ -1,6 +1,5 @@
 """Exponentially weighted aggregation of regressors."""
 
-import math
 from numbers import Real
 
 import numpy as np
@@ -8,23 +7,24 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._base import (
-    PacBayesEstimator,
     fit_context,
     is_plain,
     partial_fit_context,
 )
 from .._kernels import aggregation as kernels
+from .._kernels.standardise import LARGEST
 from ..certificates import Certificate, exponential_weights_terms
-from ._aggregation import NO_WEIGHTS, aggregate_block, checked_weights, refuse_all_zero
+from ._aggregation import NO_WEIGHTS, aggregate_block, refuse_all_zero
 from ._regressor import OnlineVIRegressor
+from ._rows import OnlineEstimator, are_small
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class EWARegressor(RegressorMixin, PacBayesEstimator):
+class EWARegressor(RegressorMixin, OnlineEstimator):
     """Exponentially weighted aggregation (EWA) of regressors on a stream.
 
     Each row is predicted by the mean of the experts' predictions, weighted by
@@ -141,8 +141,8 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         Raises
         ------
         ValueError
-            If `estimators` is not a list of pairs of a name, all different, and an
-            estimator.
+            If X or y is not finite or beyond 1e150, or `estimators` is not a list of
+            pairs of a name, all different, and an estimator.
         NotFittedError
             If an expert that cannot learn is not fitted.
         """
@@ -167,6 +167,11 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         -------
         self : EWARegressor
             The regressor.
+
+        Raises
+        ------
+        ValueError
+            If X or y is not finite or beyond 1e150.
         """
         streaming = self._streaming()
         if (
@@ -174,8 +179,8 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
             and sample_weight is None
             and self._recognises(X)
             and is_plain(y, (len(X),))
-            and math.isfinite(X.sum())
-            and math.isfinite(y.sum())
+            and are_small(X)
+            and are_small(y)
         ):
             return self._learn(X, y, NO_WEIGHTS)
         with self._all_or_nothing():
@@ -193,10 +198,16 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         -------
         mean : ndarray of shape (n_samples,)
             Predictions.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
         """
         check_is_fitted(self)
         X = self._rows(X)
-        return np.column_stack([e.predict(X) for e in self.estimators_]) @ self.weights_
+        predictions = np.column_stack([e.predict(X) for e in self.estimators_])
+        return capped(predictions) @ self.weights_
 
     def certificate(self):
         """Theorem 1: how much the best expert could have been better.
@@ -266,11 +277,7 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
         """Validate the rows, start the stream if need be, and learn them."""
         if reset:
             self._check_experts()
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
-        )
-        y = np.ascontiguousarray(y, dtype=np.float64)
-        weights = checked_weights(sample_weight, X)
+        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
         if reset:
             self.estimators_ = [
                 clone(expert) if learns(expert) else expert
@@ -290,9 +297,8 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
                 self._predict_then_learn(expert, X, y, weights, predictions[:, k], new)
             else:
                 predictions[:, k] = expert.predict(X)
-        aggregate_block(
-            self.loss, predictions, y, weights, self._losses, self._totals, self._rate()
-        )
+        state = self._losses, self._totals, self._rate()
+        aggregate_block(self.loss, capped(predictions), y, weights, *state)
         self.n_samples_seen_ = int(self._totals[kernels.STEPS])
         return self
 
@@ -339,3 +345,8 @@ class EWARegressor(RegressorMixin, PacBayesEstimator):
 def learns(expert):
     """Whether an expert learns along the stream."""
     return hasattr(expert, "partial_fit") and not isinstance(expert, FrozenEstimator)
+
+
+def capped(predictions):
+    """Predictions, at LARGEST where they are beyond it: no target is."""
+    return np.maximum(np.minimum(predictions, LARGEST), -LARGEST)

@@ -8,15 +8,16 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._base import PacBayesEstimator, refuse_changes
+from .._base import refuse_changes
 from .._kernels import online as kernels
 from .._kernels import online_full as full_kernels
 from .._kernels.aggregation import FIXED, N_TOTALS, NOISE, aggregation_rate
 from .._kernels.aggregation import LOSS as AGGREGATE_LOSS
-from .._kernels.standardise import standardise
+from .._kernels.standardise import SMALLEST, standardise
 from ._aggregation import aggregate_block
 from ._certificate import CertifiedModel
 from ._panels import in_panels, whole
+from ._rows import OnlineEstimator, inverse_scales
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
@@ -44,7 +45,7 @@ OPTIONS = (
 read_options = attrgetter(*OPTIONS)
 
 
-class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
+class OnlineLinearModel(CertifiedModel, OnlineEstimator):
     """A linear model with a Gaussian posterior, learnt one row after another."""
 
     _parameter_constraints: dict = {
@@ -121,8 +122,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         self._origin = None if follows else NOWHERE
         if follows:
             self._settings[:, kernels.RELATIVE] = 1.0
-            own[:, kernels.PRIOR] = 0.0
-            own[:, kernels.VARIANCE] = 1.0
+            own[:, [kernels.PRIOR, kernels.VARIANCE]] = 0.0
             own[:, full_kernels.LOW : full_kernels.HIGH + 1, : self._features.start] = 1
         variances = self._models[:, kernels.VARIANCE]
         self._covariances = in_panels(variances) if full else None
@@ -187,7 +187,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         return self._recognises(X) and X.size <= BLOCK
 
     def _learn(self, X, y, sample_weight):
-        """Learn a block of rows; False, and nothing learnt, if one is not finite."""
+        """Learn a block of rows; False, and nothing learnt, if one is refused."""
         Z = np.empty((X.shape[0], self._models.shape[2]))
         origin = self._origin
         if origin is None:
@@ -271,7 +271,7 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
         return NOISE, 0.5 if self.loss == "squared_error" else 1.0
 
     def _learn_all(self, X, y, sample_weight):
-        """Learn rows that are known to be finite, block after block."""
+        """Learn rows that have been checked, block after block."""
         n_rows = max(1, BLOCK // X.shape[1])
         for start in range(0, X.shape[0], n_rows):
             rows = slice(start, start + n_rows)
@@ -292,7 +292,8 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
             before, share = X - centre, total[0] / (total[0] + 1.0)
             spread = np.sqrt(scatter + share * before * before)
             scaled = share * np.sqrt(total[0] + 1.0) * before
-            rows[:] = np.divide(scaled, spread, out=np.zeros_like(X), where=spread > 0)
+            varies = spread > SMALLEST**0.5
+            rows[:] = np.divide(scaled, spread, out=np.zeros_like(X), where=varies)
             np.clip(rows, -self._clip, self._clip, out=rows)
             return Z
         centre, inverse_scale = self._units()
@@ -319,14 +320,11 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
     def _units(self):
         """Origin and one over the unit of each feature; 0 if it never varied."""
         if self._follows():
-            scatter = self._models[0, full_kernels.SCATTER, self._features]
-            return self._origin, (scatter > 0).astype(float)
+            prior = self._models[0, kernels.PRIOR, self._features]
+            return self._origin, (prior > 0).astype(float)
         if not len(self._moments):
             return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
-        centre, scatter, total = self._moments
-        scale = np.sqrt(scatter / total[0])
-        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        return centre, inverse
+        return self._moments[0], inverse_scales(self._moments)
 
     def _means(self):
         """Posterior means, (n_outputs, n_rates, n_parameters), as they predict."""
@@ -359,6 +357,11 @@ class OnlineLinearModel(CertifiedModel, PacBayesEstimator):
             for panels in self._covariances
         ]
         return np.maximum(0.0, along)
+
+    def _deviations_along(self, Z):
+        """Posterior standard deviation of <theta, z>, whose variance may overflow."""
+        sizes = np.maximum(1.0, np.abs(Z).max(axis=1))
+        return sizes * np.sqrt(self._variances_along(Z / sizes[:, None]))
 
     def _raw_coefficients(self):
         """Coefficients and intercepts of the mean in the units of X."""

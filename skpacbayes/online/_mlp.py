@@ -6,18 +6,18 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._base import (
-    PacBayesEstimator,
     fit_context,
     is_plain,
     partial_fit_context,
 )
 from .._kernels import online_network as kernels
-from .._kernels.standardise import standardise
-from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
+from .._kernels.standardise import LARGEST, standardise
+from ._aggregation import NO_WEIGHTS, refuse_all_zero
 from ._linear import BLOCK
+from ._rows import OnlineEstimator, inverse_scales
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 RATES = {"auto": kernels.ADAGRAD, "invsqrt": kernels.INVSQRT}
@@ -25,7 +25,7 @@ PAPER_BOX = (20.0, 1.0)  # of the means and of the standard deviations
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
+class OnlineVIMLPRegressor(RegressorMixin, OnlineEstimator):
     """Regression on a stream by a network of one hidden ReLU layer.
 
     All weights have independent Gaussian posteriors. The mean and the variance of
@@ -153,6 +153,11 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         -------
         self : OnlineVIMLPRegressor
             The fitted regressor.
+
+        Raises
+        ------
+        ValueError
+            If X or y is not finite or beyond 1e150.
         """
         refuse_all_zero(sample_weight)
         with self._all_or_nothing():
@@ -178,6 +183,11 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         -------
         self : OnlineVIMLPRegressor
             The regressor.
+
+        Raises
+        ------
+        ValueError
+            If X or y is not finite or beyond 1e150.
         """
         streaming = self._streaming()
         if (
@@ -213,6 +223,8 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
 
         Raises
         ------
+        ValueError
+            If X is not finite or beyond 1e150.
         NotImplementedError
             If `return_std` and `method` is not "ngvi".
         """
@@ -227,7 +239,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         means = self._scalars[kernels.TARGET_MEAN] + unit * means
         if not return_std:
             return means
-        return means, np.sqrt(self.noise_variance_ + unit**2 * variances)
+        return means, unit * np.sqrt(self._noise() + variances)
 
     @property
     def cumulative_loss_(self):
@@ -237,13 +249,16 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
     @property
     def noise_variance_(self):
         """Estimate of the variance of the noise, in squared units of y."""
+        return self._noise() * self._target_unit() ** 2
+
+    def _noise(self):
+        """Estimate of the variance of the noise, in units of standardised targets."""
         if self.method != "ngvi":
             raise NotImplementedError(
                 "A predictive distribution needs method='ngvi', got "
                 f"method={self.method!r}."
             )
-        noise = self._scalars[kernels.RESIDUALS] / self._scalars[kernels.COUNT]
-        return float(noise * self._target_unit() ** 2)
+        return float(self._scalars[kernels.RESIDUALS] / self._scalars[kernels.COUNT])
 
     def _target_unit(self):
         scatter = self._scalars[kernels.TARGET_SCATTER]
@@ -251,11 +266,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
 
     def _learn_checked(self, X, y, sample_weight, reset):
         """Validate the rows, start the stream if need be, and learn them."""
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
-        )
-        y = np.ascontiguousarray(y, dtype=np.float64)
-        weights = checked_weights(sample_weight, X)
+        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
         if reset:
             self._begin(X.shape[1])
         n_rows = max(1, BLOCK // X.shape[1])
@@ -296,7 +307,7 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
         self._clip = math.inf if self.clip is None else float(self.clip)
 
     def _learn(self, X, y, sample_weight):
-        """Learn a block of rows; False, and nothing learnt, if one is not finite."""
+        """Learn a block of rows; False, and nothing learnt, if one is refused."""
         Z = np.empty((X.shape[0], X.shape[1] + 1))
         moments = self._moments if len(self._moments) else None
         if standardise(X, y, sample_weight, moments, self._clip, None, 1, Z) >= 0:
@@ -318,12 +329,8 @@ class OnlineVIMLPRegressor(RegressorMixin, PacBayesEstimator):
     def _standardised(self, X):
         """Rows of X as the network sees them, the intercept's 1 first."""
         Z = np.ones((X.shape[0], X.shape[1] + 1))
-        Z[:, 1:] = X
         if len(self._moments):
-            centre, scatter, total = self._moments
-            scale = np.sqrt(scatter / total[0])
-            inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-            Z[:, 1:] = (X - centre) * inverse
-        if self.clip is not None:
-            np.clip(Z[:, 1:], -self.clip, self.clip, out=Z[:, 1:])
+            X = (X - self._moments[0]) * inverse_scales(self._moments)
+        limit = min(self._clip, LARGEST)
+        np.maximum(np.minimum(X, limit), -limit, out=Z[:, 1:])
         return Z

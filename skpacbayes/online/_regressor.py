@@ -4,11 +4,11 @@ import numpy as np
 from scipy import stats
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context, is_plain, partial_fit_context
 from .._kernels import online as kernels
-from ._aggregation import NO_WEIGHTS, checked_weights, refuse_all_zero
+from ._aggregation import NO_WEIGHTS, refuse_all_zero
 from ._linear import OnlineLinearModel
 
 
@@ -202,6 +202,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         -------
         self : OnlineVIRegressor
             The fitted regressor.
+
+        Raises
+        ------
+        ValueError
+            If X or y is not finite or beyond 1e150.
         """
         refuse_all_zero(sample_weight)
         with self._all_or_nothing():
@@ -231,7 +236,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Raises
         ------
         ValueError
-            If a parameter changed since the stream began.
+            If X or y is not finite or beyond 1e150, or a parameter changed since the
+            stream began.
         """
         streaming = self._streaming()
         if (
@@ -267,6 +273,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
         Raises
         ------
+        ValueError
+            If X is not finite or beyond 1e150.
         NotImplementedError
             If `return_std` and the method or the loss gives no predictive
             distribution: it takes NGVI and the squared loss.
@@ -276,16 +284,16 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         each = self._means()[0] @ self._standardised(X).T
         if self.forgetting == "auto":
             np.clip(each, *self._range, out=each)
-        mean = self._shares()[0] @ each
+        shares = self._shares()[0]
+        mean = shares @ each
         if not return_std:
             return mean
-        noises = self._noise_variances()[:, None]
-        along = self._variances_along(self._standardised(X, extrapolate=True))
+        noises = np.sqrt(self._noise_variances())[:, None]
+        along = self._deviations_along(self._standardised(X, extrapolate=True))
         # the posterior variance is relative to the noise where that is estimated
-        variances = (
-            noises * (1.0 + along) if self._estimates_noise() else noises + along
-        )
-        return mean, np.sqrt(self._shares()[0] @ (variances + (each - mean) ** 2))
+        relative = self._estimates_noise()
+        stds = noises * np.hypot(1.0, along) if relative else np.hypot(noises, along)
+        return mean, mixed(shares, stds, each - mean)
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
@@ -308,7 +316,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         NotImplementedError
             As `predict` with `return_std=True`.
         ValueError
-            If a level is not in (0, 1).
+            If a level is not in (0, 1), or X is not finite or beyond 1e150.
         """
         levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
@@ -344,14 +352,14 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     def coef_std_(self):
         """Posterior standard deviations of the coefficients, in their units."""
         directions = np.eye(self._features.stop)[self._features]
-        variances = self._variances_along(directions)
+        stds = self._deviations_along(directions)
         if self._estimates_noise():
-            noises = self._noise_variances()[:, None]
-            variances = np.where(variances > 0, variances * noises, 0.0)
+            noises = np.sqrt(self._noise_variances())[:, None]
+            stds = np.multiply(noises, stds, out=np.zeros_like(stds), where=stds > 0)
         each = self._means()[0] @ directions.T
-        variances = variances + (each - self._shares()[0] @ each) ** 2
+        shares = self._shares()[0]
+        deviations = mixed(shares, stds, each - shares @ each)
         units = self._units()[1]
-        deviations = np.sqrt(self._shares()[0] @ variances)
         return np.multiply(deviations, units, out=np.zeros_like(units), where=units > 0)
 
     @property
@@ -383,12 +391,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     def _learn_checked(self, X, y, sample_weight, reset):
         """Validate the rows, start the stream if need be, and learn them."""
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=True
-        )
-        y = np.ascontiguousarray(y, dtype=np.float64)
-        weights = checked_weights(sample_weight, X)
+        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
         if reset:
             self._begin(X.shape[1])
         self._learn_all(X, y, weights)
         return self
+
+
+def mixed(shares, stds, distances):
+    """Root of the mean square of `stds` and `distances`, each (n_models, n_points)."""
+    return np.hypot.reduce(np.sqrt(shares)[:, None] * np.hypot(stds, distances))
