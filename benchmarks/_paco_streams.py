@@ -3,8 +3,8 @@
 Two families, 200 rows each, drawn fresh for every stream: 2 to 10 features, 2 to 8
 groups, standard deviations that differ by up to a factor of 5, each mean at 4 to 8
 times the larger deviation of its nearest other group, and a unit between 1e-3 and 1e3.
-A method that needs to know the scale of its data cannot do well on them. `followers`
-are the methods that read streams row by row.
+A method that needs to know the scale of its data cannot do well on them. `mixed_groups`
+is a table of such groups. `followers` are the methods that read streams row by row.
 """
 
 import time
@@ -55,6 +55,21 @@ def successive_groups(rng, length=LENGTH):
     return unit * np.concatenate(rows), np.repeat(np.arange(n_groups), lengths)
 
 
+def mixed_groups(rng, length, *, largest_ratio, fewest):
+    """Draw groups in random order, whose standard deviations differ by up to a ratio.
+
+    The groups' shares are uniform on the simplex, with at least `fewest` rows expected
+    of each; None for equal shares. Returns X and y as `active_groups`.
+    """
+    means, deviations, unit = _geometry(rng, largest_ratio)
+    shares = np.ones(len(means))
+    if fewest is not None:
+        shares = np.maximum(rng.dirichlet(shares), fewest / length)
+    y = rng.choice(len(means), size=length, p=shares / shares.sum())
+    noise = rng.standard_normal((length, means.shape[1]))
+    return unit * (means[y] + deviations[y, None] * noise), y
+
+
 def n_groups_seen(y):
     """Return the number of groups among y[:t], for t = 1, ..., len(y)."""
     first = np.zeros(len(y), dtype=int)
@@ -69,10 +84,10 @@ _SHAPES = (  # of unit variance
 )
 
 
-def _geometry(rng):
+def _geometry(rng, largest_ratio=5):
     """Means, standard deviations and the unit of one stream."""
     n_features, n_groups = rng.integers(2, 11), rng.integers(2, 9)
-    deviations = 5 ** rng.uniform(size=n_groups)
+    deviations = largest_ratio ** rng.uniform(size=n_groups)
     means = np.zeros((1, n_features))
     while len(means) < n_groups:  # put the next mean beside one that is there
         larger = np.maximum(deviations[: len(means)], deviations[len(means)])

@@ -32,6 +32,38 @@ def test_what_a_centre_costs_does_not_depend_on_the_unit():
         assert_allclose(costs, costs[0])
 
 
+@pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
+@pytest.mark.parametrize(
+    ("sizes", "spreads"),
+    [((300, 100, 30), (1, 1, 1)), ((100, 100, 100), (1, 3, 5)), ((300, 60), (4, 1))],
+)
+def test_groups_of_unequal_sizes_and_spreads_are_found(loss, sizes, spreads):
+    """Far groups, which one weight and one noise scale for all rows cut in pieces."""
+    rng = np.random.default_rng(0)
+    places = 25 * np.eye(3)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    noise = rng.laplace if loss == "manhattan" else rng.normal
+    X = places[group] + np.take(spreads, group)[:, None] * noise(size=(len(group), 3))
+    X = X[rng.permutation(len(X))]
+    for seed in range(5):
+        model = PACOClusterer(loss=loss, random_state=seed)
+        assert model.fit(X).n_clusters_ == len(sizes)
+        assert model.fit(1e-4 * X[::-1]).n_clusters_ == len(sizes)
+    stream = PACOClusterer(loss=loss, random_state=0).partial_fit(X)
+    assert stream.n_clusters_ == len(sizes)
+
+
+def test_the_order_of_the_rows_does_not_change_a_fit():
+    """Also where each cell has a noise scale of its own."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(80, 2)), 12 + 4 * rng.normal(size=(80, 2))])
+    order = rng.permutation(len(X))
+    models = [PACOClusterer(random_state=0).fit(rows) for rows in (X, X[order])]
+    assert models[0].n_clusters_ == 2
+    assert_allclose(models[0].cluster_centers_, models[1].cluster_centers_)
+    assert_allclose(models[0].inverse_temperature_, models[1].inverse_temperature_)
+
+
 def cells_in_stream(rows):
     """Weights of the cells of a stream, in rows, beside how many rows they have."""
     tracker = CellTracker(False)

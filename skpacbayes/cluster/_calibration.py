@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ._local_scales import cell_noise, metric_of, spread_losses
+from ._local_scales import CellTracker, cell_noise, metric_of, spread_losses
 from ._path import LARGEST_EVIDENCE, Path, noise_scale
 from ._quasi_posterior import CenterPrior
 
@@ -16,8 +16,8 @@ from ._quasi_posterior import CenterPrior
 _GAIN_PER_COST, _GAIN_BY_CELL = 0.32, 0.40
 # Largest lambda n s^2 for each cluster: enough for clusters that are told apart at all.
 _MOST = 20.0
-# Rows of a cell of a stream that count in full, in units of a cell's mean number: else
-# the noise of a group of many rows would pay for a second centre.
+# Rows of a cell that count in full, in units of a cell's mean number: else the noise of
+# a group of many rows would pay for a second centre.
 _FULL_SHARE = 1.5
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
@@ -92,52 +92,99 @@ class Splitting:
         return n_parameters / 2 * math.log(n_rows)
 
 
-def calibrate_batch(rows, max_clusters, splitting, rng, scale=None, n_rows=None):
-    """Take one noise scale for all rows: given, or that of the likeliest solution.
+def calibrate_batch(rows, max_clusters, splitting, rng, scale=None):
+    """Take one noise scale for all rows, or one for each cell if clusters differ.
 
-    `n_rows`: the number of rows that lambda is for, if not that of `rows`.
+    `scale`: the noise scale of all rows, if it is given.
     """
-    manhattan = splitting.manhattan
-    path = Path.find(rows.points, rows.weights, max_clusters, manhattan, rng)
-    seen = float(rows.weights.sum())
-    scale, n_clusters = noise_scale(path, rows, splitting, scale)
-    temperature = splitting.inverse_temperature(n_clusters, n_rows or seen, scale)
-    return Calibration(np.ones(len(rows.points)), path, temperature), n_clusters
+    alike, centers = _one_scale(rows, max_clusters, splitting, rng, scale)
+    if scale is not None or equally_spread(rows, centers, splitting.manhattan):
+        return alike
+    most = _most(rows, max_clusters)
+    cells = CellTracker(splitting.manhattan).update(rows, None, most)
+    return _scale_by_cell(rows, cells, most, splitting, rng)
 
 
 def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
-    """Find a noise scale for each cell of a stream; weigh the rows by one over it.
+    """Take a noise scale for each cell of a stream, or one for all rows.
 
-    A cell of many rows weighs less than its rows do (`_FULL_SHARE`), unless they come
-    in turn: then it may hold two groups, whose distance pays for a second centre.
     One scale for all rows is better where it is true: where the rows come in a random
     order, one scale finds as many clusters as there are cells or one more, and the
     spreads of these clusters do not differ.
     `past`: the last row, and whether the order of the rows is that of chance.
     """
-    manhattan, n_rows = splitting.manhattan, float(rows.weights.sum())
-    most = max(1, min(max_clusters, int(n_rows / 2)))
+    most = _most(rows, max_clusters)
     last_row, exchangeable = past
     cells = tracker.update(rows, last_row, most)
-    n_cells = len(cells.shares)
-    few = min(max(n_cells + 4, 8), most)
-    judged = max(n_rows, _WARM_UP)
-    if n_rows >= _WARM_UP and exchangeable:
-        alike, n_clusters = calibrate_batch(rows, few, splitting, rng)
-        centers = alike.path.centers[n_clusters - 1, :n_clusters]
-        agreed = n_cells <= n_clusters <= n_cells + 1
-        if agreed and equally_spread(rows, centers, manhattan):
+    if exchangeable and rows.weights.sum() >= _WARM_UP:
+        n_cells = len(cells.shares)
+        alike, centers = _one_scale(rows, _few(n_cells, most), splitting, rng)
+        agreed = n_cells <= len(centers) <= n_cells + 1
+        if agreed and equally_spread(rows, centers, splitting.manhattan):
             return alike
+    return _scale_by_cell(rows, cells, most, splitting, rng)
+
+
+def _most(rows, max_clusters):
+    """Largest number of cells: of two rows each on average."""
+    return max(1, min(max_clusters, int(rows.weights.sum() / 2)))
+
+
+def _few(n_cells, most):
+    """Largest number of clusters worth looking at, where so many cells were found."""
+    return min(max(n_cells + 4, 8), most)
+
+
+def _one_scale(rows, max_clusters, splitting, rng, scale=None):
+    """Calibration with one noise scale, and the centres of the likeliest solution."""
+    manhattan, n_rows = splitting.manhattan, float(rows.weights.sum())
+    path = Path.find(rows.points, rows.weights, max_clusters, manhattan, rng)
+    scale, n_clusters = noise_scale(path, rows, splitting, scale)
+    temperature = splitting.inverse_temperature(n_clusters, n_rows, scale)
+    centers = path.centers[n_clusters - 1, :n_clusters]
+    labels = cdist(rows.points, centers, metric_of(manhattan)).argmin(axis=1)
+    sizes = np.bincount(labels, rows.weights, minlength=n_clusters)
+    weights = _counted(sizes)[labels]
+    if weights.min() < 1:
+        path = Path.find(
+            rows.points,
+            rows.weights * weights,
+            max_clusters,
+            manhattan,
+            rng,
+            [centers],
+        )
+    return Calibration(weights, path, temperature), centers
+
+
+def _scale_by_cell(rows, cells, most, splitting, rng):
+    """Calibration with a noise scale for each cell: rows weigh one over it."""
+    manhattan, n_cells = splitting.manhattan, len(cells.shares)
     noise = cell_noise(rows, cells, manhattan)
-    full = np.where(noise.in_turn, n_rows, _FULL_SHARE * n_rows / n_cells)
-    counted = full / np.maximum(noise.sizes, full)
-    weights = (noise.common / noise.scales * counted)[noise.labels]
+    weights = noise.common / noise.scales * _counted(noise.sizes, noise.in_turn)
+    weights = weights[noise.labels]
     path = Path.find(
-        rows.points, rows.weights * weights, few, manhattan, rng, [cells.centers]
+        rows.points,
+        rows.weights * weights,
+        _few(n_cells, most),
+        manhattan,
+        rng,
+        [cells.centers],
     )
     scale = noise.common if manhattan else math.sqrt(noise.common)
+    judged = max(rows.weights.sum(), _WARM_UP)
     temperature = splitting.inverse_temperature(n_cells, judged, scale, _GAIN_BY_CELL)
     return Calibration(weights, path, temperature)
+
+
+def _counted(sizes, in_turn=False):
+    """Weight of the rows of cells of so many rows: less than 1 in a large cell.
+
+    Unless its rows come `in_turn`: then it may hold two groups, whose distance pays for
+    a second centre.
+    """
+    full = np.where(in_turn, sizes, _FULL_SHARE * sizes.mean())
+    return full / np.maximum(sizes, full)
 
 
 def equally_spread(rows, centers, manhattan):

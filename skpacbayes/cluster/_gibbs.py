@@ -278,7 +278,7 @@ class GibbsProblem:
             return calibrate_stream(rows, past, tracker, most, splitting, rng)
         if setting.calibrated:
             scale = None if setting.scale == "auto" else float(self.into(setting.scale))
-            return calibrate_batch(rows, most, splitting, rng, scale)[0]
+            return calibrate_batch(rows, most, splitting, rng, scale)
         given = setting.temperature_for(
             self.n_rows, n_features, self.into(self.radius), self.exponent
         )

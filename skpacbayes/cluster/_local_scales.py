@@ -73,7 +73,10 @@ class CellTracker:
         self.origin, self.exponent = None, 0
 
     def update(self, rows, last_row, max_cells):
-        """Return the best cells for `rows`; remember all that were tried."""
+        """Return the best cells for `rows`; remember all that were tried.
+
+        `last_row`: None where the rows have no order.
+        """
         problem = _Problem(rows, self.manhattan)
         latest, best = {}, None
         for n_cells in range(1, max_cells + 1):
@@ -117,8 +120,9 @@ class CellTracker:
         nearest = cdist(problem.points, fewer.centers, problem.metric).argmin(axis=1)
         unlikely = int(np.argmin(fewer.log_densities))
         yield fewer.with_cell(problem.points[unlikely], nearest[unlikely])
-        gap = cdist(last_row[None], fewer.centers, problem.metric)
-        yield fewer.with_cell(last_row, int(gap.argmin()))
+        if last_row is not None:
+            gap = cdist(last_row[None], fewer.centers, problem.metric)
+            yield fewer.with_cell(last_row, int(gap.argmin()))
         for parent in np.argsort(-fewer.shares)[:3]:
             halves = problem.halves(nearest == parent, fewer.centers[parent])
             if halves is not None:

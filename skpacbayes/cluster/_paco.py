@@ -75,8 +75,8 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
         disagree.
     scale : "auto" or float, default="auto"
         Standard deviation of a feature within a cluster (Manhattan loss: mean absolute
-        deviation), in units of the data. "auto": estimated; along a stream, for each
-        cell.
+        deviation), in units of the data. "auto": estimated, for each cell where they
+        differ.
     summary_size : int or None, default=400
         Points that a stream leaves in memory; None: all distinct rows.
     refresh : "auto" or int, default="auto"
@@ -143,11 +143,12 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
     Automatic calibration: with the noise scale s and the number k of clusters that
     maximise the normalised quasi-likelihood of `score_samples`, penalised, lambda is
     such that splitting the noise of one of k clusters gains a third of what one more
-    centre costs a priori. It assumes round clusters of like spread in a batch. On a
-    stream the cells of a spherical mixture have noise scales of their own, and rows
-    weigh one over the scale of their cell, unless the stream shows that one scale
-    describes all. This lambda is taken from the data, so `certificate` says that its
-    assumptions do not hold.
+    centre costs a priori. It assumes round clusters. Where their spreads differ the
+    cells of a spherical mixture have noise scales of their own, and rows weigh one over
+    the scale of their cell; on a stream this is so unless one scale is shown to
+    describe all. The rows of a cell of more than one and a half times the mean number
+    weigh less, or noise would pay there. This lambda is taken from the data, so
+    `certificate` says that its assumptions do not hold.
 
     References
     ----------
