@@ -161,42 +161,41 @@ def directions(totals, centers, whitened, log_volumes, out):
     totals : (n_models,), dimensions; centers : (n_models, largest), L'm, for a law of
     precision LL' and mean m; whitened : (n_models, largest), L' times the direction;
     log_volumes : (n_models,), log of the determinant of L.
+
+    The density of a direction is I_q(t), the integral over r > 0 of r^(q - 1) exp(t r -
+    r^2 / 2), but for factors. The integrals follow from I_(q + 1) = t I_q + (q - 1)
+    I_(q - 1), in that direction where all terms are positive or few; else backwards,
+    from a ratio so far out that it need not be exact.
     """
-    for t in range(len(out)):
-        q = totals[t]
+    for model in range(len(out)):
+        q = totals[model]
         inner, square, distance = 0.0, 0.0, 0.0
         for a in range(q):
-            inner += whitened[t, a] * centers[t, a]
-            square += whitened[t, a] ** 2
-            distance += centers[t, a] ** 2
-        out[t] = 0.0
+            along, center = whitened[model, a], centers[model, a]
+            inner += along * center
+            square += along * along
+            distance += center * center
+        log_ratio = 0.0
         if q > 0:
-            out[t] = math.lgamma(0.5 * q) + (0.5 * q - 1.0) * math.log(2.0)
-            out[t] += 0.5 * distance + 0.5 * q * math.log(square) - log_volumes[t]
-            out[t] -= _log_radial_moment(q, inner / math.sqrt(square))
-
-
-@kernel
-def _log_radial_moment(q, t):
-    """Log of the integral over r > 0 of r^(q - 1) exp(t r - r^2 / 2).
-
-    The integrals I_q follow from I_(q + 1) = t I_q + (q - 1) I_(q - 1), in that
-    direction where all terms are positive or few; else backwards, from a ratio so far
-    out that it need not be exact.
-    """
-    if t > 0.0 or t * t * q < FEW:
-        log_moment = 0.5 * t * t + 0.5 * math.log(0.5 * math.pi)
-        log_moment += math.log(math.erfc(-t / math.sqrt(2.0)))
-        ratio = t + math.exp(-log_moment)
-        for i in range(1, q):
-            log_moment += math.log(ratio)
-            ratio = t + i / ratio
-        return log_moment
-    last = 20 + int((math.sqrt(q) - FAR / t) ** 2)
-    ratio = 0.5 * (t + math.sqrt(t * t + 4.0 * last))
-    log_moment = 0.0
-    for i in range(last - 1, 0, -1):
-        ratio = i / (ratio - t)
-        if i < q:
-            log_moment += math.log(ratio)
-    return log_moment - math.log(ratio - t)
+            log_ratio = math.lgamma(0.5 * q) + (0.5 * q - 1.0) * math.log(2.0)
+            log_ratio += 0.5 * distance + 0.5 * q * math.log(square)
+            log_ratio -= log_volumes[model]
+            t = inner / math.sqrt(square)
+            if t > 0.0 or t * t * q < FEW:
+                first = 0.5 * t * t + 0.5 * math.log(0.5 * math.pi)
+                first += math.log(math.erfc(-t / math.sqrt(2.0)))
+                log_ratio -= first
+                ratio = t + math.exp(-first)
+                for i in range(1, q):
+                    log_ratio -= math.log(ratio)
+                    ratio = t + i / ratio
+            else:
+                reach = math.sqrt(q) - FAR / t
+                last = 20 + int(reach * reach)
+                ratio = 0.5 * (t + math.sqrt(t * t + 4.0 * last))
+                for i in range(last - 1, 0, -1):
+                    ratio = i / (ratio - t)
+                    if i < q:
+                        log_ratio -= math.log(ratio)
+                log_ratio += math.log(ratio - t)
+        out[model] = log_ratio
