@@ -33,7 +33,8 @@ def misranked(positive, negative, weights, total, out):
             score = positive[t, i]
             while below < n_negative and negative[t, below] < score:
                 below += 1
-            up_to = max(up_to, below)
+            if up_to < below:
+                up_to = below
             while up_to < n_negative and negative[t, up_to] <= score:
                 up_to += 1
             if weights is None:
