@@ -321,6 +321,15 @@ def test_ranker_takes_whole_weights_for_rows_repeated(loss):
 
 
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_ranker_of_extreme_weights(loss, scale):
+    X, y = rows()
+    weights = scale * np.random.default_rng(0).uniform(0.1, 1, size=200)
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss).fit(X, y, sample_weight=weights)
+    assert ranker.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_weighs_pairs(loss):
     """Half of the rows follow one variable, half another: the heavy ones are heard."""
     X, y = rows(slope=8.0)

@@ -372,6 +372,25 @@ def test_weighted_risks_and_draws_are_those_of_rows_repeated(law, scale):
     assert np.allclose(found[0], losses, rtol=1e-12)
 
 
+@pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
+def test_weights_of_the_classes_do_not_change_the_risk(law):
+    """Every pair has one row of each class."""
+    values, positive = ranking_rows()
+    scores = np.random.default_rng(0).normal(size=(6, 25))
+    risks = [
+        law(
+            values,
+            positive,
+            np.where(positive, heavy, 1.0),
+            log_prior=None,
+            variance=VARIANCE,
+            scores=scores[0],
+        ).risk(scores)
+        for heavy in (1.0, 7.3)
+    ]
+    assert (risks[0] == risks[1]).all()
+
+
 def log_radial_moment(powers, tilts):
     """What the density of a normal law's direction has of its mean, by the kernel."""
     found = np.empty(len(powers))

@@ -91,8 +91,9 @@ class RankingLaw:
         self._order = order = np.lexsort((weights, ~positive))
         self._n_positive = n_positive = int(positive.sum())
         self._weights, self._total = None, float(n_positive * (~positive).sum())
-        if np.ptp(weights) > 0:
-            self._weights = np.split(weights[order], [n_positive])
+        parts = np.split(weights[order], [n_positive])
+        if any(np.ptp(part) > 0 for part in parts):
+            self._weights = tuple(part / part.max() for part in parts)
             self._total = float(self._weights[0].sum() * self._weights[1].sum())
         self.log_prior, self.variance = log_prior, variance
         self.inverse_temperature = inverse_temperature
@@ -256,9 +257,8 @@ class PairwiseLogistic(RankingLaw):
         positive, negative = self._split(scores)
         risks = np.empty(len(scores))
         largest = np.abs(scores).max()
-        weights = None if self._weights is None else tuple(self._weights)
         if 2 * largest > LARGEST:
-            pairs = None if weights is None else np.outer(*weights)
+            pairs = None if self._weights is None else np.outer(*self._weights)
             for t in range(len(scores)):
                 differences = negative[t] - positive[t, :, None]
                 risks[t] = np.average(np.logaddexp(0.0, differences), weights=pairs)
@@ -267,7 +267,7 @@ class PairwiseLogistic(RankingLaw):
         kernels.pairwise_logistic(
             np.exp(-positive),
             np.exp(negative),
-            weights,
+            self._weights,
             self._total,
             max(n_factors, 1),
             np.empty(negative.shape[1]),
