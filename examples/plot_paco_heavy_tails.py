@@ -24,7 +24,7 @@ from skpacbayes.datasets import make_paco_model
 N_DRAWS = 20
 LOSSES = ("squared_euclidean", "manhattan")
 
-# The squared loss often takes all the clusters that it may have, and says so.
+# The squared loss may take all the clusters that it may have, and says so.
 warnings.filterwarnings("ignore", "all max_clusters", ConvergenceWarning)
 
 found = {loss: [] for loss in LOSSES}
