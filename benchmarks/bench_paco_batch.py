@@ -134,9 +134,10 @@ def recovery(report, columns, n_samples, n_draws, n_slow_draws, n_gap_draws):
     if n_slow_draws < n_draws:
         fewer = {"all but ours, same and HDBSCAN": n_slow_draws} | fewer
     fewer = "; ".join(f"{who}: {number}" for who, number in fewer.items())
+    fewer = f" ({fewer})" if fewer else ""
     report.table(
         f"Percent of draws with the right number of clusters, n = {n_samples}, "
-        f"{n_draws} draws ({fewer}), exact 95% interval; CPU ms a draw; ratio of CPU "
+        f"{n_draws} draws{fewer}, exact 95% interval; CPU ms a draw; ratio of CPU "
         "time to ours",
         ["method", *columns, "mean", "ms", "ratio"],
         rows,
