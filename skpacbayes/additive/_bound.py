@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.special import log_expit
 
 from ._chain import log_binomial
+from ._quadratic import precision_factor
 
 MOST_STEPS = 100  # of the ascent to the best bound on an evidence
 TOLERANCE = 1e-6  # on that bound, in nats
@@ -110,15 +111,15 @@ def log_logistic_evidence(values, positive, weights, variances):
     best = -math.inf
     for _ in range(MOST_STEPS):
         rates = np.tanh(points / 2) / (2 * points)
-        precision = (values * (weights * rates)) @ values.T + np.diag(1 / variances)
-        factor = cho_factor(precision, lower=True)
-        mean = cho_solve(factor, linear)
+        gram = (values * (weights * rates)) @ values.T
+        factor = precision_factor(gram, 1 / variances)
+        mean = cho_solve((factor, True), linear)
         bound = weights @ (log_expit(points) - points / 2 + rates * points**2 / 2)
-        bound += 0.5 * linear @ mean - np.log(np.diag(factor[0])).sum()
+        bound += 0.5 * linear @ mean - np.log(np.diag(factor)).sum()
         bound -= 0.5 * np.log(variances).sum()
         if bound < best + TOLERANCE:
             return max(best, float(bound))
         best = float(bound)
-        spread = (values * cho_solve(factor, values)).sum(axis=0)
+        spread = (values * cho_solve((factor, True), values)).sum(axis=0)
         points = np.sqrt(np.maximum((mean @ values) ** 2 + spread, 1e-12))
     return best

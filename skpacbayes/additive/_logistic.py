@@ -9,11 +9,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import solve_triangular
 
 from ._chain import Chain
 from ._polya_gamma import polya_gamma
-from ._quadratic import WeightedRows
+from ._quadratic import WeightedRows, precision_factor
 
 MOVES = 10  # of the walk, for each draw of the rates
 INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
@@ -169,9 +169,7 @@ class LogisticChain:
 
     def _draw_coefficients(self, form):
         """Draw the coefficients of the model, a normal law given the rates."""
-        precision = form.among(self.columns)
-        precision[np.diag_indices_from(precision)] += self.prior.ridge
-        factor = cholesky(precision, lower=True, check_finite=False)
+        factor = precision_factor(form.among(self.columns), self.prior.ridge)
         linear = form.linear[self.columns]
         whitened = solve_triangular(factor, linear, lower=True, check_finite=False)
         whitened += self.rng.standard_normal(len(whitened))

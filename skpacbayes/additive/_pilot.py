@@ -6,12 +6,11 @@ import numpy as np
 
 from ._logistic import INTERCEPT_VARIANCE
 from ._polya_gamma import polya_gamma_moments
-from ._quadratic import WeightedRows
+from ._quadratic import ROUNDING, WeightedRows
 
 BETA = 0.5  # each function multiplies the prior of a model by it
 MOST_SWEEPS = 40
 TOLERANCE = 0.01  # on a log odds, from one sweep to the next
-ROUNDING = 1e-12  # of a block of G, relative
 
 
 def logistic_pilot(problem, prior):

@@ -1,7 +1,9 @@
 """A posterior as a mixture: the models that chains visited, and their coefficients."""
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import solve_triangular
+
+from ._quadratic import precision_factor
 
 BLOCK = 2**20  # entries of the matrices of models that are solved at a time
 
@@ -154,9 +156,7 @@ class Posterior:
     def _factor(self, columns):
         """Cholesky factor of a model's precision, in the unit."""
         place = np.searchsorted(self.visited, columns)
-        precision = self._gram[np.ix_(place, place)].copy()
-        precision[np.diag_indices_from(precision)] += self.ridge
-        return cholesky(precision, lower=True, check_finite=False)
+        return precision_factor(self._gram[np.ix_(place, place)], self.ridge)
 
     def _of_model(self, model, values):
         coefficients = np.zeros(self.shape)

@@ -1,9 +1,11 @@
 """Quadratic forms of the coefficients, whose rows are computed when a chain asks."""
 
 import numpy as np
+from scipy.linalg import cholesky
 
 # A chain keeps the rows of as many variables as fit into this number of bytes.
 CACHE_BYTES = 2**27
+ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
 
 
 class Gram:
@@ -136,3 +138,14 @@ class Reader:
         if holder[slot] >= 0:
             self._slots[holder[slot]], self._ready[holder[slot]] = -1, 0
         return slot
+
+
+def precision_factor(gram, ridge):
+    """Cholesky factor of P = G + ridge I, where `gram` is G among some functions.
+
+    `ridge` may be an array, one for each function.
+    """
+    precision = gram.copy()
+    diagonal = np.diag_indices_from(precision)
+    precision[diagonal] += ridge + ROUNDING * precision[diagonal]
+    return cholesky(precision, lower=True, check_finite=False)
