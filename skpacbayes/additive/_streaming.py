@@ -1,7 +1,5 @@
 """How rows come in: all at once, in batches, or as sums computed elsewhere."""
 
-import math
-
 import numpy as np
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -9,7 +7,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._base import is_plain, partial_fit_context, refuse_beyond
+from .._base import are_finite, is_plain, partial_fit_context, refuse_beyond
 from ._statistics import Rows
 from ._stream import Stream
 
@@ -158,7 +156,7 @@ class _LearnsRows:
         return (
             self._recognises(X)
             and is_plain(y, (len(X),))
-            and math.isfinite(X.sum())
+            and are_finite(X)
             and abs(y).max() <= LARGEST
         )
 

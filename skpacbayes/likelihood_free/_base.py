@@ -1,6 +1,5 @@
 """An estimator whose state is a table: how rows come in and posteriors come out."""
 
-import math
 import warnings
 from numbers import Integral
 
@@ -15,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._base import PacBayesEstimator, is_plain, user_stack_level
+from .._base import PacBayesEstimator, are_finite, is_plain, user_stack_level
 from ._settings import Settings
 from ._table import Table
 from ._transform import Transform
@@ -173,8 +172,8 @@ class _TableEstimator(MultiOutputMixin, RegressorMixin, PacBayesEstimator):
         return (
             self._recognises(X)
             and is_plain(y, (len(X), *width))
-            and math.isfinite(X.sum())
-            and math.isfinite(y.sum())
+            and are_finite(X)
+            and are_finite(y)
         )
 
     def _begin(self):
