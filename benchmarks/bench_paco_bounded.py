@@ -8,6 +8,7 @@ random sets c of 1 to 20 centres: rows, rows plus noise, uniform in the ball of 
 prior, k-means.
 """
 
+import itertools
 import multiprocessing
 import pickle
 import resource
@@ -19,12 +20,14 @@ from _harness import Report, arguments, cpu_seconds
 from _paco_peers import BirchStream, DBStream
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.datasets import make_blobs
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._quasi_posterior import QuasiPosterior
 from skpacbayes.datasets import make_paco_model
 
 BLOCK = 10_000
+GROUPS = {3: 4, 4: 7}
 
 
 def peak_megabytes():
@@ -37,20 +40,27 @@ def peak_megabytes():
 
 
 def one_pass(job):
-    """Read a stream of Model 3; runs in a process of its own."""
-    length, parameters = job
+    """Read a stream of a model; runs in a process of its own."""
+    n_model, length, parameters = job
     rng = np.random.RandomState(1)
-    PACOClusterer(**parameters).partial_fit(make_paco_model(3, 2000, rng)[0])
+    means = rng.uniform(-10, 10, size=(7, 50))  # of Model 4, for all blocks
+
+    def rows(count):
+        if n_model == 4:
+            return make_blobs(count, centers=means, random_state=rng)[0]
+        return make_paco_model(n_model, count, rng)[0]
+
+    PACOClusterer(**parameters).partial_fit(rows(2000))
     model = PACOClusterer(random_state=0, **parameters)
     seconds = 0.0
     numbers = []
     for _ in range(length // BLOCK):
-        X, _ = make_paco_model(3, BLOCK, rng)
+        X = rows(BLOCK)
         start = time.process_time()
         model.partial_fit(X)
         seconds += time.process_time() - start
         numbers.append(model.n_clusters_)
-    right = np.mean(np.equal(numbers, 4))
+    right = np.mean(np.equal(numbers, GROUPS[n_model]))
     return seconds, peak_megabytes(), len(pickle.dumps(model)), right
 
 
@@ -59,14 +69,16 @@ def million(report, quick):
     lengths = (20_000, 100_000) if quick else (100_000, 300_000, 1_000_000)
     context = multiprocessing.get_context("spawn")
     rows = []
-    for parameters in ({}, {"summary_size": 100}):
+    for n_model, size in itertools.product(GROUPS, (None, 100)):
+        parameters = {"summary_size": size} if size else {}
         for length in lengths:
             with context.Pool(1) as pool:
                 seconds, peak, state, right = pool.apply(
-                    one_pass, ((length, parameters),)
+                    one_pass, ((n_model, length, parameters),)
                 )
             rows.append(
                 [
+                    f"Model {n_model} (d = {2 if n_model == 3 else 50})",
                     parameters.get("summary_size", "400 (default)"),
                     f"{length:,}",
                     f"{seconds:.2f}",
@@ -77,15 +89,16 @@ def million(report, quick):
                 ]
             )
     report.table(
-        f"One pass over a stream of Model 3, blocks of {BLOCK:,} rows, one stream each",
+        f"One pass over a stream, blocks of {BLOCK:,} rows, one stream each",
         [
+            "data",
             "summary_size",
             "rows",
             "CPU s",
             "rows per CPU s",
             "peak MB",
             "pickle bytes",
-            "blocks after which K = 4, %",
+            "blocks after which K is right, %",
         ],
         rows,
     )
@@ -94,7 +107,7 @@ def million(report, quick):
 def throughput(report, quick):
     """Table of rows per CPU second, peers on the same rows."""
     rows = []
-    for model, n_groups in ((3, 4), (4, 7)):
+    for model, n_groups in GROUPS.items():
         n_rows = 20_000 if quick else 200_000
         X, _ = make_paco_model(model, n_rows, np.random.RandomState([model, 10]))
         ours = {
