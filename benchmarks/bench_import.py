@@ -157,6 +157,7 @@ def main():
     options = arguments(__doc__)
     report = Report("import", quick=options.quick)
     imports(report, 3 if options.quick else 15)
+    report.save()
     first_fits(report, 1 if options.quick else 3)
     report.save()
 
