@@ -134,7 +134,7 @@ def variance_term():
     without = paco(**plain, variance_term=0.0).partial_fit(X[:40])
     with_term = paco(**plain, variance_term=1.0).partial_fit(X[:40])
     default = paco(**plain).partial_fit(X[:40])
-    assert_same_state(without, default, apart_from=["variance_term"])
+    assert_same_state(without, default, apart_from=["variance_term", "_begun_with"])
     assert with_term.n_clusters_ < without.n_clusters_
 
 
@@ -339,3 +339,18 @@ def test_progress_bar(monkeypatch):
         getattr(model, call)(X)
         assert model.n_clusters_ >= 1
     assert "PACOClusterer - fit" in output.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("loss", "manhattan"), ("summary_size", 50), ("inverse_temperature", 0.1)],
+)
+def test_a_stream_keeps_its_parameters(name, value):
+    """All but those of the chains: a change is refused, and taken back without harm."""
+    model, whole = paco().partial_fit(X[:60]), paco().partial_fit(X)
+    default = getattr(model, name)
+    with pytest.raises(ValueError, match=f"{name} changed from"):
+        model.set_params(**{name: value}).partial_fit(X[60:])
+    assert_same_state(model.set_params(**{name: default}).partial_fit(X[60:]), whole)
+    assert model.set_params(n_iter=50).partial_fit(X).n_iter_ == 50
+    assert model.set_params(**{name: value}).fit(X).n_samples_seen_ == 100

@@ -6,13 +6,33 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import fit_context, partial_fit_context, user_stack_level
+from .._base import (
+    fit_context,
+    partial_fit_context,
+    refuse_changes,
+    user_stack_level,
+)
 from ._gibbs import GibbsProblem
 from ._regret import regret_certificate
 from ._stream import Stream
 from ._summary import StreamSummary
 
 _NO_WEIGHTS = np.empty(0)
+# Parameters that a stream keeps: its summary and its cells are made for them.
+_KEPT = (
+    "max_clusters",
+    "loss",
+    "calibration",
+    "inverse_temperature",
+    "cluster_penalty",
+    "prior",
+    "prior_scale",
+    "radius",
+    "variance_term",
+    "scale",
+    "summary_size",
+    "refresh",
+)
 
 
 class QuasiPosteriorStreamMixin:
@@ -47,7 +67,9 @@ class QuasiPosteriorStreamMixin:
         Raises
         ------
         ValueError
-            If X or `sample_weight` is not valid; the estimator stays as it was.
+            If X or `sample_weight` is not valid, or, where the chain would run, if a
+            parameter other than the chains' was changed since the first call; the
+            estimator stays as it was.
         """
         begun = self._streaming()
         if begun:
@@ -185,8 +207,13 @@ class QuasiPosteriorStreamMixin:
             self.refresh,
             self._generator(),
         )
+        self._begun_with = self._kept()
         vars(self).pop("cluster_centers_", None)
         return self._stream
+
+    def _kept(self):
+        """Values of the parameters that a stream keeps."""
+        return [getattr(self, name) for name in _KEPT]
 
     def _read(self, X, weights):
         """Read rows, with a refresh wherever one is due."""
@@ -197,6 +224,7 @@ class QuasiPosteriorStreamMixin:
 
     def _refresh(self):
         """Sample the quasi-posterior of the stream: the next forecast."""
+        refuse_changes(_KEPT, self._begun_with, self._kept())
         stream, setting = self._stream, self._setting()
         summary = stream.summary
         norm = summary.largest_norm if setting.regret else None
