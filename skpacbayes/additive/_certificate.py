@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import gammaln, logsumexp
 
 from ..certificates import Certificate, additive_risk_terms
 from ._chain import log_binomial
+from ._quadratic import precision_factor
 
 N_DRAWS = 400  # of the coefficients of each model
 
@@ -90,9 +91,9 @@ def _cut_normal(problem, model, radius, unit, rng):
     if q == 0:
         return problem.square / problem.weight, 0.0
     gram = problem.gram.among(columns)
-    precision = gram + (unit / radius) ** 2 * np.eye(q)
-    factor = np.linalg.cholesky(precision) / unit
-    mean = np.linalg.solve(precision, problem.against[columns])
+    factor = precision_factor(gram, (unit / radius) ** 2)
+    mean = cho_solve((factor, True), problem.against[columns])
+    factor /= unit
     normal = rng.standard_normal((q, N_DRAWS))
     draws = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
     inside = abs(draws).sum(axis=0) <= radius

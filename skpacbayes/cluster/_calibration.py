@@ -142,10 +142,11 @@ def _one_scale(rows, max_clusters, splitting, rng, scale=None):
     scale, n_clusters = noise_scale(path, rows, splitting, scale)
     temperature = splitting.inverse_temperature(n_clusters, n_rows, scale)
     centers = path.centers[n_clusters - 1, :n_clusters]
-    labels = cdist(rows.points, centers, metric_of(manhattan)).argmin(axis=1)
-    sizes = np.bincount(labels, rows.weights, minlength=n_clusters)
-    weights = _counted(sizes)[labels]
-    if weights.min() < 1:
+    counted = _counted(path.cell_weights[n_clusters - 1, :n_clusters])
+    weights = np.ones(len(rows.points))
+    if counted.min() < 1:
+        losses = cdist(rows.points, centers, metric_of(manhattan))
+        weights = counted[losses.argmin(axis=1)]
         path = Path.find(
             rows.points,
             rows.weights * weights,

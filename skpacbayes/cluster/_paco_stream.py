@@ -1,6 +1,7 @@
 """What `PACOClusterer` does along a stream: Algorithm 2, summaries, the bound."""
 
 import warnings
+from operator import attrgetter
 
 import numpy as np
 from sklearn.utils import check_array
@@ -33,6 +34,7 @@ _KEPT = (
     "summary_size",
     "refresh",
 )
+_read_kept = attrgetter(*_KEPT)
 
 
 class QuasiPosteriorStreamMixin:
@@ -207,13 +209,9 @@ class QuasiPosteriorStreamMixin:
             self.refresh,
             self._generator(),
         )
-        self._begun_with = self._kept()
+        self._begun_with = _read_kept(self)
         vars(self).pop("cluster_centers_", None)
         return self._stream
-
-    def _kept(self):
-        """Values of the parameters that a stream keeps."""
-        return [getattr(self, name) for name in _KEPT]
 
     def _read(self, X, weights):
         """Read rows, with a refresh wherever one is due."""
@@ -224,7 +222,7 @@ class QuasiPosteriorStreamMixin:
 
     def _refresh(self):
         """Sample the quasi-posterior of the stream: the next forecast."""
-        refuse_changes(_KEPT, self._begun_with, self._kept())
+        refuse_changes(_KEPT, self._begun_with, _read_kept(self))
         stream, setting = self._stream, self._setting()
         summary = stream.summary
         norm = summary.largest_norm if setting.regret else None
