@@ -1,4 +1,4 @@
-"""Every kernel does what NumPy does; the twins stand in `test_kernels_*.py`."""
+"""Every kernel does what NumPy does; the twins stand in `test_*.py`."""
 
 import importlib
 import inspect

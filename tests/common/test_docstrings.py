@@ -55,7 +55,7 @@ def test_numpydoc_has_nothing_to_say(path, accepted):
 
 @pytest.mark.parametrize("name", skpacbayes.__all__)
 def test_public_name_is_in_the_reference(name):
-    reference = Path(__file__).parents[1] / "doc" / "api.rst"
+    reference = Path(__file__).parents[2] / "doc" / "api.rst"
     assert f"\n   {name}\n" in reference.read_text(encoding="utf-8")
 
 
