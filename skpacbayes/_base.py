@@ -42,6 +42,8 @@ def updates_state(method, *, forgets=False):
 
     @functools.wraps(method)
     def wrapper(estimator, *args, **kwargs):
+        for rows in (*args[:1], kwargs.get("X")):
+            estimator._refuse_collection(rows, method.__name__)
         with estimator._lock():
             draft = estimator._draft(forgets=forgets)
             result = careful(draft, *args, **kwargs)
@@ -105,6 +107,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     # attributes are replaced, never changed.
     _changed_in_place: tuple = ()
 
+    # How the statistics of partitions are merged, in the words of `_refuse_collection`.
+    _merge = "sum"
+
     # The state, and how it is replaced.
 
     def _lock(self):
@@ -131,6 +136,20 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         draft = object.__new__(type(self))
         draft.__dict__ = kept
         return draft
+
+    def _refuse_collection(self, X, method):
+        """Refuse a Dask collection where its partitions' statistics can be merged."""
+        library = type(X).__module__.partition(".")[0]
+        if library in ("dask", "dask_expr") and hasattr(self, "sufficient_statistics"):
+            raise TypeError(
+                f"{type(self).__name__}.{method} got a Dask collection of type "
+                f"{type(X).__name__}, and would gather it in this process. Begin with "
+                "the rows of one partition, then merge the statistics of the others:\n"
+                "    statistics = dask.delayed(estimator.sufficient_statistics)\n"
+                "    parts = dask.compute(*map(statistics, "
+                "X.to_delayed().ravel()))\n"
+                f"    estimator.absorb({self._merge}(parts))"
+            )
 
     def _before_publication(self):
         """Complete a draft, just before it replaces the state."""
