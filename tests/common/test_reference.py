@@ -63,8 +63,7 @@ def test_every_public_method_has_an_anchor(site):
         f"{path}.{method}"
         for path, cls in public_classes()
         for method in dir(cls)
-        if not method.startswith("_")
-        and callable(getattr(cls, method, None))
+        if not method.startswith("_") and callable(getattr(cls, method, None))
     }
     assert len(expected) > 200
     assert expected - set(documented) == set()
