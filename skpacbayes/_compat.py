@@ -16,20 +16,6 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-__all__ = [
-    "OWN_ATTRIBUTES",
-    "CallbackSupportMixin",
-    "HasMethods",
-    "Interval",
-    "Options",
-    "RealNotInt",
-    "StrOptions",
-    "check_matplotlib_support",
-    "check_sample_weight",
-    "validate_params",
-    "validated",
-]
-
 # Attributes that scikit-learn keeps on an instance beside its parameters: the requests
 # of metadata routing, `set_output`, and callbacks.
 OWN_ATTRIBUTES = frozenset(
