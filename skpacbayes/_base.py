@@ -130,6 +130,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             }
         else:
             kept, memo = dict(state), {}
+            kept.pop("_computed", None)  # an answer of the state before
             for name in self._changed_in_place:
                 if name in kept:
                     kept[name] = copy.deepcopy(kept[name], memo)

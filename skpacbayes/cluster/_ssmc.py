@@ -4,29 +4,28 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    PacBayesEstimator,
-    fit_context,
-    partial_fit_context,
-    user_stack_level,
-)
-from ._centers import NearestCenterMixin
+from .._base import fit_context, user_stack_level
+from .._compat import Interval, StrOptions
+from .._stream import StreamingEstimator, partial_fit_context
 from ._ssmc_stream import Setting, TupleStream
+from ._units import CenterDistances
 
-# What `fit` says of its rows, and a stream would make untrue.
+# Attributes that describe the rows of `fit`, and not those of a stream.
 _OF_FIT = ("labels_", "inertia_", "n_batches_", "n_swaps_")
 
 
-def _check_enough(X, n_clusters):
-    if len(X) < n_clusters:
-        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}.")
-
-
-class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
+class SSMCKMeansInit(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, StreamingEstimator
+):
     """Starting centres for k-means by sequential Monte Carlo on tuples of centres.
 
     A particle is a tuple of `n_clusters` centres. Batches of rows weigh the particles
@@ -146,6 +145,8 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
     20
     """
 
+    _changed_in_place = ("_stream",)
+
     _parameter_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_particles": [Interval(Integral, 1, None, closed="left")],
@@ -207,8 +208,8 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         X = check_array(X, dtype=np.float64, order="C")
         _check_enough(X, n_clusters)
         seed = check_random_state(random_state).randint(2**31 - 1)
-        rng = np.random.default_rng(seed)
-        return self._setting(n_clusters).run(X, rng)[0].centers
+        setting = self._setting(n_clusters)
+        return setting.find_centers(X, np.random.default_rng(seed))[0].centers
 
     @fit_context
     def fit(self, X, y=None):
@@ -236,16 +237,14 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         ConvergenceWarning
             If X has fewer distinct rows than `n_clusters`.
         """
-        with self._all_or_nothing():
-            X = self._rows(X, reset=True)
-            _check_enough(X, self.n_clusters)
-            rng, setting = self._generator(), self._setting(self.n_clusters)
-            passes = self._tasks(self.max_passes, "pass", X)
-            found, self.n_batches_, self.n_swaps_ = setting.run(X, rng, passes)
-            self.labels_, self.inertia_ = found.labels, found.inertia
-            self._stream = TupleStream(setting, X.shape[1], rng)
-            self._stream.begin_with(X, found.centers)
-            self.n_samples_seen_ = len(X)
+        X = self._rows(X, reset=True)
+        _check_enough(X, self.n_clusters)
+        rng, setting = self._generator(), self._setting(self.n_clusters)
+        passes = self._tasks(self.max_passes, "pass", X)
+        found, self.n_batches_, self.n_swaps_ = setting.find_centers(X, rng, passes)
+        self.labels_, self.inertia_ = found.labels, found.inertia
+        self._stream = TupleStream(setting, X.shape[1], rng)
+        self._stream.begin_with(X, found.centers)
         n_found = len(np.unique(self.labels_))
         if n_found < self.n_clusters:
             warnings.warn(
@@ -285,17 +284,44 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
             If X is not valid; the estimator stays as it was.
         """
         begun = self._streaming()
-        if begun:
-            X = self._rows(X)
-            if not self._stream.ends_batch_within(len(X)):
-                return self._read(X)
-        with self._all_or_nothing():
-            if not begun:
-                X = self._rows(X, reset=True)
-                setting = self._setting(self.n_clusters)
-                self._stream = TupleStream(setting, X.shape[1], self._generator())
-                self.n_samples_seen_ = 0
-            return self._read(X)
+        X = self._rows(X, reset=not begun)
+        if not begun:
+            setting = self._setting(self.n_clusters)
+            self._stream = TupleStream(setting, X.shape[1], self._generator())
+        self._stream.read(X)
+        for name in _OF_FIT:
+            vars(self).pop(name, None)
+        return self
+
+    def predict(self, X):
+        """Label of the nearest center to each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Numbers of the rows of `cluster_centers_`.
+        """
+        return self._answer().to(self._rows(X)).argmin(axis=1)
+
+    def transform(self, X):
+        """Euclidean distances of the rows to the centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            The distances.
+        """
+        return self._answer().to(self._rows(X))
 
     def score(self, X, y=None):
         """Minus the inertia of rows, as of :class:`sklearn.cluster.KMeans`.
@@ -312,26 +338,37 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         score : float
             Minus the sum of their squared distances to the nearest centre.
         """
-        return -float((self.transform(X).min(axis=1) ** 2).sum())
+        distances = self._answer().to(self._rows(X))
+        return -float((distances.min(axis=1) ** 2).sum())
 
     @property
     def cluster_centers_(self):
-        """The centres, of shape (n_clusters, n_features)."""
-        return self._stream.centers
+        """The centers, of shape (n_clusters, n_features)."""
+        return self._answer().centers
+
+    @property
+    def n_samples_seen_(self):
+        """Number of rows."""
+        check_is_fitted(self)
+        return self._stream.n_rows
 
     @property
     def _n_features_out(self):
+        check_is_fitted(self)
         return self._stream.n_centers
 
-    def __sklearn_is_fitted__(self):
-        return "_stream" in vars(self)
+    def _learn_at_once(self, X, y=None):
+        """Append rows that do not complete a batch, by one compiled call."""
+        X = self._plain(X)
+        if X is None or not self._stream.keeps(len(X)) or "labels_" in vars(self):
+            return False
+        vars(self).pop("_computed", None)
+        self._stream.append(X)
+        return True
 
-    def _read(self, X):
-        self._stream.read(X)
-        self.n_samples_seen_ += len(X)
-        for name in _OF_FIT:
-            vars(self).pop(name, None)
-        return self
+    def _compute(self):
+        """Find the centers, which a stream does not do before it is asked."""
+        return CenterDistances(self._stream.centers)
 
     def _setting(self, n_clusters):
         """Resolve the parameters."""
@@ -344,3 +381,8 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
             self.proposal,
             self.max_passes,
         )
+
+
+def _check_enough(X, n_clusters):
+    if len(X) < n_clusters:
+        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}.")
