@@ -245,6 +245,7 @@ class SSMCKMeansInit(
         self.labels_, self.inertia_ = found.labels, found.inertia
         self._stream = TupleStream(setting, X.shape[1], rng)
         self._stream.begin_with(X, found.centers)
+        self._computed = self._compute()
         n_found = len(np.unique(self.labels_))
         if n_found < self.n_clusters:
             warnings.warn(
