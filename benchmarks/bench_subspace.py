@@ -86,7 +86,7 @@ def main():
     options = arguments(__doc__)
     report = Report("subspace", quick=options.quick)
     n_sets = {6: 2, 10: 2} if options.quick else {6: 20, 10: 10}
-    SubspaceMixture(2, n_init=1, max_iter=1).fit(make_subspace_groups()[0])  # compiles
+    SubspaceMixture(2, n_iter=1).fit(make_subspace_groups()[0])  # compiles
     rows, seconds, features = [], [], []
     for name, d, sets in data_sets(n_sets):
         found, spent, right = {}, {}, []
