@@ -33,7 +33,7 @@ class SSMCKMeansInit(
     [1]_). Then the surviving tuple makes swap moves: one centre leaves, a row takes
     its place, if the inertia falls. The swap is the move of local search k-means++
     [2]_, and the gain over k-means++ comes from it: by default there is one particle,
-    drawn by k-means++ without trials, and 4 swap moves for each cluster.
+    drawn by k-means++ without trials, and 4 swap moves for each cluster, at least 100.
 
     It is a callable for `init` of :class:`sklearn.cluster.KMeans` and
     :class:`sklearn.cluster.MiniBatchKMeans`, and a clusterer whose centres are rows.
@@ -46,7 +46,7 @@ class SSMCKMeansInit(
         Number of tuples that compete.
     n_moves : "auto" or int, default="auto"
         Swap moves of the last tuple, and after each further batch of a stream.
-        "auto": 4 for each cluster. Each costs one pass over the rows.
+        "auto": 4 for each cluster, and at least 100. Each costs one pass over the rows.
     batch_size : "auto" or int, default="auto"
         Rows by which the particles are weighed at a time. "auto": a tenth of the rows
         in `fit`; along a stream, 50 for each cluster and at least 500. A batch should
@@ -56,8 +56,8 @@ class SSMCKMeansInit(
         Variance of a feature about its centre, in squared units of the data. None:
         unknown, and integrated out.
     proposal : {"d2", "data", "sobol"}, default="d2"
-        Law of the first tuples. "d2": rows drawn one by one in proportion to the
-        squared distance from those drawn before; "data": rows drawn uniformly; "sobol":
+        Distribution of the first tuples. "d2": rows drawn one by one in proportion to
+        the squared distance from those drawn before; "data": rows drawn uniformly; "sobol":
         scrambled Sobol points in the box that the rows span.
     max_passes : int, default=20
         Times that `fit` goes through all rows if the particles stay different; then the

@@ -8,9 +8,9 @@ import numpy as np
 from .._kernels.kmeans import append_rows
 from ._ssmc_particles import CenterTuple, Population, propose
 
-# Swap moves for each cluster; batches of a table; rows of a stream's batch for each
-# cluster, and at least.
-_MOVES = 4
+# Swap moves for each cluster, and at least; batches of a table; rows of a stream's batch
+# for each cluster, and at least.
+_MOVES, _FEWEST_MOVES = 4, 100
 _BATCHES = 10
 _STREAM_ROWS, _FEWEST_ROWS = 50, 500
 
@@ -30,7 +30,9 @@ class Setting:
     @property
     def moves(self):
         """Number of swap moves."""
-        return _MOVES * self.n_clusters if self.n_moves == "auto" else self.n_moves
+        if self.n_moves == "auto":
+            return max(_MOVES * self.n_clusters, _FEWEST_MOVES)
+        return self.n_moves
 
     @property
     def stream_batch(self):
