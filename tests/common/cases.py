@@ -35,7 +35,7 @@ def cheap(name, **parameters):
 
 
 def rows(n=40, seed=0):
-    """Rows and targets: two groups; some models ask for counts, and for positive targets."""
+    """Rows and targets of two groups: counts, and positive targets."""
     rng = np.random.default_rng(seed)
     y = 1.0 + np.arange(n) % 2
     X = rng.poisson(9.0 * y[:, None] - 6.0, size=(n, 2)).astype(float)
