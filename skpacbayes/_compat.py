@@ -4,7 +4,6 @@ A release of scikit-learn that moves one of them breaks this file alone.
 """
 
 from sklearn.base import _fit_context
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -15,6 +14,14 @@ from sklearn.utils._param_validation import (
     validate_params,
 )
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:
+        """Callbacks are there from scikit-learn 1.9 on."""
+
 
 # Attributes that scikit-learn keeps on an instance beside its parameters: the requests
 # of metadata routing, `set_output`, and callbacks.
