@@ -23,16 +23,5 @@ except ImportError:  # before scikit-learn 1.9
         """Callbacks are there from scikit-learn 1.9 on."""
 
 
-# Attributes that scikit-learn keeps on an instance beside its parameters: the requests
-# of metadata routing, `set_output`, and callbacks.
-OWN_ATTRIBUTES = frozenset(
-    {
-        "_metadata_request",
-        "_sklearn_output_config",
-        "_skl_callbacks",
-        "_parent_callback_ctx",
-    }
-)
-
 # Validates the parameters against `_parameter_constraints`, tears callbacks down.
 validated = _fit_context(prefer_skip_nested_validation=True)
