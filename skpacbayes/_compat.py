@@ -3,6 +3,8 @@
 A release of scikit-learn that moves one of them breaks this file alone.
 """
 
+from inspect import signature
+
 from sklearn.base import _fit_context
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import (
@@ -13,7 +15,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _check_sample_weight
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -21,6 +23,22 @@ except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:
         """Callbacks are there from scikit-learn 1.9 on."""
+
+
+if "allow_all_zero_weights" in signature(_check_sample_weight).parameters:
+    check_sample_weight = _check_sample_weight
+else:  # before scikit-learn 1.9
+
+    def check_sample_weight(
+        sample_weight, X, *, allow_all_zero_weights=False, **kwargs
+    ):
+        """Validate weights, of which one must be positive unless it is said."""
+        weights = _check_sample_weight(weights, X, **options)
+        if not (allow_all_zero_weights or (weights != 0).any()):
+            raise ValueError(
+                "Sample weights must contain at least one non-zero number."
+            )
+        return weights
 
 
 # Validates the parameters against `_parameter_constraints`, tears callbacks down.
