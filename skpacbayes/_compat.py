@@ -29,9 +29,7 @@ if "allow_all_zero_weights" in signature(_check_sample_weight).parameters:
     check_sample_weight = _check_sample_weight
 else:  # before scikit-learn 1.9
 
-    def check_sample_weight(
-        sample_weight, X, *, allow_all_zero_weights=False, **kwargs
-    ):
+    def check_sample_weight(weights, X, *, allow_all_zero_weights=False, **options):
         """Validate weights, of which one must be positive unless it is said."""
         weights = _check_sample_weight(weights, X, **options)
         if not (allow_all_zero_weights or (weights != 0).any()):
