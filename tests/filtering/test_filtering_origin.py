@@ -155,9 +155,7 @@ def test_a_mean_that_is_given_is_not_moved():
     model = LocalLevel(2.0, 1.0, 1.0, 1.0)
     X = 2.0 + walk(20)
     X[:3] = np.nan
-    exact = LinearGaussian(
-        *[np.eye(2)] * 4, [2.0, 2.0], np.eye(2)
-    )
+    exact = LinearGaussian(*[np.eye(2)] * 4, [2.0, 2.0], np.eye(2))
     means, _, log_densities = exact.kalman(X)
     for learn in ("fit", "partial_fit"):
         found = getattr(tracker(model), learn)(X)
