@@ -1,10 +1,10 @@
-"""Is the answer the posterior's, not the seed's?
+"""How often do seeds agree: is the answer the posterior's.
 
 Each estimator is fitted with many seeds to the tables that scikit-learn ships, as they
-are and standardised. A row of a table is right if at least 95 % of the seeds give the
-same answer, or if those that give another one come with a ConvergenceWarning. The answer
-is the number of clusters or of components, the set of selected variables, or the states
-of the rows up to their names.
+are and standardised. The promise is kept on a table if at least 95 % of the seeds give
+the same answer, or if other answers come with a ConvergenceWarning. The answer is the
+number of clusters or of components, the set of selected variables, or the states of the
+rows up to their names.
 """
 
 import warnings
@@ -44,7 +44,7 @@ def tables():
 
 
 def repeated(make, X, y, answer, n_seeds):
-    """The answer of each seed, and whether it came with a warning."""
+    """Return the answer of each seed, and whether it came with a warning."""
     answers, warned = [], []
     for seed in range(n_seeds):
         with warnings.catch_warnings(record=True) as caught:
