@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels import online as kernels
-from .._kernels.standardise import standardise
+from .._kernels.online_state import SEEN
+from .._kernels.standardize import standardize
 from ..certificates import (
     Certificate,
     gaussian_divergence,
@@ -197,7 +197,7 @@ class CertifiedModel:
                 self._problem(X, target, weights),
                 observed=self._cumulative_loss(),
                 learning_rate=float(self.learning_rate),
-                squared_gradients=self._scalars[0, kernels.SQUARES],
+                squared_gradients=self._state.squared_gradients[0],
                 prior_scale=self.prior_scale,
             )
         bounded = self.mean_bound is not None and self.scale_bound is not None
@@ -205,7 +205,7 @@ class CertifiedModel:
             return certify_svb(
                 self._problem(X, target, weights),
                 observed=self._cumulative_loss(),
-                scaled_gradients=self._scalars[0, kernels.SCALED_SQUARES],
+                scaled_gradients=self._state.scaled_gradients[0],
             )
         raise NotImplementedError(
             "A theorem covers method='sva' with a constant learning_rate, and "
@@ -216,9 +216,10 @@ class CertifiedModel:
 
     def _stream_again(self, X, y, sample_weight):
         """Check the rows of the whole stream; drop those of zero weight."""
-        if len(self._totals) > 1:
+        n_outputs = len(self._state.losses)
+        if n_outputs > 1:
             raise NotImplementedError(
-                f"certificate needs two classes, got {len(self._totals)}."
+                f"certificate needs two classes, got {n_outputs}."
             )
         X, y, weights = self._checked(X, y, sample_weight, reset=False)
         target = self._target_of_labels(y)
@@ -234,10 +235,11 @@ class CertifiedModel:
 
     def _problem(self, X, target, weights):
         """Gather what the loss of a parameter depends on, standardised as then."""
-        Z = np.empty((len(X), self._models.shape[2]))
-        moments = np.zeros_like(self._moments) if len(self._moments) else None
-        start = self._features.start
-        standardise(X, target, weights, moments, self._clip, None, start, Z)
+        learnt = self._state.copy()
+        features, stream = np.zeros_like(learnt.features), learnt.stream
+        stream[SEEN] = 0.0
+        Z = np.empty((len(X), learnt.means.shape[1]))
+        standardize(X, weights, features, stream, Z)
         return {
             "loss": self.loss,
             "Z": Z,
