@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from . import kernel
 
 # Losses, and kinds of inverse temperatures, by number.
@@ -111,15 +113,16 @@ def soft_minimum(losses, rate):
 
 
 @kernel
-def aggregate(y, output, sample_weight, loss, predictions, losses, totals, shares):
+def aggregate(y, output, sample_weight, loss, predictions, losses, totals):
     """Algorithm 1 over finitely many experts with equal prior weights.
 
     Each expert's prediction of each row, made before the row is learnt, is in
     `predictions`, (n_experts, n_rows); the first row of it receives the aggregate's.
-    `losses` (n_experts,) and `totals` (N_TOTALS,) are updated; `shares` (n_experts,) is
-    scratch.
+    `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
+    of classes where `output` is one of them, and not negative.
     """
     n_experts = losses.shape[0]
+    shares = np.empty(n_experts)
     for i in range(predictions.shape[1]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:

@@ -162,47 +162,42 @@ def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predicti
 
 
 @kernel
-def learn_natural(X, y, sample_weight, state, predictions):
+def learn_natural(
+    X,
+    y,
+    sample_weight,
+    moments,
+    origin,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    predictions,
+):
     """Implicit NGVI: equation (8) with the loss exact in the mean, diagonal V.
 
     Each row is standardized, then each model predicts, suffers and learns it, and the
     experts of an output are aggregated. Returns whether the rows were learnt: False,
     and nothing is changed, where one is refused.
 
+    moments, ..., experts : see `online_state`.
     predictions : (n_experts, n_rows), receives the predictions of the last output,
     made before the row was learnt; with several experts, row 0 the aggregate's.
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
-    features, models, _, numbers, losses, totals, stream = state
     Z = np.empty((X.shape[0], models.shape[2]))
-    standardize(X, sample_weight, features, stream, Z)
-    n_outputs, n_experts = losses.shape
-    for index in range(n_outputs):
-        output = index if n_outputs > 1 else -1
-        for expert in range(n_experts):
-            k = index * n_experts + expert
-            _learn_natural(
-                Z,
-                y,
-                output,
-                sample_weight,
-                models[k],
-                numbers[k],
-                stream,
-                predictions[expert],
-            )
-        if n_experts > 1:
-            aggregate(
-                y,
-                output,
-                sample_weight,
-                int(stream[LOSS_KIND]),
-                predictions,
-                losses[index],
-                totals[index],
-                np.empty(n_experts),
-            )
+    standardize(X, sample_weight, moments, origin, stream, Z)
+    n_experts = predictions.shape[0]
+    for k in range(models.shape[0]):
+        output = k // n_experts if models.shape[0] > n_experts else -1
+        own = models[k], numbers[k], stream, predictions[k % n_experts]
+        _learn_natural(Z, y, output, sample_weight, *own)
+        if experts is not None and k % n_experts == n_experts - 1:
+            losses, totals = experts[0][k // n_experts], experts[1][k // n_experts]
+            loss = int(stream[LOSS_KIND])
+            aggregate(y, output, sample_weight, loss, predictions, losses, totals)
     return True
 
 
@@ -320,18 +315,29 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
 
 
 @kernel
-def learn_published(X, y, sample_weight, state, predictions):
+def learn_published(
+    X,
+    y,
+    sample_weight,
+    moments,
+    origin,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    predictions,
+):
     """Learn by the paper's methods as published, or by gradient descent.
 
     As `learn_natural`, with one expert.
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
-    features, models, _, numbers, losses, _, stream = state
     Z = np.empty((X.shape[0], models.shape[2]))
-    standardize(X, sample_weight, features, stream, Z)
+    standardize(X, sample_weight, moments, origin, stream, Z)
     for k in range(models.shape[0]):
         output = k if models.shape[0] > 1 else -1
-        model, own = models[k], numbers[k]
-        _learn_published(Z, y, output, sample_weight, model, own, stream, predictions[0])
+        own = models[k], numbers[k], stream, predictions[0]
+        _learn_published(Z, y, output, sample_weight, *own)
     return True

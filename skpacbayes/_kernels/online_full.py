@@ -31,12 +31,12 @@ from .online_state import (
     LOSS,
     LOW,
     MEAN,
+    N_FEATURES,
     PANEL,
     PRIOR,
     PRIOR_SCALE,
     RESIDUALS,
     SCATTER,
-    SHIFTS,
     SMALLEST,
     START,
     STEPS,
@@ -209,10 +209,11 @@ def _start_flat(model, covariance, z, y, precision):
 
 @kernel
 def _learn_full(
-    Z, y, sample_weight, model, covariance, numbers, stream, n_features, predictions
+    Z, y, sample_weight, follows, model, covariance, numbers, stream, predictions
 ):
     """Predict, suffer and learn each row with one model.
 
+    follows : not None where the prior follows the spread of the features.
     With forgetting the prior returns one coordinate at a time.
     """
     width = Z.shape[1]
@@ -229,7 +230,7 @@ def _learn_full(
             continue
         z = Z[i]
         beyond = 0.0
-        if stream[SHIFTS] == 1.0:
+        if follows is not None:
             if _follow_scales(model, covariance, z, weight, numbers, growth):
                 for j in range(width):
                     if growth[j] > 0.0:
@@ -254,7 +255,7 @@ def _learn_full(
             continue
         if keep < 1.0:
             _settle(covariance, owed, 1.0 / keep)
-            n_returning = first + n_features - start
+            n_returning = first + int(stream[N_FEATURES]) - start
             j = start + np.int64(numbers[STEPS]) % n_returning
             more = (1.0 - keep) * n_returning * model[PRIOR, j]
             if more > 0.0:
@@ -272,37 +273,37 @@ def _learn_full(
 
 
 @kernel
-def learn_full(X, y, sample_weight, state, predictions):
+def learn_full(
+    X,
+    y,
+    sample_weight,
+    moments,
+    origin,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    predictions,
+):
     """Implicit NGVI on the squared loss with a full covariance: exact Bayes.
 
     Each row is standardized, then each expert predicts, suffers and learns it, and the
     experts are aggregated. Returns whether the rows were learnt: False, and nothing is
     changed, where one is refused.
 
+    moments, ..., experts : see `online_state`.
     predictions : (n_experts, n_rows), receives their predictions, made before the row
     was learnt; with several experts, row 0 the aggregate's.
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
-    features, models, covariances, numbers, losses, totals, stream = state
-    n_experts = models.shape[0]
     Z = np.empty((X.shape[0], models.shape[2]))
-    standardize(X, sample_weight, features, stream, Z)
-    for k in range(n_experts):
-        _learn_full(
-            Z,
-            y,
-            sample_weight,
-            models[k],
-            covariances[k],
-            numbers[k],
-            stream,
-            X.shape[1],
-            predictions[k],
-        )
-    if n_experts > 1:
-        shares = np.empty(n_experts)
-        aggregate(
-            y, -1, sample_weight, SQUARED, predictions, losses[0], totals[0], shares
-        )
+    standardize(X, sample_weight, moments, origin, stream, Z)
+    for k in range(models.shape[0]):
+        own = models[k], covariances[k], numbers[k], stream, predictions[k]
+        _learn_full(Z, y, sample_weight, origin, *own)
+    if experts is not None:
+        losses, totals = experts[0][0], experts[1][0]
+        aggregate(y, -1, sample_weight, SQUARED, predictions, losses, totals)
     return True

@@ -12,12 +12,9 @@ from .aggregation import HIGHEST_TARGET, IN_RANGE, LOWEST_TARGET, weigh
 from .online_state import (
     AVERAGE,
     AVERAGING,
+    CENTER_OF,
     CLIP,
     COUNT,
-    FEATURE_CENTER,
-    FEATURE_ORIGIN,
-    FEATURE_SCATTER,
-    FULL,
     HIGH,
     LANES,
     LOW,
@@ -27,9 +24,8 @@ from .online_state import (
     PANEL,
     PRIOR,
     RESIDUALS,
-    SCALES,
+    SCATTER_OF,
     SEEN,
-    SHIFTS,
     SMALLEST,
     START,
     TEMPERATURE,
@@ -37,12 +33,9 @@ from .online_state import (
     WEIGHT,
 )
 
-# What is predicted: scores, means with deviations, or probabilities of classes.
-SCORES, DEVIATIONS, PROBABILITIES = range(3)
-
 
 @kernel
-def _place(x, features, model, stream, extrapolates, z):
+def _place(x, moments, origin, model, stream, extrapolates, z):
     """Write a row to z, in the coordinates of the parameters.
 
     With a diagonal covariance the row is in units of the stream that would have ended
@@ -50,29 +43,27 @@ def _place(x, features, model, stream, extrapolates, z):
     extrapolate, unless asked to: a feature beyond the range of the rows so far is taken
     at the end of that range.
     """
-    center, scatter = features[FEATURE_CENTER], features[FEATURE_SCATTER]
-    origin = features[FEATURE_ORIGIN]
     start, clip, seen = int(stream[START]), stream[CLIP], stream[SEEN]
-    shifts = stream[SHIFTS] == 1.0
     if start == 1:
         z[0] = 1.0
     for j in range(x.shape[0]):
         p = start + j
-        if stream[SCALES] == 1.0 and not shifts:
-            share = seen / (seen + 1.0)
-            before = x[j] - center[j]
-            spread = math.sqrt(scatter[j] + share * before * before)
-            varies = spread > math.sqrt(SMALLEST)
-            value = share * math.sqrt(seen + 1.0) * before / spread if varies else 0.0
-            z[p] = min(max(value, -clip), clip)
-            continue
         low, high = -clip, clip
-        if stream[SCALES] == 1.0:
-            reach = clip * math.sqrt(scatter[j] / seen)
-            low, high = center[j] - reach, center[j] + reach
-        value = min(max(x[j], low), high)
-        z[p] = value - origin[j]
-        if shifts:
+        if moments is not None:
+            center, scatter = moments[CENTER_OF, j], moments[SCATTER_OF, j]
+            if origin is None:
+                share = seen / (seen + 1.0)
+                before = x[j] - center
+                spread = math.sqrt(scatter + share * before * before)
+                spread = spread if spread > math.sqrt(SMALLEST) else math.inf
+                value = share * math.sqrt(seen + 1.0) * before / spread
+                z[p] = min(max(value, low), high)
+                continue
+            reach = clip * math.sqrt(scatter / seen)
+            low, high = center - reach, center + reach
+        z[p] = min(max(x[j], low), high)
+        if origin is not None:
+            z[p] -= origin[j]
             if model[PRIOR, p] == 0.0:  # it has never varied
                 z[p] = 0.0
             elif not extrapolates:
@@ -95,130 +86,153 @@ def _inner_product(x, y):
 
 
 @kernel
-def _deviation_along(model, covariance, full, z, scaled, product):
+def _deviation_along(model, covariances, k, z, scaled, product):
     """Posterior standard deviation of <theta, z>; `scaled`, `product` are scratch.
 
     z is divided by its largest entry first, as its square may overflow.
     """
-    size = 1.0
-    for j in range(z.shape[0]):
+    width, size = z.shape[0], 1.0
+    for j in range(width):
         size = max(size, abs(z[j]))
-    for j in range(z.shape[0]):
+    for j in range(width):
         scaled[j] = z[j] / size
-        product[j] = 0.0
-    if not full:
-        for j in range(z.shape[0]):
-            product[j] = model[VARIANCE, j] * scaled[j]
-        return size * math.sqrt(_inner_product(product, scaled))
-    width = z.shape[0]
-    for p in range(covariance.shape[0]):
-        panel, first = covariance[p], PANEL * p
-        n_columns = min(PANEL, width - first)
+        product[j] = model[VARIANCE, j] * scaled[j]
+    if covariances is not None:
         for j in range(width):
-            for k in range(n_columns):
-                product[first + k] += scaled[j] * panel[PANEL * j + k]
+            product[j] = 0.0
+        for p in range(covariances.shape[1]):
+            first = PANEL * p
+            for j in range(width):
+                for c in range(min(PANEL, width - first)):
+                    entry = covariances[k, p, PANEL * j + c]
+                    product[first + c] += scaled[j] * entry
     return size * math.sqrt(max(0.0, _inner_product(product, scaled)))
 
 
 @kernel
-def _noise(numbers):
-    """Standard deviation of the noise; infinite before the first residual."""
-    if numbers[TEMPERATURE] > 0.0:
-        return math.sqrt(0.5 / numbers[TEMPERATURE])
-    if numbers[COUNT] > 0.0:
-        return math.sqrt(numbers[RESIDUALS] / numbers[COUNT])
-    return math.inf
+def _scores(z, models, numbers, stream, experts, output, shares, scores):
+    """Write the score of each expert of an output; return their weighted mean.
 
-
-@kernel
-def _score(model, numbers, totals, averaging, z):
-    """Prediction of one model for the row z."""
-    if averaging:
-        score = _inner_product(model[AVERAGE], z) / numbers[WEIGHT]
-    else:
-        score = _inner_product(model[MEAN], z)
-    if totals[IN_RANGE] == 1.0:
-        score = min(max(score, totals[LOWEST_TARGET]), totals[HIGHEST_TARGET])
-    return score
-
-
-@kernel
-def _sigmoid(score):
-    """Logistic function, without overflow."""
-    small = math.exp(-abs(score))
-    return 1.0 / (1.0 + small) if score >= 0.0 else small / (1.0 + small)
-
-
-@kernel
-def _normalize(probabilities, positive, n_outputs):
-    """Write the probabilities of the classes from those of each against the others."""
-    if n_outputs == 1:
-        probabilities[0], probabilities[1] = 1.0 - positive[0], positive[0]
-        return
-    total = 0.0
-    for k in range(n_outputs):
-        total += positive[k]
-    for k in range(n_outputs):
-        probabilities[k] = positive[k] / total if total > 0.0 else 1.0 / n_outputs
-
-
-@kernel
-def predict_linear(X, state, what, answers, deviations):
-    """Predict each row of X.
-
-    what : SCORES or DEVIATIONS, answers (n_rows, n_outputs) receives the means; with
-    DEVIATIONS, deviations (n_rows,) receives the standard deviations, noise included;
-    PROBABILITIES, answers (n_rows, n_classes) receives them. The sigmoid averaged over
-    a score of mean a and variance v is taken for sigmoid(a / sqrt(1 + pi v / 8)).
+    `shares` receives the weights of the experts.
     """
-    features, models, covariances, numbers, losses, totals, stream = state
-    n_outputs, n_experts = losses.shape
-    width = models.shape[2]
-    full, averaging = stream[FULL] == 1.0, stream[AVERAGING] == 1.0
-    shares, positive = np.empty((n_outputs, n_experts)), np.zeros(n_outputs)
-    for output in range(n_outputs):
-        weigh(losses[output], totals[output], shares[output])
-    z, far, work = np.zeros(width), np.zeros(width), np.empty((2, width))
-    scores = np.empty(n_experts)
-    none = covariances[0] if full else np.empty((0, 0))
+    n_experts = scores.shape[0]
+    shares[0] = 1.0
+    if experts is not None:
+        weigh(experts[0][output], experts[1][output], shares)
+    mean = 0.0
+    for e in range(n_experts):
+        k = output * n_experts + e
+        if stream[AVERAGING] == 1.0:
+            score = _inner_product(models[k, AVERAGE], z) / numbers[k, WEIGHT]
+        else:
+            score = _inner_product(models[k, MEAN], z)
+        if experts is not None:
+            totals = experts[1][output]
+            if totals[IN_RANGE] == 1.0:
+                low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
+                score = min(max(score, low), high)
+        scores[e] = score
+        mean += shares[e] * score
+    return mean
+
+
+@kernel
+def predict_scores(
+    X, moments, origin, models, covariances, numbers, stream, experts, scores
+):
+    """Write the score of each row for each output; scores : (n_rows, n_outputs).
+
+    moments, ..., experts : see `online_state`.
+    """
+    n_outputs = scores.shape[1]
+    n_experts = models.shape[0] // n_outputs
+    z, shares, own = np.zeros(models.shape[2]), np.empty(n_experts), np.empty(n_experts)
     for i in range(X.shape[0]):
-        _place(X[i], features, models[0], stream, False, z)
-        if what == DEVIATIONS:
-            _place(X[i], features, models[0], stream, True, far)
+        _place(X[i], moments, origin, models[0], stream, False, z)
         for output in range(n_outputs):
-            mean = 0.0
+            scores[i, output] = _scores(
+                z, models, numbers, stream, experts, output, shares, own
+            )
+
+
+@kernel
+def predict_deviations(
+    X,
+    moments,
+    origin,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    scores,
+    deviations,
+):
+    """`predict_scores`, and the standard deviation of each row, noise included.
+
+    deviations : (n_rows,). The experts' distributions are mixed.
+    """
+    n_experts, width = models.shape[0], models.shape[2]
+    z, work = np.zeros(width), np.empty((2, width))
+    shares, own = np.empty(n_experts), np.empty(n_experts)
+    for i in range(X.shape[0]):
+        _place(X[i], moments, origin, models[0], stream, False, z)
+        mean = _scores(z, models, numbers, stream, experts, 0, shares, own)
+        _place(X[i], moments, origin, models[0], stream, True, z)
+        total = 0.0
+        for k in range(n_experts):
+            along = _deviation_along(models[k], covariances, k, z, work[0], work[1])
+            noise = math.inf  # before the first residual
+            if numbers[k, TEMPERATURE] > 0.0:
+                noise = math.sqrt(0.5 / numbers[k, TEMPERATURE])
+                deviation = math.hypot(noise, along)
+            else:  # the posterior is relative to the noise
+                if numbers[k, COUNT] > 0.0:
+                    noise = math.sqrt(numbers[k, RESIDUALS] / numbers[k, COUNT])
+                deviation = noise * math.hypot(1.0, along)
+            deviation = math.hypot(deviation, own[k] - mean)
+            total = math.hypot(total, math.sqrt(shares[k]) * deviation)
+        scores[i, 0], deviations[i] = mean, total
+
+
+@kernel
+def predict_probabilities(
+    X, moments, origin, models, covariances, numbers, stream, experts, probabilities
+):
+    """Write the probability of each class; probabilities : (n_rows, n_classes).
+
+    The sigmoid averaged over a score of mean a and variance v is taken for
+    sigmoid(a / sqrt(1 + pi v / 8)). Those of more than two classes are divided by their
+    sum.
+    """
+    n_classes, width = probabilities.shape[1], models.shape[2]
+    n_outputs = n_classes if n_classes > 2 else 1
+    n_experts = models.shape[0] // n_outputs
+    z, work = np.zeros(width), np.empty((2, width))
+    shares, own = np.empty(n_experts), np.empty(n_experts)
+    for i in range(X.shape[0]):
+        _place(X[i], moments, origin, models[0], stream, False, z)
+        total = 0.0
+        for output in range(n_outputs):
+            _scores(z, models, numbers, stream, experts, output, shares, own)
+            positive = 0.0
             for e in range(n_experts):
                 k = output * n_experts + e
-                score = _score(models[k], numbers[k], totals[output], averaging, z)
-                scores[e] = score
-                mean += shares[output, e] * score
-            if what != PROBABILITIES:
-                answers[i, output] = mean
-            if what == SCORES:
-                continue
-            spread = 0.0
-            for e in range(n_experts):
-                k = output * n_experts + e
-                panels = covariances[k] if full else none
-                row = far if what == DEVIATIONS else z
-                along = _deviation_along(models[k], panels, full, row, work[0], work[1])
-                share = shares[output, e]
-                if what == PROBABILITIES:
-                    if stream[METHOD] == OGA:  # no posterior
-                        along = 0.0
-                    scaled = scores[e] / math.sqrt(1.0 + math.pi / 8.0 * along * along)
-                    spread += share * _sigmoid(scaled)
-                    continue
-                noise = _noise(numbers[k])
-                if numbers[k, TEMPERATURE] > 0.0:
-                    deviation = math.hypot(noise, along)
-                else:  # the posterior is relative to the noise
-                    deviation = noise * math.hypot(1.0, along)
-                deviation = math.hypot(deviation, scores[e] - mean)
-                spread = math.hypot(spread, math.sqrt(share) * deviation)
-            if what == DEVIATIONS:
-                deviations[i] = spread
+                along = _deviation_along(models[k], covariances, k, z, work[0], work[1])
+                if stream[METHOD] == OGA:  # no posterior
+                    along = 0.0
+                score = own[e] / math.sqrt(1.0 + math.pi / 8.0 * along * along)
+                small = math.exp(-abs(score))
+                above = 1.0 / (1.0 + small) if score >= 0.0 else small / (1.0 + small)
+                positive += shares[e] * above
+            probabilities[i, output] = positive
+            total += positive
+        if n_outputs == 1:
+            probabilities[i, 1] = total
+            probabilities[i, 0] = 1.0 - total
+            continue
+        for output in range(n_outputs):
+            if total > 0.0:
+                probabilities[i, output] /= total
             else:
-                positive[output] = spread
-        if what == PROBABILITIES:
-            _normalize(answers[i], positive, n_outputs)
+                probabilities[i, output] = 1.0 / n_outputs

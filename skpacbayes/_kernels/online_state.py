@@ -2,15 +2,18 @@
 
 A stream of linear models has one model for each output and expert; the experts of an
 output differ in their forgetting rate and in the scale of their prior. The kernels take
-the state as a tuple of arrays:
+the state as these arguments:
 
-features : (N_FEATURE_ROWS, n_features), moments and origin of the features;
+moments : (2, n_features), CENTER_OF and SCATTER_OF the features, where they scale;
+origin : (n_features,), the first row, where the features are measured from there;
 models : (n_models, n_vectors, width), the vectors of each posterior;
-covariances : (n_models, n_panels, width * PANEL), or empty for diagonal posteriors;
+covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model;
-losses : (n_outputs, n_experts), cumulative losses of the experts;
-totals : (n_outputs, N_TOTALS), the aggregation of the experts (see `aggregation`);
-stream : (N_STREAM,), settings of the stream, and what it has seen.
+stream : (N_STREAM,), settings of the stream, and what it has seen;
+experts : (losses, totals), the aggregation of several experts: their cumulative losses,
+(n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`).
+
+What a stream does without is None, and the code for it is not compiled.
 
 `width` is the number of parameters; for full covariances it is rounded up to a multiple
 of LANES. Model ``output * n_experts + expert`` belongs to that output and expert.
@@ -25,9 +28,8 @@ from .state import KernelState
 NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
 CONSTANT, INVSQRT, ADAGRAD = range(3)
 
-# Rows of `features`.
-N_FEATURE_ROWS = 3
-FEATURE_CENTER, FEATURE_SCATTER, FEATURE_ORIGIN = range(N_FEATURE_ROWS)
+# Rows of `moments`.
+CENTER_OF, SCATTER_OF = range(2)
 
 # Rows of `models[k]`. Those of a full covariance begin alike; it keeps the moments of
 # the columns, and their range, where others keep sums of gradients.
@@ -51,14 +53,12 @@ N_NUMBERS = 10
 ) = range(N_NUMBERS)
 
 # Entries of `stream`.
-N_STREAM = 14
+N_STREAM = 12
 (
     SEEN,  # sum of the weights of the rows that the moments of the features have
+    N_FEATURES,
     START,  # first parameter that belongs to a feature: 1 with an intercept
     CLIP,
-    SCALES,  # whether features are measured by their running moments
-    SHIFTS,  # whether the first row is the origin, and the prior follows the spread
-    FULL,  # whether the covariances are full
     LOSS_KIND,
     METHOD,
     RATE_KIND,
@@ -85,84 +85,51 @@ class LinearState(KernelState):
         Number of coefficients, the intercept included.
     full : bool
         Whether the covariances are full.
+    scales : bool
+        Whether features are measured, or clipped, by their running moments.
+    shifts : bool
+        Whether the first row is the origin, and the prior follows the spread.
     """
 
-    def __init__(self, n_features, n_parameters, n_outputs, n_experts, full):
+    def __init__(
+        self, n_features, n_parameters, n_outputs, n_experts, *, full, scales, shifts
+    ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
         n_models = n_outputs * n_experts
         if full:
             width += -n_parameters % LANES
             n_vectors, n_panels = N_VECTORS_FULL, -(-width // PANEL)
         super().__init__(
-            (N_FEATURE_ROWS, n_features),
+            (2, n_features if scales else 0),
+            (n_features if shifts else 0,),
             (n_models, n_vectors, width),
             (n_models if full else 0, n_panels, width * PANEL),
             (n_models, N_NUMBERS),
+            (N_STREAM,),
             (n_outputs, n_experts),
             (n_outputs, aggregation.N_TOTALS),
-            (N_STREAM,),
         )
-        self.stream[FULL] = full
+        self.stream[N_FEATURES] = n_features
+        self.stream[N_FEATURES] = n_features
         self.stream[START] = n_parameters - n_features
 
-    # The arrays.
-
-    @property
-    def features(self):
-        """Moments and origin of the features, (N_FEATURE_ROWS, n_features)."""
-        return self.arrays[0]
-
-    @property
-    def models(self):
-        """Vectors of each posterior, (n_models, n_vectors, width)."""
-        return self.arrays[1]
-
-    @property
-    def covariances(self):
-        """Panels of each full covariance, (n_models, n_panels, -1)."""
-        return self.arrays[2]
-
-    @property
-    def numbers(self):
-        """Counts and settings of each model, (n_models, N_NUMBERS)."""
-        return self.arrays[3]
-
-    @property
-    def losses(self):
-        """Cumulative losses of the experts, (n_outputs, n_experts)."""
-        return self.arrays[4]
-
-    @property
-    def totals(self):
-        """Aggregation of the experts, (n_outputs, N_TOTALS)."""
-        return self.arrays[5]
-
-    @property
-    def stream(self):
-        """Settings of the stream, and what it has seen, (N_STREAM,)."""
-        return self.arrays[6]
+    def _lay_out(self, shapes):
+        super()._lay_out(shapes)
+        self.moments, self.origin, self.models, self.covariances = self.arrays[:4]
+        self.numbers, self.stream, self.losses, self.totals = self.arrays[4:]
+        self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
+        self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
+        self.arguments = (
+            self.moments if self.scales else None,
+            self.origin if self.shifts else None,
+            self.models,
+            self.covariances if self.full else None,
+            self.numbers,
+            self.stream,
+            (self.losses, self.totals) if self.n_experts > 1 else None,
+        )
 
     # Their parts.
-
-    @property
-    def full(self):
-        """Whether the covariances are full."""
-        return bool(self.stream[FULL])
-
-    @property
-    def scales(self):
-        """Whether features are measured by their running moments."""
-        return bool(self.stream[SCALES])
-
-    @property
-    def shifts(self):
-        """Whether the first row is the origin, and the prior follows the spread."""
-        return bool(self.stream[SHIFTS])
-
-    @property
-    def n_experts(self):
-        """Number of models of an output."""
-        return self.losses.shape[1]
 
     @property
     def n_steps(self):
@@ -172,13 +139,13 @@ class LinearState(KernelState):
     @property
     def own(self):
         """Slice of the parameters, without what fills the last lane."""
-        return slice(self.features.shape[1] + int(self.stream[START]))
+        return slice(int(self.stream[N_FEATURES]) + int(self.stream[START]))
 
     @property
     def coefficients(self):
         """Slice of the parameters that belong to features."""
         start = int(self.stream[START])
-        return slice(start, start + self.features.shape[1])
+        return slice(start, start + int(self.stream[N_FEATURES]))
 
     @property
     def means(self):
@@ -232,16 +199,20 @@ class LinearState(KernelState):
 
     def feature_units(self):
         """Origin and one over the unit of each feature; 0 if it has never varied."""
-        center, scatter, origin = self.features
         if self.shifts:
-            return origin, (self.precisions[0, self.coefficients] > 0).astype(float)
+            varies = self.precisions[0, self.coefficients] > 0
+            return self.origin, varies.astype(float)
         if not self.scales:
-            return np.zeros_like(center), np.ones_like(center)
+            n_features = int(self.stream[N_FEATURES])
+            return np.zeros(n_features), np.ones(n_features)
+        center, scatter = self.moments
         spread = np.where(scatter > SMALLEST, scatter, np.inf)
         return center, 1.0 / np.sqrt(spread / self.stream[SEEN])
 
     def shares(self):
         """Weight of each expert, (n_outputs, n_experts)."""
+        if self.n_experts == 1:
+            return np.ones_like(self.losses)
         rate_of = aggregation.aggregation_rate.py_func
         pairs = zip(self.losses, self.totals, strict=True)
         rates = np.array([rate_of(own, totals) for own, totals in pairs])
@@ -249,7 +220,7 @@ class LinearState(KernelState):
         return shares / shares.sum(axis=1, keepdims=True)
 
     def whole_covariance(self, k):
-        """Return the covariance of model k as a matrix, (n_parameters, n_parameters)."""
+        """Covariance of model k, (n_parameters, n_parameters)."""
         panels = self.covariances[k]
         width = panels.shape[1] // PANEL
         rows = panels.reshape(len(panels), width, PANEL).swapaxes(0, 1)

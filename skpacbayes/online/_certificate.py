@@ -236,10 +236,9 @@ class CertifiedModel:
     def _problem(self, X, target, weights):
         """Gather what the loss of a parameter depends on, standardised as then."""
         learnt = self._state.copy()
-        features, stream = np.zeros_like(learnt.features), learnt.stream
-        stream[SEEN] = 0.0
+        learnt.moments[:] = learnt.stream[SEEN] = 0.0
         Z = np.empty((len(X), learnt.means.shape[1]))
-        standardize(X, weights, features, stream, Z)
+        standardize(X, weights, *learnt.arguments[:2], learnt.stream, Z)
         return {
             "loss": self.loss,
             "Z": Z,

@@ -5,7 +5,7 @@ from sklearn.base import ClassifierMixin
 
 from .._base import fit_context
 from .._compat import StrOptions
-from .._kernels.online_predict import PROBABILITIES, SCORES
+from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._stream import partial_fit_context
 from ._labels import LabelStream, classes_of
 from ._linear import OnlineLinearModel
@@ -237,7 +237,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
             If X is not finite or beyond 1e150.
         """
         X = self._rows(X)
-        scores, _ = self._predicted(X, SCORES, self._n_outputs())
+        scores = np.empty((len(X), self._n_outputs()))
+        predict_scores(X, *self._state.arguments, scores)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X):
@@ -287,7 +288,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        return self._predicted(self._rows(X), PROBABILITIES, len(self.classes_))[0]
+        X = self._rows(X)
+        probabilities = np.empty((len(X), len(self.classes_)))
+        predict_probabilities(X, *self._state.arguments, probabilities)
+        return probabilities
 
     @property
     def cumulative_loss_(self):

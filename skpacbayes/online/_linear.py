@@ -9,11 +9,17 @@ import numpy as np
 from .._compat import Interval, StrOptions
 from .._kernels import online as kernels
 from .._kernels import online_state as names
-from .._kernels.aggregation import FIXED, IN_RANGE, KIND, LOSS, NOISE
-from .._kernels.aggregation import HIGHEST_TARGET, LOWEST_TARGET
+from .._kernels.aggregation import (
+    FIXED,
+    HIGHEST_TARGET,
+    IN_RANGE,
+    KIND,
+    LOSS,
+    LOWEST_TARGET,
+    NOISE,
+)
 from .._kernels.aggregation import TEMPERATURE as AGGREGATE_TEMPERATURE
 from .._kernels.online_full import learn_full
-from .._kernels.online_predict import predict_linear
 from ._certificate import CertifiedModel
 from ._rows import OnlineEstimator
 
@@ -22,7 +28,6 @@ LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 PRIOR_SCALES = (1.0, 10.0)
-NO_DEVIATIONS = np.empty(0)
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
@@ -55,8 +60,12 @@ class OnlineLinearModel(CertifiedModel, OnlineEstimator):
         if predictions is None:
             predictions = np.empty((self._state.n_experts, len(X)))
         return _LEARNERS[self._learner](
-            X, y, sample_weight, self._state.arrays, predictions
+            X, y, sample_weight, *self._state.arguments, predictions
         )
+
+    def _n_experts(self):
+        """Number of rows that `_learn` writes predictions to."""
+        return self._state.n_experts
 
     def _begin(self, n_features, n_outputs=1):
         """Start a stream: check that the options agree, and lay out the prior.
@@ -73,17 +82,20 @@ class OnlineLinearModel(CertifiedModel, OnlineEstimator):
         natural = "natural" if self.method == "ngvi" else "published"
         self._learner = "full" if full else natural
         self._state = names.LinearState(
-            n_features, n_parameters, n_outputs, len(experts), full
+            n_features,
+            n_parameters,
+            n_outputs,
+            len(experts),
+            full=full,
+            scales=self.standardize and not (full and self.clip is None),
+            shifts=self.standardize and full,
         )
-        self._set_stream(self._state.stream, full)
+        self._set_stream(self._state.stream)
         self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
         self._set_aggregation(self._state)
 
-    def _set_stream(self, stream, full):
+    def _set_stream(self, stream):
         """Write the settings that all models share."""
-        shifts = full and self.standardize
-        stream[names.SHIFTS] = shifts
-        stream[names.SCALES] = self.standardize and not (full and self.clip is None)
         stream[names.CLIP] = math.inf if self.clip is None else self.clip
         stream[names.LOSS_KIND] = LOSSES.index(self.loss)
         stream[names.METHOD] = METHODS.index(self.method)
@@ -197,13 +209,6 @@ class OnlineLinearModel(CertifiedModel, OnlineEstimator):
             )
 
     # Answers.
-
-    def _predicted(self, X, what, n_columns):
-        """Answers and deviations of the kernel for rows that have been checked."""
-        answers = np.empty((len(X), n_columns))
-        deviations = np.empty(len(X)) if n_columns == 1 else NO_DEVIATIONS
-        predict_linear(X, self._state.arrays, what, answers, deviations)
-        return answers, deviations
 
     def _means(self):
         """Posterior means, as they predict, (n_outputs, n_experts, n_parameters)."""

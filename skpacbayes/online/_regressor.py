@@ -6,7 +6,7 @@ from sklearn.base import RegressorMixin
 
 from .._base import fit_context
 from .._compat import StrOptions
-from .._kernels.online_predict import DEVIATIONS, SCORES
+from .._kernels.online_predict import predict_deviations, predict_scores
 from .._stream import partial_fit_context
 from ._linear import OnlineLinearModel
 
@@ -273,10 +273,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             distribution: it takes NGVI and the squared loss.
         """
         X = self._rows(X)
+        means = np.empty((len(X), 1))
         if not return_std:
-            return self._predicted(X, SCORES, 1)[0][:, 0]
+            predict_scores(X, *self._state.arguments, means)
+            return means[:, 0]
         self._check_distribution()
-        means, deviations = self._predicted(X, DEVIATIONS, 1)
+        deviations = np.empty(len(X))
+        predict_deviations(X, *self._state.arguments, means, deviations)
         return means[:, 0], deviations
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
