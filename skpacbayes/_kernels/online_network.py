@@ -195,16 +195,20 @@ def _natural_step(z, hidden, output, moments, shift, strength):
 
 
 @kernel
-def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slopes):
+def _gradients(
+    z, hidden, output, moments, certain, residual, hidden_slopes, output_slopes
+):
     """Gradients of the expected loss in means and variances; their squared norm.
 
     The norm is that in (m, sigma). Arrays of shapes (2, n_hidden, n_inputs) and
-    (2, n_hidden + 1), in means then in variances.
+    (2, n_hidden + 1), in means then in variances. `certain` takes the variances for 0:
+    the loss at the means, whose gradient in the variances is not wanted.
     """
     n_hidden, n_inputs = hidden.shape[1:]
+    counts = 0.0 if certain else 1.0
     squares = 0.0
     for k in range(n_hidden):
-        w, spread = output[MEAN, k], output[VARIANCE, k]
+        w, spread = output[MEAN, k], counts * output[VARIANCE, k]
         first, second = moments[FIRST, k], moments[SECOND, k]
         active, density = moments[ACTIVE, k], moments[DENSITY, k]
         both = w * w + spread
@@ -213,7 +217,7 @@ def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slope
         in_variance = both * active - 2.0 * pull * density
         for j in range(n_inputs):
             slope = in_mean * z[j]
-            curve = in_variance * z[j] * z[j]
+            curve = counts * in_variance * z[j] * z[j]
             hidden_slopes[0, k, j] = slope
             hidden_slopes[1, k, j] = curve
             squares += slope * slope + 4.0 * hidden[VARIANCE, k, j] * curve * curve
@@ -223,7 +227,8 @@ def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slope
         squares += slope * slope + 4.0 * spread * second * second
     output_slopes[0, n_hidden] = -2.0 * residual
     output_slopes[1, n_hidden] = 1.0
-    return squares + 4.0 * residual * residual + 4.0 * output[VARIANCE, n_hidden]
+    squares += 4.0 * residual * residual
+    return squares + 4.0 * counts * output[VARIANCE, n_hidden]
 
 
 @kernel
@@ -289,10 +294,10 @@ def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stre
     n_hidden, n_inputs = hidden.shape[1:]
     hidden_slopes = np.zeros((2, n_hidden, n_inputs))
     output_slopes = np.zeros((2, n_hidden + 1))
-    a, _ = _propagate(z, hidden, output, moments, stream[METHOD] == OGA)
-    squares = _gradients(
-        z, hidden, output, moments, target - a, hidden_slopes, output_slopes
-    )
+    certain = stream[METHOD] == OGA
+    a, _ = _propagate(z, hidden, output, moments, certain)
+    slopes = hidden_slopes, output_slopes
+    squares = _gradients(z, hidden, output, moments, certain, target - a, *slopes)
     rate = _step_size(weight * weight * squares, numbers, stream)
     size, scale = n_hidden * n_inputs, numbers[PRIOR_SCALE]
     flat_slopes = hidden_slopes.reshape((2, size))

@@ -57,7 +57,7 @@ class LabelStream:
             )
 
     def _n_outputs(self):
-        """Number of scores of a row: one for two classes."""
+        """Return the number of scores of a row: one for two classes."""
         return len(self.classes_) if len(self.classes_) > 2 else 1
 
     def _codes_of(self, y, sample_weight):

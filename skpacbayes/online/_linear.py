@@ -64,7 +64,7 @@ class OnlineLinearModel(CertifiedModel, OnlineEstimator):
         )
 
     def _n_experts(self):
-        """Number of rows that `_learn` writes predictions to."""
+        """Return the number of rows of predictions that `_learn` writes."""
         return self._state.n_experts
 
     def _begin(self, n_features, n_outputs=1):

@@ -34,7 +34,7 @@ class OnlineNetwork(OnlineEstimator):
         return learn(X, y, sample_weight, *self._state.arguments, predictions)
 
     def _n_experts(self):
-        """Number of rows that `_learn` writes predictions to."""
+        """Return the number of rows of predictions that `_learn` writes."""
         return 1
 
     def _begin(self, n_features, n_outputs=1):
