@@ -188,6 +188,11 @@ class LinearState(KernelState):
         return self.numbers[:, COUNT]
 
     @property
+    def prior_scales(self):
+        """Scale of the prior of each model."""
+        return self.numbers[:, PRIOR_SCALE]
+
+    @property
     def squared_gradients(self):
         """Sum of the squared norms of the gradients of each model."""
         return self.numbers[:, SQUARES]

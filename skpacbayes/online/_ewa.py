@@ -14,7 +14,7 @@ from .._compat import Interval, StrOptions
 from .._kernels import aggregation as kernels
 from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, partial_fit_context
-from ..certificates import Certificate, exponential_weights_terms
+from ._certificate import certify_aggregation
 from ._linear import LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
@@ -224,29 +224,16 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             then depend on the losses, which the theorem does not cover.
         """
         check_is_fitted(self)
-        largest = float(self._totals[kernels.LARGEST])
-        bound = largest if self.loss_bound is None else float(self.loss_bound)
         if self.loss_bound is None and self.inverse_temperature == "auto":
             raise ValueError(
                 "certificate needs loss_bound or a fixed inverse_temperature, got "
                 "loss_bound=None and inverse_temperature='auto'."
             )
-        last = float(self._totals[kernels.RATE])
-        terms = exponential_weights_terms(
-            self._losses,
-            last_inverse_temperature=last,
-            rate_sum=self._totals[kernels.RATES],
-            loss_bound=bound,
-        )
-        return Certificate(
-            theorem="Theorem 1 of Chérief-Abdellatif, Alquier and Khan (2019)",
-            observed=self.cumulative_loss_,
-            bound=float(sum(terms.values())),
-            terms=terms,
-            assumptions={
-                "the loss is convex in the prediction": True,
-                f"the losses are in [0, {bound:.6g}]": bool(largest <= bound),
-            },
+        return certify_aggregation(
+            self._losses[None],
+            self._totals[None],
+            self.cumulative_loss_,
+            self.loss_bound,
         )
 
     @property

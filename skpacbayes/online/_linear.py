@@ -20,7 +20,6 @@ from .._kernels.aggregation import (
 )
 from .._kernels.aggregation import TEMPERATURE as AGGREGATE_TEMPERATURE
 from .._kernels.online_full import learn_full
-from ._certificate import CertifiedModel
 from ._rows import OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -31,7 +30,7 @@ PRIOR_SCALES = (1.0, 10.0)
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class OnlineLinearModel(CertifiedModel, OnlineEstimator):
+class OnlineLinearModel(OnlineEstimator):
     """A linear model with a Gaussian posterior, learnt one row after another."""
 
     _parameter_constraints: dict = {

@@ -3,11 +3,13 @@
 import numpy as np
 from scipy.special import ndtri, stdtrit
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
 from .._compat import StrOptions
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._stream import partial_fit_context
+from ._certificate import certify_linear
 from ._linear import OnlineLinearModel
 
 
@@ -317,6 +319,41 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         offsets = np.zeros((len(mean), len(levels)))  # 0 at the median, always
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
+
+    def certificate(self, X=None, y=None, sample_weight=None):
+        """Bound the cumulative loss, by the theorem that covers the method.
+
+        With `forgetting="auto"` or `prior_scale="auto"`, Theorem 1: the best of the
+        experts could have been better by no more than the terms say. For "sva",
+        Theorem 2 with the gradients that were seen in place of their bound, at the
+        posterior for which it is smallest; for "svb" with `learning_rate="invsqrt"`
+        and both bounds, the regret of the paper's schedule against the best fixed
+        parameter, next to Theorem 3 as published. The last two need the rows once more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            All rows since the last `fit`, in their order. Theorem 1 needs none.
+        y : array-like of shape (n_samples,), default=None
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        certificate : Certificate
+            The cumulative loss and its bound.
+
+        Raises
+        ------
+        NotImplementedError
+            If no theorem covers the method, its learning rate or its bounds.
+        ValueError
+            If the rows are needed and missing, are not as many as have been learnt, or
+            X is not finite or beyond 1e150.
+        """
+        check_is_fitted(self)
+        return certify_linear(self, X, y, sample_weight)
 
     @property
     def cumulative_loss_(self):

@@ -22,7 +22,7 @@ from skpacbayes import (
     OnlineVIRegressor,
     online,
 )
-from skpacbayes.online._certificate import best_gaussian, expected_losses
+from skpacbayes.certificates.online import best_gaussian, expected_losses
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 REGRESSORS = [OnlineVIRegressor, OnlineVIMLPRegressor]
