@@ -72,6 +72,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         The forgetting rates: several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_outputs, n_rates)
         Their weights for each output.
+    prior_scales_ : ndarray of shape (n_scales,)
+        The scales of the prior: several with `prior_scale="auto"`.
+    prior_scale_weights_ : ndarray of shape (n_outputs, n_scales)
+        Their weights for each output.
     n_samples_seen_ : int
         Rows of positive weight since the last `fit`.
     n_features_in_ : int

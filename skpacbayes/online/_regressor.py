@@ -87,6 +87,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         The forgetting rates: several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_rates,)
         Their weights.
+    prior_scales_ : ndarray of shape (n_scales,)
+        The scales of the prior: several with `prior_scale="auto"`.
+    prior_scale_weights_ : ndarray of shape (n_scales,)
+        Their weights.
     n_samples_seen_ : int
         Rows of positive weight since the last `fit`.
     n_features_in_ : int
