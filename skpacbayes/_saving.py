@@ -27,6 +27,7 @@ TRUSTED_TYPES = [
     "skpacbayes.cluster._subspace.SubspaceMixture",
     "skpacbayes.cluster._subspace_posterior.Predictive",
     "skpacbayes.cluster._summary.StreamSummary",
+    "skpacbayes.cluster._units.CenterDistances",
     "skpacbayes.filtering._cloud.Cloud",
     "skpacbayes.filtering._filter.ClusteredParticleFilter",
     "skpacbayes.filtering._proposals.Bootstrap",

@@ -19,8 +19,8 @@ from .._stream import StreamingEstimator, partial_fit_context
 from ._ssmc_stream import Setting, TupleStream
 from ._units import CenterDistances
 
-# Attributes that describe the rows of `fit`, and not those of a stream.
-_OF_FIT = ("labels_", "inertia_", "n_batches_", "n_swaps_")
+# Attributes that describe the rows of `fit`, which a stream does not keep.
+_OF_FIT = ("labels_", "inertia_")
 
 
 class SSMCKMeansInit(
@@ -57,8 +57,8 @@ class SSMCKMeansInit(
         unknown, and integrated out.
     proposal : {"d2", "data", "sobol"}, default="d2"
         Distribution of the first tuples. "d2": rows drawn one by one in proportion to
-        the squared distance from those drawn before; "data": rows drawn uniformly; "sobol":
-        scrambled Sobol points in the box that the rows span.
+        the squared distance from those drawn before; "data": rows drawn uniformly;
+        "sobol": scrambled Sobol points in the box that the rows span.
     max_passes : int, default=20
         Times that `fit` goes through all rows if the particles stay different; then the
         tuple of most particles is taken.
@@ -71,13 +71,15 @@ class SSMCKMeansInit(
         The centres. Along a stream there are as many as rows, as long as there are
         fewer rows than `n_clusters`.
     labels_ : ndarray of shape (n_samples,)
-        Nearest centre of each row given to `fit`.
+        Nearest centre of each row given to `fit`. There is none after `partial_fit`,
+        which does not keep the rows.
     inertia_ : float
-        Sum of the squared distances of the rows given to `fit` to that centre.
+        Sum of the squared distances of the rows given to `fit` to that centre; none
+        after `partial_fit`.
     n_batches_ : int
-        Batches that weighed the particles in `fit`.
+        Batches that weighed the particles.
     n_swaps_ : int
-        Swap moves that `fit` accepted.
+        Swap moves that were accepted.
     n_samples_seen_ : int
         Number of rows.
     n_features_in_ : int
@@ -241,10 +243,10 @@ class SSMCKMeansInit(
         _check_enough(X, self.n_clusters)
         rng, setting = self._generator(), self._setting(self.n_clusters)
         passes = self._tasks(self.max_passes, "pass", X)
-        found, self.n_batches_, self.n_swaps_ = setting.find_centers(X, rng, passes)
+        found, n_batches, n_swaps = setting.find_centers(X, rng, passes)
         self.labels_, self.inertia_ = found.labels, found.inertia
         self._stream = TupleStream(setting, X.shape[1], rng)
-        self._stream.begin_with(X, found.centers)
+        self._stream.begin_with(X, found.centers, n_batches, n_swaps)
         self._computed = self._compute()
         n_found = len(np.unique(self.labels_))
         if n_found < self.n_clusters:
@@ -346,6 +348,18 @@ class SSMCKMeansInit(
     def cluster_centers_(self):
         """The centers, of shape (n_clusters, n_features)."""
         return self._answer().centers
+
+    @property
+    def n_batches_(self):
+        """Number of batches that weighed the particles."""
+        check_is_fitted(self)
+        return self._stream.n_batches
+
+    @property
+    def n_swaps_(self):
+        """Number of swap moves that were accepted."""
+        check_is_fitted(self)
+        return self._stream.n_swaps
 
     @property
     def n_samples_seen_(self):

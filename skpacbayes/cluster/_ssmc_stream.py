@@ -8,8 +8,8 @@ import numpy as np
 from .._kernels.kmeans import append_rows
 from ._ssmc_particles import CenterTuple, Population, propose
 
-# Swap moves for each cluster, and at least; batches of a table; rows of a stream's batch
-# for each cluster, and at least.
+# Swap moves for each cluster, and at least; batches of a table; rows of a batch of a
+# stream for each cluster, and at least.
 _MOVES, _FEWEST_MOVES = 4, 100
 _BATCHES = 10
 _STREAM_ROWS, _FEWEST_ROWS = 50, 500
@@ -105,10 +105,12 @@ class TupleStream:
         self._sample = np.empty((0, n_features))
         self._batch = np.zeros((setting.stream_batch, n_features))
         self.counts = np.zeros(2, dtype=np.int64)
+        self.n_batches = self.n_swaps = 0
 
-    def begin_with(self, X, centers):
+    def begin_with(self, X, centers, n_batches, n_swaps):
         """Go on from centers found for the rows of a table."""
         self._population = Population(centers[None])
+        self.n_batches, self.n_swaps = n_batches, n_swaps
         self._join_sample(X)
         self.counts[1] = len(X)
 
@@ -164,9 +166,10 @@ class TupleStream:
             self._population = self._setting.population(self._batch, self._rng)
         if not self._population.collapsed:
             self._population.absorb(self._batch, self._rng)
+            self.n_batches += 1
         if self._population.collapsed:
             found = CenterTuple.at(self._sample, self._population.best)
-            found.swap(self._setting.moves, self._rng)
+            self.n_swaps += found.swap(self._setting.moves, self._rng)
             self._population = Population(found.centers[None])
 
     def _join_sample(self, X):
