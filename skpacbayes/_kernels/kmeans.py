@@ -443,31 +443,6 @@ def find_nearest(columns, centers, memory, first, second, near, next_near):
 
 
 @kernel
-def _cheapest_swap(weights, squares, without, first, near, next_near, closer, price):
-    """Which centre leaves for a point at these distances, and the inertia's change.
-
-    `without` (n_clusters,): by how much the inertia rises without each centre.
-    `closer` (n_points,) and `price` (n_clusters,) are scratch.
-    """
-    for j in range(price.shape[0]):
-        price[j] = without[j]
-    gain = 0.0
-    n_closer = 0
-    for i in range(squares.shape[0]):  # without a branch that would be mispredicted
-        closer[n_closer] = i
-        n_closer += squares[i] < next_near[i]
-    for rank in range(n_closer):
-        i = closer[rank]
-        gain += weights[i] * (near[i] - min(squares[i], near[i]))
-        price[first[i]] -= weights[i] * (next_near[i] - max(squares[i], near[i]))
-    leaving = 0
-    for j in range(1, price.shape[0]):
-        if price[j] < price[leaving]:
-            leaving = j
-    return leaving, price[leaving] - gain
-
-
-@kernel
 def swap_moves(
     columns, weights, uniforms, centers, memory, first, second, near, next_near
 ):
@@ -480,7 +455,7 @@ def swap_moves(
     """
     n_features, n_points = columns.shape
     n_clusters = centers.shape[1]
-    without = np.empty(n_clusters)
+    without = np.empty(n_clusters)  # by how much inertia rises without each centre
     price = np.empty(n_clusters)
     squares = np.empty(n_points)
     closer = np.empty(n_points, dtype=np.int64)  # points nearer to it than to `second`
@@ -500,10 +475,22 @@ def swap_moves(
             break
         drawn = _draw(weights, near, total, uniforms[move])
         _losses_at(columns, columns, drawn, None, squares)
-        leaving, change = _cheapest_swap(
-            weights, squares, without, first, near, next_near, closer, price
-        )
-        if not change < 0.0:
+        for j in range(n_clusters):
+            price[j] = without[j]
+        gain = 0.0
+        n_closer = 0
+        for i in range(n_points):  # without a branch that would be mispredicted
+            closer[n_closer] = i
+            n_closer += squares[i] < next_near[i]
+        for rank in range(n_closer):
+            i = closer[rank]
+            gain += weights[i] * (near[i] - min(squares[i], near[i]))
+            price[first[i]] -= weights[i] * (next_near[i] - max(squares[i], near[i]))
+        leaving = 0
+        for j in range(1, n_clusters):
+            if price[j] < price[leaving]:
+                leaving = j
+        if not price[leaving] < gain:
             continue
         changed = True
         n_accepted += 1

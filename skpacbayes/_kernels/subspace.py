@@ -11,7 +11,6 @@ exponential are series, as a call of a library's function in the loop would forb
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,251 +28,216 @@ _ROOT_2 = math.sqrt(2.0)
 _BITS_OF_2_52, _BITS_OF_1, _FRACTION = 0x433 << 52, 0x3FF << 52, (1 << 52) - 1
 _BIAS = 2.0**52 + 1023.0
 
+# Rows of the array `terms`, each of one number for every feature of every cluster. What
+# depends on how many rows there are after one more joins (or one leaves): the sign of
+# the change, that number, the part of the log evidence that depends on it alone, its
+# weight in the mean, the exponent of the evidence. Then the background.
+SIGN, COUNT, BASE, WEIGHT, SHAPE, MEAN, PRECISION, LOG_VARIANCE = range(8)
 
-class Model(NamedTuple):
-    """The background of each feature, and the prior of relevance and shifts.
 
-    `mean`, `precision` and `log_variance` (n_features,); `log_irrelevant` and
-    `log_relevant`, prior log probabilities; `factor`, of the prior variance of a
-    shift; `table` (n_samples + 2,), what of the log evidence depends on a count alone.
+class Clusters:
+    """Statistics of clusters, and the model, as the kernels take them.
+
+    Parameters
+    ----------
+    n_clusters, n_features : int
+        Their numbers.
+
+    Attributes
+    ----------
+    counts, gains : ndarrays of shape (n_clusters,)
+        Number of rows, and the gains, summed over the features.
+    sums, squares : ndarrays of shape (n_clusters, n_features)
+        Sums of the rows and of their squares.
     """
 
-    mean: np.ndarray
-    precision: np.ndarray
-    log_variance: np.ndarray
-    log_irrelevant: float
-    log_relevant: float
-    factor: float
-    table: np.ndarray
+    def __init__(self, n_clusters, n_features):
+        shape, size = (n_clusters, n_features), n_clusters * n_features
+        self.counts = np.zeros(n_clusters, dtype=np.int64)
+        self.gains, self._after = np.zeros((2, n_clusters))
+        self.sums, self.squares = np.zeros((2, *shape))
+        self._terms, self._parts = np.zeros((8, size)), np.zeros((4, size))
+        self._bits = self._parts.view(np.int64)
 
+    def use(self, mean, variance, log_odds, factor, table):
+        """Take over a model.
 
-class Clusters(NamedTuple):
-    """Statistics of clusters, and the gains of each, summed over the features.
+        Parameters
+        ----------
+        mean, variance : ndarrays of shape (n_features,)
+            The background.
+        log_odds : pair of floats
+            Prior log probabilities that a feature is not relevant, and that it is.
+        factor : float or None
+            That of the prior variance of a shift, if a relevant feature has the
+            background's variance; None if it has its own variance.
+        table : ndarray of shape (n_samples + 2,)
+            The part of the log evidence of a feature that depends on a count alone.
+        """
+        self._terms[MEAN:] = np.tile([mean, 1 / variance, np.log(variance)], len(self))
+        shared = factor is not None
+        self._numbers = np.array([*log_odds, factor if shared else 0.0]), table, shared
 
-    `counts` and `gains` (n_clusters,); `sums` and `squares` (n_clusters, n_features).
-    """
+    def __len__(self):
+        return len(self.counts)
 
-    counts: np.ndarray
-    sums: np.ndarray
-    squares: np.ndarray
-    gains: np.ndarray
+    def select(self, chosen):
+        """Return some of the clusters, under the same model."""
+        some = Clusters(len(chosen), self.sums.shape[1])
+        for name in ("counts", "gains", "sums", "squares"):
+            getattr(some, name)[:] = getattr(self, name)[chosen]
+        some._terms[:] = self._terms.reshape(8, len(self), -1)[:, chosen].reshape(8, -1)
+        some._numbers = self._numbers
+        return some
 
-    @classmethod
-    def empty(cls, n_clusters, n_features):
-        """Return clusters without rows."""
-        shape = n_clusters, n_features
-        counts = np.zeros(n_clusters, dtype=np.int64)
-        return cls(counts, np.zeros(shape), np.zeros(shape), np.zeros(n_clusters))
+    def state(self):
+        """Arguments of the kernels."""
+        statistics = self.counts, self.sums, self.squares, self.gains
+        work = self._terms, self._parts, self._bits, self._after
+        return *self._numbers, *statistics, *work
 
-    def work_space(self):
-        """Return scratch arrays for the kernels."""
-        n_clusters, n_features = self.sums.shape
-        size = n_clusters * n_features
-        return Work(
-            np.empty((8, size)),
-            np.empty((2, size)),
-            np.empty((2, size), dtype=np.int64),
-            np.empty(n_clusters),
-        )
-
-
-class Work(NamedTuple):
-    """Scratch: numbers of each feature of each cluster, with one row more or less.
-
-    Rows of `terms`: the sign of the change, the number of rows after it, what of the
-    log evidence depends on that number, its weight in the mean, the exponent of the
-    evidence; then mean, precision and log variance of the background.
-    """
-
-    terms: np.ndarray
-    parts: np.ndarray
-    bits: np.ndarray
-    after: np.ndarray
+    def find_gains(self):
+        """Set `gains`; return those of each feature, of the shape of `sums`."""
+        (irrelevant, relevant, factor), table, shared = self._numbers
+        n, shape = self.counts[:, None], self.sums.shape
+        mean, precision, log_variance = self._terms[MEAN:].reshape(3, *shape)
+        if shared:
+            shift = self.sums - n * mean
+            own = 0.5 * factor * shift**2 * precision / (1 + factor * n)
+        else:
+            spread = self.squares - self.sums**2 / (PRIOR_COUNT + n)
+            about_mean = self.squares - mean * (2 * self.sums - n * mean)
+            own = 0.5 * (n * log_variance + about_mean * precision)
+            own -= (PRIOR_SHAPE + 0.5 * n) * np.log(
+                PRIOR_SCALE + 0.5 * np.maximum(spread, 0)
+            )
+        own += relevant + table[n]
+        found = np.where(n > 0, np.logaddexp(irrelevant, own), 0.0)
+        self.gains[:] = found.sum(axis=1)
+        return found
 
 
 @kernel
-def _take_logs(values, bits):
-    """Replace positive values by their logarithms, to 2e-16 of the largest.
+def _gains_after(x, numbers, shared, sums, squares, terms, parts, bits, after):
+    """Gains of each cluster if row x joins or leaves it, in `after` (n_clusters,).
 
-    A value is m 2^k with m between 1 / sqrt(2) and sqrt(2), and log(m) is twice the
-    series of the inverse hyperbolic tangent at (m - 1) / (m + 1).
+    `parts` (4, n_clusters * n_features) is work space; `bits`, its bits.
     """
-    whole = values.view(np.int64)
-    for q in range(values.shape[0]):
-        bits[0, q] = (whole[q] >> 52) | _BITS_OF_2_52
-        bits[1, q] = (whole[q] & _FRACTION) | _BITS_OF_1
-    exponents = bits[0].view(np.float64)
-    fractions = bits[1].view(np.float64)
-    for q in range(values.shape[0]):
-        large = fractions[q] > _ROOT_2
-        m = 0.5 * fractions[q] if large else fractions[q]
-        k = exponents[q] - (_BIAS - 1.0 if large else _BIAS)
-        s = (m - 1.0) / (m + 1.0)
-        z = s * s
-        series = z / 19.0 + 1.0 / 17.0
-        series = z * series + 1.0 / 15.0
-        series = z * series + 1.0 / 13.0
-        series = z * series + 1.0 / 11.0
-        series = z * series + 1.0 / 9.0
-        series = z * series + 1.0 / 7.0
-        series = z * series + 1.0 / 5.0
-        series = z * series + 1.0 / 3.0
-        values[q] = k * _LOG_2 + 2.0 * s * (z * series + 1.0)
-
-
-@kernel
-def _exp(x):
-    """Exponential of a number from -40 to 0, to 1e-14: Taylor's series at x / 64."""
-    y = x / 64.0
-    series = y / 479001600.0 + 1.0 / 39916800.0
-    series = y * series + 1.0 / 3628800.0
-    series = y * series + 1.0 / 362880.0
-    series = y * series + 1.0 / 40320.0
-    series = y * series + 1.0 / 5040.0
-    series = y * series + 1.0 / 720.0
-    series = y * series + 1.0 / 120.0
-    series = y * series + 1.0 / 24.0
-    series = y * series + 1.0 / 6.0
-    series = y * series + 0.5
-    series = y * series + 1.0
-    series = y * series + 1.0
-    series *= series
-    series *= series
-    series *= series
-    series *= series
-    series *= series
-    return series * series
-
-
-@kernel
-def _expect(j, sign, model, clusters, work):
-    """Prepare `work` for a row that joins (sign 1) or leaves (-1) cluster j, or 0."""
-    n_features = clusters.sums.shape[1]
-    count = clusters.counts[j] + sign
-    base = model.log_relevant + model.table[count]
-    for q in range(j * n_features, (j + 1) * n_features):
-        work.terms[0, q] = sign
-        work.terms[1, q] = count
-        work.terms[2, q] = base
-        work.terms[3, q] = 1.0 / (PRIOR_COUNT + count)
-        work.terms[4, q] = PRIOR_SHAPE + 0.5 * count
-
-
-@kernel
-def _repeat_background(model, clusters, work):
-    """Write the background of the features beside each cluster."""
-    n_clusters, n_features = clusters.sums.shape
-    for j in range(n_clusters):
-        for f in range(n_features):
-            work.terms[5, j * n_features + f] = model.mean[f]
-            work.terms[6, j * n_features + f] = model.precision[f]
-            work.terms[7, j * n_features + f] = model.log_variance[f]
-
-
-@kernel
-def _gains_after(x, shared, model, clusters, work):
-    """Gains of each feature of each cluster if row x joins or leaves it.
-
-    As two numbers a feature, `work.parts`: the gain is the first, plus the log of the
-    second, which lies between 1 and 2.
-    """
-    n_clusters, n_features = clusters.sums.shape
+    n_clusters, n_features = sums.shape
     size = n_clusters * n_features
-    larger, smaller = work.parts[0], work.parts[1]
-    sums = clusters.sums.reshape(size)
-    squares = clusters.squares.reshape(size)
-    sign, count, base = work.terms[0], work.terms[1], work.terms[2]
-    weight, shape = work.terms[3], work.terms[4]
-    mean, precision, log_variance = work.terms[5], work.terms[6], work.terms[7]
+    irrelevant, factor = numbers[0], numbers[2]
     for j in range(n_clusters):
         for f in range(n_features):
-            smaller[j * n_features + f] = x[f]
-    if shared is None:
-        for q in range(size):
-            moved = sign[q] * smaller[q]
-            total = sums[q] + moved
-            square = squares[q] + moved * smaller[q]
-            spread = square - total * total * weight[q]
-            spread = spread if spread > 0.0 else 0.0
-            about_mean = square - mean[q] * (2.0 * total - count[q] * mean[q])
-            own = count[q] * log_variance[q] + about_mean * precision[q]
-            larger[q] = base[q] + 0.5 * own
-            smaller[q] = PRIOR_SCALE + 0.5 * spread
-        _take_logs(smaller, work.bits)
-        for q in range(size):
-            larger[q] -= shape[q] * smaller[q]
-    else:
-        for q in range(size):
-            shift = sums[q] + sign[q] * smaller[q] - count[q] * mean[q]
-            share = 0.5 * model.factor / (1.0 + model.factor * count[q])
-            larger[q] = base[q] + share * precision[q] * shift * shift
+            q = j * n_features + f
+            moved = terms[SIGN, q] * x[f]
+            parts[0, q] = sums[j, f] + moved
+            parts[1, q] = squares[j, f] + moved * x[f]
     for q in range(size):
-        relevant = larger[q]
-        irrelevant = model.log_irrelevant
+        total, square, count = parts[0, q], parts[1, q], terms[COUNT, q]
+        shift = total - count * terms[MEAN, q]
+        if shared:
+            own = factor / (1.0 + factor * count) * shift * shift
+            own *= terms[PRECISION, q]
+        else:
+            spread = square - total * total * terms[WEIGHT, q]
+            parts[1, q] = PRIOR_SCALE + 0.5 * (spread if spread > 0.0 else 0.0)
+            about_mean = square - terms[MEAN, q] * (total + shift)
+            own = about_mean * terms[PRECISION, q] + count * terms[LOG_VARIANCE, q]
+        parts[0, q] = terms[BASE, q] + 0.5 * own
+    if not shared:
+        # A value is m 2^k with m between 1 / sqrt(2) and sqrt(2); log(m) is twice the
+        # series of the inverse hyperbolic tangent at (m - 1) / (m + 1).
+        for q in range(size):
+            bits[2, q] = (bits[1, q] >> 52) | _BITS_OF_2_52
+            bits[3, q] = (bits[1, q] & _FRACTION) | _BITS_OF_1
+        for q in range(size):
+            large = parts[3, q] > _ROOT_2
+            m = 0.5 * parts[3, q] if large else parts[3, q]
+            k = parts[2, q] - (_BIAS - 1.0 if large else _BIAS)
+            s = (m - 1.0) / (m + 1.0)
+            z = s * s
+            series = z / 19.0 + 1.0 / 17.0
+            series = z * series + 1.0 / 15.0
+            series = z * series + 1.0 / 13.0
+            series = z * series + 1.0 / 11.0
+            series = z * series + 1.0 / 9.0
+            series = z * series + 1.0 / 7.0
+            series = z * series + 1.0 / 5.0
+            series = z * series + 1.0 / 3.0
+            log = k * _LOG_2 + 2.0 * s * (z * series + 1.0)
+            parts[0, q] -= terms[SHAPE, q] * log
+    for q in range(size):
+        relevant = parts[0, q]
         higher = relevant if relevant > irrelevant else irrelevant
         gap = (relevant if relevant < irrelevant else irrelevant) - higher
-        larger[q] = higher
-        smaller[q] = 1.0 + _exp(gap if gap > -40.0 else -40.0)
-
-
-@kernel
-def _sum_gains(clusters, work):
-    """Sum the gains of `_gains_after` over the features, into `work.after`."""
-    n_clusters, n_features = clusters.sums.shape
+        parts[0, q] = higher
+        # exp(gap) is the 64th power of Taylor's series at gap / 64.
+        y = (gap if gap > -40.0 else -40.0) / 64.0
+        series = y / 479001600.0 + 1.0 / 39916800.0
+        series = y * series + 1.0 / 3628800.0
+        series = y * series + 1.0 / 362880.0
+        series = y * series + 1.0 / 40320.0
+        series = y * series + 1.0 / 5040.0
+        series = y * series + 1.0 / 720.0
+        series = y * series + 1.0 / 120.0
+        series = y * series + 1.0 / 24.0
+        series = y * series + 1.0 / 6.0
+        series = y * series + 0.5
+        series = y * series + 1.0
+        series = y * series + 1.0
+        series *= series
+        series *= series
+        series *= series
+        series *= series
+        series *= series
+        parts[1, q] = 1.0 + series * series
     for j in range(n_clusters):
         gain = 0.0
         product = 1.0  # of factors up to 2: one logarithm for many features
         for q in range(j * n_features, (j + 1) * n_features):
-            gain += work.parts[0, q]
-            product *= work.parts[1, q]
+            gain += parts[0, q]
+            product *= parts[1, q]
             if product > 1e300:
                 gain += math.log(product)
                 product = 1.0
-        work.after[j] = gain + math.log(product)
+        after[j] = gain + math.log(product)
 
 
 @kernel
-def find_gains(shared, model, clusters, work, out):
-    """Fill `out` (n_clusters, n_features) with gains; `clusters.gains`, their sums.
-
-    `shared`: True if a relevant feature has the background's variance about a mean of
-    its own; None if it has its own variance, too.
-    """
-    n_clusters, n_features = clusters.sums.shape
-    _repeat_background(model, clusters, work)
-    for j in range(n_clusters):
-        _expect(j, 0, model, clusters, work)
-    _gains_after(model.mean, shared, model, clusters, work)
-    for j in range(n_clusters):
-        clusters.gains[j] = 0.0
-        for f in range(n_features):
-            q = j * n_features + f
-            out[j, f] = 0.0
-            if clusters.counts[j] > 0:
-                out[j, f] = work.parts[0, q] + math.log(work.parts[1, q])
-            clusters.gains[j] += out[j, f]
+def _expect(j, sign, numbers, table, counts, n_features, terms):
+    """Prepare `terms` for a row that joins (sign 1) or leaves (-1) cluster j."""
+    count = counts[j] + sign
+    for q in range(j * n_features, (j + 1) * n_features):
+        terms[SIGN, q] = sign
+        terms[COUNT, q] = count
+        terms[BASE, q] = numbers[1] + table[count]
+        terms[WEIGHT, q] = 1.0 / (PRIOR_COUNT + count)
+        terms[SHAPE, q] = PRIOR_SHAPE + 0.5 * count
 
 
 @kernel
-def _move(x, j, sign, gain, clusters):
+def _move(x, j, sign, gain, counts, sums, squares, gains):
     """Let row x join or leave cluster j, whose gains are then `gain`."""
-    clusters.counts[j] += sign
-    clusters.gains[j] = gain if clusters.counts[j] > 0 else 0.0
-    for f in range(clusters.sums.shape[1]):
-        clusters.sums[j, f] += sign * x[f]
-        clusters.squares[j, f] += sign * x[f] * x[f]
+    counts[j] += sign
+    gains[j] = gain if counts[j] > 0 else 0.0
+    for f in range(x.shape[0]):
+        sums[j, f] += sign * x[f]
+        squares[j, f] += sign * x[f] * x[f]
 
 
 @kernel
-def count_rows(X, labels, clusters):
-    """Count and sum the rows of each cluster: fills `clusters`, but for the gains."""
-    for j in range(clusters.counts.shape[0]):
-        clusters.counts[j] = 0
+def count_rows(X, labels, counts, sums, squares):
+    """Count and sum the rows of each cluster."""
+    for j in range(counts.shape[0]):
+        counts[j] = 0
         for f in range(X.shape[1]):
-            clusters.sums[j, f] = 0.0
-            clusters.squares[j, f] = 0.0
+            sums[j, f] = 0.0
+            squares[j, f] = 0.0
     for i in range(X.shape[0]):
-        _move(X[i], labels[i], 1, 0.0, clusters)
+        counts[labels[i]] += 1
+        for f in range(X.shape[1]):
+            sums[labels[i], f] += X[i, f]
+            squares[labels[i], f] += X[i, f] * X[i, f]
 
 
 @kernel
@@ -282,40 +246,43 @@ def sweep(
     order,
     uniforms,
     concentration,
-    shared,
     labels,
-    model,
-    clusters,
-    work,
     chances,
+    numbers,
+    table,
+    shared,
+    counts,
+    sums,
+    squares,
+    gains,
+    terms,
+    parts,
+    bits,
+    after,
 ):
     """Draw the label of each row given those of the others, in this order.
 
     Weights of clusters, relevance and relevant moments are integrated out. Updates
-    labels and clusters; `chances` (n_samples, n_clusters) are filled with the
-    distribution of each label as it was drawn.
+    labels and clusters, which `Clusters.state` gives; `chances` (n_samples, n_clusters)
+    are filled with the distribution of each label as it was drawn.
     """
-    n_clusters = clusters.counts.shape[0]
-    counts, gains, after = clusters.counts, clusters.gains, work.after
-    _repeat_background(model, clusters, work)
+    n_clusters, n_features = sums.shape
     for j in range(n_clusters):
-        _expect(j, 1, model, clusters, work)
+        _expect(j, 1, numbers, table, counts, n_features, terms)
     for rank in range(order.shape[0]):
         i = order[rank]
         x = X[i]
         own = labels[i]
-        _expect(own, -1, model, clusters, work)
-        _gains_after(x, shared, model, clusters, work)
-        _sum_gains(clusters, work)
+        _expect(own, -1, numbers, table, counts, n_features, terms)
+        _gains_after(x, numbers, shared, sums, squares, terms, parts, bits, after)
         if counts[own] == 1:
             after[own] = 0.0
         highest = -math.inf
         for j in range(n_clusters):
-            score = math.log(counts[j] + concentration) + after[j] - gains[j]
-            if j == own:
-                score = math.log(counts[j] - 1 + concentration) + gains[j] - after[j]
-            chances[i, j] = score
-            highest = score if score > highest else highest
+            n_others = counts[j] - 1 if j == own else counts[j]
+            change = gains[j] - after[j] if j == own else after[j] - gains[j]
+            chances[i, j] = math.log(n_others + concentration) + change
+            highest = chances[i, j] if chances[i, j] > highest else highest
         total = 0.0
         for j in range(n_clusters):
             chances[i, j] = math.exp(chances[i, j] - highest)
@@ -329,26 +296,26 @@ def sweep(
             drawn += 1
         if drawn != own:
             labels[i] = drawn
-            _move(x, own, -1, after[own], clusters)
-            _move(x, drawn, 1, after[drawn], clusters)
-            _expect(drawn, 1, model, clusters, work)
-        _expect(own, 1, model, clusters, work)
+            _move(x, own, -1, after[own], counts, sums, squares, gains)
+            _move(x, drawn, 1, after[drawn], counts, sums, squares, gains)
+            _expect(drawn, 1, numbers, table, counts, n_features, terms)
+        _expect(own, 1, numbers, table, counts, n_features, terms)
 
 
 @kernel
-def fill_boxes(columns, triples, widths, inside, clusters, members):
-    """Count and sum the rows in each box; note which they are, if asked for.
+def fill_boxes(columns, triples, widths, members, counts, sums, squares):
+    """Find the rows in each box; count and sum them.
 
     `columns` (n_features, n_rows) are rows, as columns. Box t holds the rows within
     `widths[t]` of row `triples[t, 0]`, in the features in which rows `triples[t, 1]`
-    and `triples[t, 2]` are, too; none without such features. Fills `clusters`, but for
-    the gains, and `members` (n_boxes, n_rows), if it is not None. The booleans `inside`
-    (n_rows,) are scratch.
+    and `triples[t, 2]` are, too; none without such features. Fills `members` (n_boxes,
+    n_rows), and the statistics of the boxes.
     """
     n_features, n_rows = columns.shape
     for t in range(triples.shape[0]):
-        first, second, third = triples[t]
+        first, second, third = triples[t, 0], triples[t, 1], triples[t, 2]
         width = widths[t]
+        inside = members[t]
         bounded = False
         for f in range(n_features):
             middle = columns[f, first]
@@ -358,51 +325,59 @@ def fill_boxes(columns, triples, widths, inside, clusters, members):
                     within = abs(columns[f, i] - middle) <= width
                     inside[i] = within & (inside[i] | (not bounded))
                 bounded = True
-        clusters.counts[t] = 0
+        counts[t] = 0
         for f in range(n_features):
-            clusters.sums[t, f] = 0.0
-            clusters.squares[t, f] = 0.0
+            sums[t, f] = 0.0
+            squares[t, f] = 0.0
         for i in range(n_rows):
-            within = bounded and inside[i]
-            if members is not None:
-                members[t, i] = within
-            if within:
-                clusters.counts[t] += 1
+            inside[i] = inside[i] and bounded
+            if inside[i]:
+                counts[t] += 1
                 for f in range(n_features):
-                    clusters.sums[t, f] += columns[f, i]
-                    clusters.squares[t, f] += columns[f, i] * columns[f, i]
+                    sums[t, f] += columns[f, i]
+                    squares[t, f] += columns[f, i] * columns[f, i]
 
 
 @kernel
-def grow(X, n_passes, price, shared, model, clusters, work, members):
+def grow(
+    X,
+    n_passes,
+    price,
+    members,
+    numbers,
+    table,
+    shared,
+    counts,
+    sums,
+    squares,
+    gains,
+    terms,
+    parts,
+    bits,
+    after,
+):
     """Grow each of several clusters by itself, against the background.
 
     Each row in turn joins or leaves, at most `n_passes` times, wherever that raises the
-    score: the gains of the features, less `price` a row. Updates `clusters` and
-    `members` (n_clusters, n_rows).
+    score: the gains of the features, less `price` a row. Updates `members` (n_clusters,
+    n_rows) and the clusters, which `Clusters.state` gives.
     """
-    n_clusters = clusters.counts.shape[0]
-    after = work.after
-    _repeat_background(model, clusters, work)
-    for t in range(n_clusters):
-        _expect(t, 1, model, clusters, work)
+    n_clusters, n_features = sums.shape
     for _ in range(n_passes):
         n_changes = 0
         for i in range(X.shape[0]):
             for t in range(n_clusters):
-                if members[t, i]:
-                    _expect(t, -1, model, clusters, work)
-            _gains_after(X[i], shared, model, clusters, work)
-            _sum_gains(clusters, work)
+                sign = -1 if members[t, i] else 1
+                _expect(t, sign, numbers, table, counts, n_features, terms)
+            _gains_after(
+                X[i], numbers, shared, sums, squares, terms, parts, bits, after
+            )
             for t in range(n_clusters):
                 sign = -1 if members[t, i] else 1
-                gain = 0.0 if clusters.counts[t] + sign == 0 else after[t]
-                changes = gain - clusters.gains[t] > sign * price
-                if changes:
+                gain = 0.0 if counts[t] + sign == 0 else after[t]
+                if gain - gains[t] > sign * price:
                     members[t, i] = sign == 1
                     n_changes += 1
-                    _move(X[i], t, sign, gain, clusters)
-                if changes or sign == -1:
-                    _expect(t, 1, model, clusters, work)
+                    _move(X[i], t, sign, gain, counts, sums, squares, gains)
         if n_changes == 0:
             break

@@ -50,7 +50,7 @@ class Chain:
     @property
     def n_clusters(self):
         """Number of clusters, with rows or without."""
-        return len(self._clusters.counts)
+        return len(self._clusters)
 
     def sweep(self):
         """Draw everything once, each given the rest."""
@@ -61,31 +61,36 @@ class Chain:
             self.rng.permutation(n_samples),
             self.rng.random(n_samples),
             self.concentration,
-            self.shared or None,
             self.labels,
-            self.model(),
-            self._clusters,
-            self._work,
             self.chances,
+            *self._clusters.state(),
         )
         relevance = self.relevance(self.find_gains())
-        counts, sums, squares, _ = self._clusters
+        counts, sums = self._clusters.counts, self._clusters.sums
         relevant = self.rng.random(sums.shape) < relevance
         if self.shared:
             self._draw_shared_background(relevant, counts, sums)
         else:
-            self._draw_own_background(relevant, counts, sums, squares)
+            self._draw_own_background(relevant, counts, sums, self._clusters.squares)
         n_relevant = relevant.sum()
         self.probability = self.rng.beta(1 + n_relevant, 1 + relevant.size - n_relevant)
 
     def find_gains(self):
         """Count the rows of the clusters; the gain of each feature of each cluster."""
-        kernels.count_rows(self.X, self.labels, self._clusters)
-        found = np.empty(self._clusters.sums.shape)
-        kernels.find_gains(
-            self.shared or None, self.model(), self._clusters, self._work, found
-        )
-        return found
+        own = self._clusters
+        kernels.count_rows(self.X, self.labels, own.counts, own.sums, own.squares)
+        return self.described(own).find_gains()
+
+    def described(self, clusters):
+        """Give clusters the current model; return them."""
+        probability = np.clip(self.probability, 1e-300, 1 - 1e-16)
+        log_odds = np.log1p(-probability), np.log(probability)
+        factor, table = None, self._own_table
+        if self.shared:
+            factor = self.factor
+            table = -0.5 * np.log1p(factor * np.arange(len(self.X) + 2))
+        clusters.use(self.mean, self.variance, log_odds, factor, table)
+        return clusters
 
     def relevance(self, gains):
         """Probability that each feature is relevant to each cluster."""
@@ -108,17 +113,17 @@ class Chain:
         self._resize(len(values))
         while self.n_clusters > 1:
             self.find_gains()
-            first, second = np.triu_indices(self.n_clusters, 1)
-            merged = kernels.Clusters(
-                *(field[first] + field[second] for field in self._clusters)
-            )
-            found = np.empty(merged.sums.shape)
-            model, work = self.model(), merged.work_space()
-            kernels.find_gains(self.shared or None, model, merged, work, found)
-            counts, *_, gains = self._clusters
-            change = merged.gains - gains[first] - gains[second]
+            own, (first, second) = self._clusters, np.triu_indices(self.n_clusters, 1)
+            merged = kernels.Clusters(len(first), self.X.shape[1])
+            for name in ("counts", "sums", "squares"):
+                values = getattr(own, name)
+                getattr(merged, name)[:] = values[first] + values[second]
+            self.described(merged).find_gains()
+            change = merged.gains - own.gains[first] - own.gains[second]
             change += gammaln(merged.counts + self.concentration)
-            change -= gammaln(counts + self.concentration)[[first, second]].sum(axis=0)
+            change -= gammaln(own.counts + self.concentration)[[first, second]].sum(
+                axis=0
+            )
             change += self._log_number_prior(self.n_clusters - 1)
             change -= self._log_number_prior(self.n_clusters)
             best = change.argmax()
@@ -137,24 +142,7 @@ class Chain:
     def _resize(self, n_clusters):
         n_samples, n_features = self.X.shape
         self.chances = np.empty((n_samples, n_clusters))
-        self._clusters = kernels.Clusters.empty(n_clusters, n_features)
-        self._work = self._clusters.work_space()
-
-    def model(self):
-        """Return the model as the kernels take it."""
-        probability = np.clip(self.probability, 1e-300, 1 - 1e-16)
-        table = self._own_table
-        if self.shared:
-            table = -0.5 * np.log1p(self.factor * np.arange(len(self.X) + 2))
-        return kernels.Model(
-            self.mean,
-            1 / self.variance,
-            np.log(self.variance),
-            np.log1p(-probability),
-            np.log(probability),
-            self.factor,
-            table,
-        )
+        self._clusters = kernels.Clusters(n_clusters, n_features)
 
     def _draw_own_background(self, relevant, counts, sums, squares):
         """Draw mean and variance of each feature from rows to which it says nothing."""

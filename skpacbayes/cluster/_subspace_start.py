@@ -45,31 +45,18 @@ def start_in_boxes(chain):
 
 def find_group(chain, X, price):
     """Find the best group of rows, each of which pays `price`: whether each joins."""
-    rng, shared, model = chain.rng, chain.shared or None, chain.model()
     n_rows, n_features = X.shape
-    columns, inside = np.ascontiguousarray(X.T), np.empty(n_rows, dtype=np.bool_)
+    columns, rng = np.ascontiguousarray(X.T), chain.rng
     triples = rng.integers(n_rows, size=(_N_BOXES, 3))
     triples[::2, 2] = triples[::2, 1]  # half the boxes from two rows
     widths = np.exp(rng.uniform(np.log(0.1), 0.0, _N_BOXES))
-
-    boxes = kernels.Clusters.empty(_N_BOXES, n_features)
-    kernels.fill_boxes(columns, triples, widths, inside, boxes, None)
-    best = _best(boxes, _N_GROWN, price, shared, model)
-    groups = kernels.Clusters.empty(_N_GROWN, n_features)
-    members = np.zeros((_N_GROWN, n_rows), dtype=np.bool_)
-    kernels.fill_boxes(columns, triples[best], widths[best], inside, groups, members)
-    for n_chosen, n_passes in ((_N_CHOSEN, 2), (1, _N_PASSES)):
-        _best(groups, len(members), price, shared, model)  # for the gains
-        work = groups.work_space()
-        kernels.grow(X, n_passes, price, shared, model, groups, work, members)
-        best = np.argsort(price * groups.counts - groups.gains)[:n_chosen]
-        members = members[best]
-        groups = kernels.Clusters(*(field[best] for field in groups))
+    groups = chain.described(kernels.Clusters(_N_BOXES, n_features))
+    members = np.zeros((_N_BOXES, n_rows), dtype=np.bool_)
+    statistics = groups.counts, groups.sums, groups.squares
+    kernels.fill_boxes(columns, triples, widths, members, *statistics)
+    for n_groups, n_passes in ((_N_GROWN, 2), (_N_CHOSEN, _N_PASSES), (1, 0)):
+        groups.find_gains()
+        best = np.argsort(price * groups.counts - groups.gains)[:n_groups]
+        groups, members = groups.select(best), members[best]
+        kernels.grow(X, n_passes, price, members, *groups.state())
     return members[0]
-
-
-def _best(groups, n_best, price, shared, model):
-    """Find the gains of groups of rows; the numbers of the best groups."""
-    found = np.empty(groups.sums.shape)
-    kernels.find_gains(shared, model, groups, groups.work_space(), found)
-    return np.argsort(price * groups.counts - groups.gains)[:n_best]
