@@ -54,8 +54,8 @@ figure.tight_layout()
 # More groups, and how many moves are worth their time
 # ----------------------------------------------------
 # Fifty groups in five dimensions. Each start may end somewhere else; the best end
-# known is that from the true means. The default makes four moves for each cluster;
-# scikit-learn's k-means++ tries several rows for each centre instead.
+# known is that from the true means. The default makes four moves for each cluster (and
+# at least 100); scikit-learn's k-means++ tries several rows for each centre instead.
 
 n_groups, n_starts = 50, 12
 means = rng.uniform(-10, 10, size=(n_groups, 5))

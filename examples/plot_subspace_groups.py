@@ -65,9 +65,10 @@ figure.tight_layout()
 # %%
 # How sure is the search?
 # -----------------------
-# A chain that starts badly stays where it is: groups hide one another. Hence several
-# chains. If the best log density was found more than once, there are enough of them.
+# A chain that starts badly stays near its start: groups hide one another. Hence several
+# chains, of which the worse half stops after ten iterations, and again after ten more.
+# If several come near the best log density, there are enough of them.
 
-print("log density of the ten chains, best first:")
+print("log density of the ten chains when they stopped, best first:")
 print(np.sort(mixture.log_joints_)[::-1].round())
 plt.show()

@@ -16,7 +16,7 @@ from ._subspace_start import start_from_centers, start_in_boxes
 from ._units import exponent_of, scaled
 
 MOST_CLUSTERS = 20  # of n_clusters="auto", before clusters merge
-_ROUND = 5  # iterations of each chain before the worse half of them stops
+_ROUND = 10  # iterations of each chain before the worse half of them stops
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 
 
@@ -47,11 +47,11 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     weight_concentration : float, default=1.0
         Concentration of the Dirichlet prior of the weights, for each cluster.
     n_init : int, default=10
-        Number of chains that start. After 5 iterations the better half of them goes
-        on, after 5 more the better half of these, until one is left. If there is but
+        Number of chains that start. After 10 iterations the better half of them goes
+        on, after 10 more the better half of these, until one remains. If there is but
         one chain, it starts in boxes.
-    burn_in : int, default=25
-        Iterations of the chain that is left before those that count.
+    burn_in : int, default=15
+        Iterations of the chain that remains, before those that count.
     n_iter : int, default=50
         Iterations that count: the posterior probabilities are means over them.
     random_state : int, RandomState instance or None, default=None
@@ -74,8 +74,8 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     weights_ : ndarray of shape (`n_clusters_`,)
         Posterior mean of the weight of each cluster.
     log_joints_ : ndarray of shape (`n_init`,)
-        For each chain, the mean over its last 5 iterations, when it stopped or was the
-        only one left, of the log density of the rows, in standard units, and labels
+        For each chain, the mean over its last 10 iterations, when it stopped or was the
+        only one to remain, of the log density of the rows, in standard units, and labels
         given the background. If few come near the largest, ask for more chains.
     n_features_in_ : int
         Number of features.
@@ -164,7 +164,7 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         variance="cluster",
         weight_concentration=1.0,
         n_init=10,
-        burn_in=25,
+        burn_in=15,
         n_iter=50,
         random_state=None,
         n_jobs=None,
@@ -303,12 +303,14 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         Chains stay near their start, and a start shows what it is worth in a few
         iterations.
         """
-        left = runs
+        remaining = runs
         while True:
-            in_threads(self.n_jobs, [(run.advance, _ROUND, False) for run in left])
-            if len(left) == 1:
-                return left[0]
-            left = sorted(left, key=lambda run: -run.log_joint)[: (len(left) + 1) // 2]
+            calls = [(run.advance, _ROUND, False) for run in remaining]
+            in_threads(self.n_jobs, calls)
+            if len(remaining) == 1:
+                return remaining[0]
+            ranked = sorted(remaining, key=lambda run: -run.log_joint)
+            remaining = ranked[: (len(ranked) + 1) // 2]
 
     def _standardize(self, X):
         """Choose a unit for each feature that varies; rows in these units."""

@@ -302,11 +302,11 @@ def test_the_best_chain_goes_on():
         patch.setattr(Run, "advance", counted)
         mixture.fit(X)
     race = counts[: 7 + 4 + 2 + 1]
-    assert [n_iter for _, n_iter, _ in race] == 7 * [5] + 4 * [10] + 2 * [15] + [20]
+    assert [n_iter for _, n_iter, _ in race] == 7 * [10] + 4 * [20] + 2 * [30] + [40]
     after_one = sorted(race[:7], key=lambda run: -run[2])
     assert {run for run, *_ in race[7:11]} == {run for run, *_ in after_one[:4]}
     assert len({run for run, *_ in counts[13:]}) == 1
-    assert counts[-1][1] == 20 + mixture.burn_in + mixture.n_iter
+    assert counts[-1][1] == 40 + mixture.burn_in + mixture.n_iter
 
 
 # Odd input.
