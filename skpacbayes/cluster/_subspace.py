@@ -75,8 +75,8 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         Posterior mean of the weight of each cluster.
     log_joints_ : ndarray of shape (`n_init`,)
         For each chain, the mean over its last 10 iterations, when it stopped or was the
-        only one to remain, of the log density of the rows, in standard units, and labels
-        given the background. If few come near the largest, ask for more chains.
+        only one to remain, of the log density of the rows, in standard units, and
+        labels given the background. If few come near the largest, ask for more chains.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

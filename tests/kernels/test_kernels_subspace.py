@@ -19,20 +19,34 @@ def rows(n_samples=12, n_features=3, seed=0):
     return X
 
 
-def model(shared, n_samples, n_features):
-    """Background, and the model as the kernels take it."""
-    mean = np.linspace(-0.5, 0.5, n_features)
-    variance = np.linspace(0.7, 1.6, n_features)
-    n = np.arange(n_samples + 2)
+def background_of(n_features):
+    return np.linspace(-0.5, 0.5, n_features), np.linspace(0.7, 1.6, n_features)
+
+
+def clusters_of(shared, X, labels, n_clusters, background, gains=0.0):
+    """Clusters of the rows, under the model."""
+    n = np.arange(len(X) + 2)
     shape = subspace.PRIOR_SHAPE
     table = 0.5 * np.log(subspace.PRIOR_COUNT / (subspace.PRIOR_COUNT + n))
     table += shape * np.log(subspace.PRIOR_SCALE)
     table += gammaln(shape + n / 2) - gammaln(shape)
     if shared:
         table = -0.5 * np.log1p(ETA * n)
+    clusters = subspace.Clusters(n_clusters, X.shape[1])
     odds = np.log(1 - THETA), np.log(THETA)
-    numbers = subspace.Model(mean, 1 / variance, np.log(variance), *odds, ETA, table)
-    return np.array([mean, variance]), numbers
+    clusters.use(*background, odds, ETA if shared else None, table)
+    counts, sums, squares = statistics(X, labels, n_clusters)
+    clusters.counts[:], clusters.gains[:] = counts, gains
+    clusters.sums[:], clusters.squares[:] = sums, squares
+    return clusters
+
+
+def assert_clusters(actual, X, labels, gains):
+    counts, sums, squares = statistics(X, labels, len(actual))
+    assert_array_equal(actual.counts, counts)
+    assert_allclose(actual.sums, sums, atol=1e-12)
+    assert_allclose(actual.squares, squares, atol=1e-12)
+    assert_allclose(actual.gains, gains, rtol=1e-8, atol=1e-10)
 
 
 def gain(shared, values, f, background):
@@ -44,7 +58,7 @@ def gain(shared, values, f, background):
     n = len(values)
     if n == 0:
         return 0.0
-    mean, variance = background[:, f]
+    mean, variance = background[0][f], background[1][f]
     plain = multivariate_normal(np.full(n, mean), variance * np.eye(n)).logpdf(values)
     if shared:
         scatter = variance * (np.eye(n) + ETA)
@@ -71,71 +85,45 @@ def statistics(X, labels, n_clusters):
     return own.sum(axis=1).astype(np.int64), own @ X, own @ X**2
 
 
-def clusters_of(X, labels, n_clusters, gains=0.0):
-    counts, sums, squares = statistics(X, labels, n_clusters)
-    sums, squares = np.ascontiguousarray(sums), np.ascontiguousarray(squares)
-    return subspace.Clusters(counts, sums, squares, np.zeros(n_clusters) + gains)
-
-
-def assert_clusters(actual, X, labels, gains, rtol=1e-8):
-    expected = clusters_of(X, labels, len(actual.counts))
-    assert_array_equal(actual.counts, expected.counts)
-    assert_allclose(actual.sums, expected.sums, atol=1e-12)
-    assert_allclose(actual.squares, expected.squares, atol=1e-12)
-    assert_allclose(actual.gains, gains, rtol=rtol, atol=1e-10)
-
-
 @both
-@twin_of(subspace.find_gains)
-def test_find_gains(kernel, shared):
+def test_find_gains(shared):
     X, labels = rows(), np.array([0, 2] * 6)
-    background, numbers = model(shared, *X.shape)
-    clusters, out = clusters_of(X, labels, 3), np.empty((3, 3))
-    kernel(shared or None, numbers, clusters, clusters.work_space(), out)
+    background = background_of(3)
+    clusters = clusters_of(shared, X, labels, 3, background)
+    found = clusters.find_gains()
     expected = gains_of(shared, X, labels, 3, background)
-    assert_allclose(out, expected, rtol=1e-9)
+    assert_allclose(found, expected, rtol=1e-9)
     assert_allclose(clusters.gains, expected.sum(axis=1), rtol=1e-9)
-    assert_array_equal(out[1], 0)  # it has no rows
+    assert_array_equal(found[1], 0)  # it has no rows
 
 
 @both
-@twin_of(subspace.find_gains)
-def test_gains_so_large_that_one_is_lost(kernel, shared):
+def test_gains_so_large_that_one_is_lost(shared):
     """A hundred rows far from the background: the log of 1 + exp(-thousands)."""
     X, labels = np.full((100, 1), 30.0), np.zeros(100, dtype=int)
-    background, numbers = model(shared, *X.shape)
-    clusters, out = clusters_of(X, labels, 1), np.empty((1, 1))
-    kernel(shared or None, numbers, clusters, clusters.work_space(), out)
-    assert_allclose(out, gains_of(shared, X, labels, 1, background), rtol=1e-9)
-    assert out[0, 0] > 1000
+    background = background_of(1)
+    found = clusters_of(shared, X, labels, 1, background).find_gains()
+    assert_allclose(found, gains_of(shared, X, labels, 1, background), rtol=1e-9)
+    assert found[0, 0] > 1000
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e-3, 1.0, 1e3, 1e150])
-@twin_of(subspace.find_gains)
-def test_gains_of_values_of_any_size(kernel, unit):
-    """The series of the logarithm is that of NumPy from 1e-300 to 1e300."""
-    X, labels = unit * rows(), np.zeros(12, dtype=int)
-    _, numbers = model(False, *X.shape)
-    background = np.array([np.zeros(3), np.full(3, unit**2)])
-    numbers = numbers._replace(
-        mean=background[0], precision=1 / background[1], log_variance=np.full(3, 0.0)
-    )
-    clusters, out = clusters_of(X, labels, 1), np.empty((1, 3))
-    kernel(None, numbers, clusters, clusters.work_space(), out)
-    n, shape = 12, subspace.PRIOR_SHAPE
-    total, square = X.sum(axis=0), (X**2).sum(axis=0)
-    spread = square - total**2 / (n + subspace.PRIOR_COUNT)
-    own = np.log(THETA) + numbers.table[n] + 0.5 * square / unit**2
-    own -= (shape + n / 2) * np.log(subspace.PRIOR_SCALE + spread / 2)
-    assert_allclose(out[0], np.logaddexp(np.log(1 - THETA), own), rtol=1e-12)
+@both
+def test_selected_clusters(shared):
+    X, labels = rows(), np.arange(12) % 4
+    clusters = clusters_of(shared, X, labels, 4, background_of(3))
+    expected = clusters.find_gains()[[3, 1]]
+    some = clusters.select(np.array([3, 1]))
+    assert_array_equal(some.gains, clusters.gains[[3, 1]])
+    assert_array_equal(some.counts, clusters.counts[[3, 1]])
+    assert_array_equal(some.find_gains(), expected)
 
 
 @twin_of(subspace.count_rows)
 def test_count_rows(kernel):
     X, labels = rows(), np.array([0, 2] * 6)
-    clusters = clusters_of(X, labels[::-1].copy(), 3, gains=7.0)
-    kernel(X, labels, clusters)
-    assert_clusters(clusters, X, labels, 7.0 * (clusters.counts == 0))
+    clusters = clusters_of(False, X, labels[::-1].copy(), 3, background_of(3), 7.0)
+    kernel(X, labels, clusters.counts, clusters.sums, clusters.squares)
+    assert_clusters(clusters, X, labels, 7.0)
 
 
 @both
@@ -146,7 +134,7 @@ def test_sweep(kernel, shared):
     rng = np.random.default_rng(1)
     labels = rng.integers(n_clusters, size=len(X))
     order, uniforms = rng.permutation(len(X)), rng.random(len(X))
-    background, numbers = model(shared, *X.shape)
+    background = background_of(3)
     expected, laws = labels.copy(), np.empty((len(X), n_clusters))
     for i, uniform in zip(order, uniforms, strict=True):
         expected[i] = -1
@@ -162,10 +150,9 @@ def test_sweep(kernel, shared):
         expected[i] = np.searchsorted(laws[i].cumsum(), uniform, side="right")
 
     known = gains_of(shared, X, labels, n_clusters, background).sum(axis=1)
-    clusters = clusters_of(X, labels, n_clusters, known)
-    work, chances = clusters.work_space(), np.empty_like(laws)
-    draws = order, uniforms, concentration, shared or None
-    kernel(X, *draws, labels, numbers, clusters, work, chances)
+    clusters = clusters_of(shared, X, labels, n_clusters, background, known)
+    chances = np.empty_like(laws)
+    kernel(X, order, uniforms, concentration, labels, chances, *clusters.state())
     assert_array_equal(labels, expected)
     assert_allclose(chances, laws, rtol=1e-8)
     gained = gains_of(shared, X, labels, n_clusters, background)
@@ -176,57 +163,70 @@ def test_sweep(kernel, shared):
 @twin_of(subspace.sweep)
 def test_sweep_of_one_cluster(kernel, shared):
     """It has all rows, before and after."""
-    X, labels = rows(), np.zeros(12, dtype=int)
-    background, numbers = model(shared, *X.shape)
+    X, labels, background = rows(), np.zeros(12, dtype=int), background_of(3)
     gains = gains_of(shared, X, labels, 1, background).sum(axis=1)
-    clusters, chances = clusters_of(X, labels, 1, gains), np.zeros((12, 1))
-    draws = np.arange(12), np.full(12, 0.5), 1.0, shared or None
-    kernel(X, *draws, labels, numbers, clusters, clusters.work_space(), chances)
+    clusters = clusters_of(shared, X, labels, 1, background, gains)
+    chances = np.zeros((12, 1))
+    draws = np.arange(12), np.full(12, 0.5), 1.0
+    kernel(X, *draws, labels, chances, *clusters.state())
     assert_array_equal(chances, 1.0)
     assert_clusters(clusters, X, labels, gains)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-3, 1e3, 1e100])
+@twin_of(subspace.sweep)
+def test_sweep_over_values_of_any_size(kernel, unit):
+    """The series of the logarithm is that of NumPy: the last row joins a cluster."""
+    X = unit * np.array([[1.0, 2.0, -1.5], [1.2, 2.5, -1.0], [0.1, 9.0, 0.0]])
+    labels = np.array([0, 0, 1])
+    background = np.zeros(3), np.full(3, unit**2)
+    known = clusters_of(False, X, labels, 2, background)
+    known.find_gains()
+    chances = np.empty((3, 2))
+    last = np.array([2]), np.array([0.5]), 1.0
+    own = labels.copy()
+    kernel(X, *last, own, chances, *known.state())
+    scores = []
+    for j in range(2):
+        moved = np.array([0, 0, j])
+        clusters = clusters_of(False, X, moved, 2, background)
+        count = 2 if j == 0 else 0
+        scores.append(clusters.find_gains().sum() + np.log(count + 1.0))
+    assert_allclose(chances[2], softmax(scores), rtol=1e-9)
 
 
 @twin_of(subspace.sweep)
 def test_sweep_over_very_many_features(kernel):
     """The product whose logarithm is a sum of logarithms must not overflow."""
     X, labels = np.tile(rows(4, 1), 3000), np.array([0, 1, 1, 1])
-    _, numbers = model(False, *X.shape)
-    background = np.array([[0.1], [0.9]]).repeat(3000, axis=1)
-    numbers = numbers._replace(
-        mean=background[0],
-        precision=1 / background[1],
-        log_variance=np.log(background[1]),
-    )
+    background = np.full(3000, 0.1), np.full(3000, 0.9)
     known = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
-    clusters = clusters_of(X, labels, 2, known)
-    draws = np.arange(4), np.full(4, 0.5), 1.0, None
-    chances, work = np.empty((4, 2)), clusters.work_space()
-    kernel(X, *draws, labels, numbers, clusters, work, chances)
+    clusters = clusters_of(False, X, labels, 2, background, known)
+    draws, chances = (np.arange(4), np.full(4, 0.5), 1.0), np.empty((4, 2))
+    kernel(X, *draws, labels, chances, *clusters.state())
     expected = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
     assert_allclose(clusters.gains, expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("noted", [False, True])
 @twin_of(subspace.fill_boxes)
-def test_fill_boxes(kernel, noted):
+def test_fill_boxes(kernel):
     X = rows()
     triples = np.array([[0, 1, 2], [0, 5, 5], [3, 3, 3], [6, 8, 11], [2, 0, 11]])
     widths = np.array([0.4, 0.3, 1e-9, 0.01, 0.8])
-    members = np.ones((5, len(X)), dtype=bool) if noted else None
-    clusters = clusters_of(X, np.arange(12) % 5, 5)
-    inside = np.empty(len(X), dtype=bool)
-    kernel(np.ascontiguousarray(X.T), triples, widths, inside, clusters, members)
+    members = np.ones((5, len(X)), dtype=bool)
+    boxes = clusters_of(False, X, np.arange(12) % 5, 5, background_of(3))
+    statistics = boxes.counts, boxes.sums, boxes.squares
+    kernel(np.ascontiguousarray(X.T), triples, widths, members, *statistics)
     for t, (middle, *others) in enumerate(triples):
         near = np.abs(X[others] - X[middle]).max(axis=0) <= widths[t]
         expected = np.zeros(len(X), dtype=bool)
         if near.any():
             expected = np.abs(X - X[middle])[:, near].max(axis=1) <= widths[t]
-        assert clusters.counts[t] == expected.sum()
-        assert_allclose(clusters.sums[t], X[expected].sum(axis=0), atol=1e-12)
-        assert_allclose(clusters.squares[t], (X[expected] ** 2).sum(axis=0))
-        if noted:
-            assert_array_equal(members[t], expected)
-    assert_array_equal(clusters.counts > 0, [True, True, True, False, True])
+        assert_array_equal(members[t], expected)
+        assert boxes.counts[t] == expected.sum()
+        assert_allclose(boxes.sums[t], X[expected].sum(axis=0), atol=1e-12)
+        assert_allclose(boxes.squares[t], (X[expected] ** 2).sum(axis=0))
+    assert_array_equal(boxes.counts > 0, [True, True, True, False, True])
 
 
 def grown(shared, X, members, n_passes, background):
@@ -251,19 +251,17 @@ def grown(shared, X, members, n_passes, background):
 @pytest.mark.parametrize("n_passes", [1, 5])
 @twin_of(subspace.grow)
 def test_grow(kernel, n_passes, shared):
-    X = rows()
-    background, numbers = model(shared, *X.shape)
+    X, background = rows(), background_of(3)
     members = np.zeros((4, len(X)), dtype=bool)
     members[[0, 0, 1, 1, 2], [0, 1, 5, 8, 3]] = True
     starts = members.copy()
     known = [
         gains_of(shared, X, np.where(m, 0, 1), 1, background).sum() for m in members
     ]
-    clusters = subspace.Clusters(
-        members.sum(axis=1), members @ X, members @ X**2, np.array(known)
-    )
-    work = clusters.work_space()
-    kernel(X, n_passes, PRICE, shared or None, numbers, clusters, work, members)
+    clusters = clusters_of(shared, X, np.zeros(12, dtype=int), 4, background, known)
+    clusters.counts[:] = members.sum(axis=1)
+    clusters.sums[:], clusters.squares[:] = members @ X, members @ X**2
+    kernel(X, n_passes, PRICE, members, *clusters.state())
     for t in range(4):
         expected, gained = grown(shared, X, starts[t].copy(), n_passes, background)
         assert_array_equal(members[t], expected)
