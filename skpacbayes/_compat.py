@@ -4,7 +4,6 @@ A release of scikit-learn that moves one of them breaks this file alone.
 """
 
 from sklearn.base import _fit_context
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -16,30 +15,13 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-__all__ = [
-    "OWN_ATTRIBUTES",
-    "CallbackSupportMixin",
-    "HasMethods",
-    "Interval",
-    "Options",
-    "RealNotInt",
-    "StrOptions",
-    "check_matplotlib_support",
-    "check_sample_weight",
-    "validate_params",
-    "validated",
-]
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before scikit-learn 1.9
 
-# Attributes that scikit-learn keeps on an instance beside its parameters: the requests
-# of metadata routing, `set_output`, and callbacks.
-OWN_ATTRIBUTES = frozenset(
-    {
-        "_metadata_request",
-        "_sklearn_output_config",
-        "_skl_callbacks",
-        "_parent_callback_ctx",
-    }
-)
+    class CallbackSupportMixin:
+        """Callbacks are there from scikit-learn 1.9 on."""
+
 
 # Validates the parameters against `_parameter_constraints`, tears callbacks down.
 validated = _fit_context(prefer_skip_nested_validation=True)
