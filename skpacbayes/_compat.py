@@ -3,6 +3,8 @@
 A release of scikit-learn that moves one of them breaks this file alone.
 """
 
+import contextlib
+
 from sklearn.base import _fit_context
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import (
@@ -17,10 +19,15 @@ from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 try:
     from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:
         """Callbacks are there from scikit-learn 1.9 on."""
+
+    def callback_management_context(estimator):
+        """Manage the callbacks of an estimator, which has none."""
+        return contextlib.nullcontext()
 
 
 # Validates the parameters against `_parameter_constraints`, tears callbacks down.
