@@ -105,6 +105,12 @@ def is_plain(values, shape, dtype=np.float64):
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     """Drafts, answers computed when asked for, callbacks, rows and random numbers."""
 
+    _doc_link_module = "skpacbayes"
+    _doc_link_template = (
+        "https://skpacbayes.github.io/skpacbayes/generated/"
+        "{estimator_module}.{estimator_name}.html"
+    )
+
     # Attributes that an update changes in place: a draft has copies of them. All other
     # attributes are replaced, never changed.
     _changed_in_place: tuple = ()

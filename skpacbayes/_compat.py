@@ -4,6 +4,7 @@ A release of scikit-learn that moves one of them breaks this file alone.
 """
 
 import contextlib
+from inspect import signature
 
 from sklearn.base import _fit_context
 from sklearn.utils._optional_dependencies import check_matplotlib_support
@@ -15,7 +16,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _check_sample_weight
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -28,6 +29,20 @@ except ImportError:  # before scikit-learn 1.9
     def callback_management_context(estimator):
         """Manage the callbacks of an estimator, which has none."""
         return contextlib.nullcontext()
+
+
+if "allow_all_zero_weights" in signature(_check_sample_weight).parameters:
+    check_sample_weight = _check_sample_weight
+else:  # before scikit-learn 1.9
+
+    def check_sample_weight(weights, X, *, allow_all_zero_weights=False, **options):
+        """Validate weights, of which one must be positive unless it is said."""
+        weights = _check_sample_weight(weights, X, **options)
+        if not (allow_all_zero_weights or (weights != 0).any()):
+            raise ValueError(
+                "Sample weights must contain at least one non-zero number."
+            )
+        return weights
 
 
 # Validates the parameters against `_parameter_constraints`, tears callbacks down.
