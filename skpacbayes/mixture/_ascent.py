@@ -130,6 +130,22 @@ class TemperedMixture:
             else:
                 state = mixture.maximise(statistics + settled, state)
 
+    def check_statistics(self, statistics, state):
+        """Raise a ValueError if statistics cannot be those of any rows."""
+        counts, entropies = statistics[:, 0], statistics[:, -1]
+        if not np.isfinite(statistics).all() or (counts < 0).any():
+            raise ValueError("statistics must be finite, with counts >= 0.")
+        total = counts.sum()
+        slack = 1e-6 * (1 + total)
+        most = total * np.log(len(counts))
+        if (entropies < -slack).any() or entropies.sum() > most + slack:
+            raise ValueError(
+                "The entropies in the last column of statistics must be >= 0, and "
+                f"together at most the count times log(n_components), {most:g}; got "
+                f"from {entropies.min():g}, together {entropies.sum():g}."
+            )
+        self.family.check_statistics(statistics, state.components)
+
     def adapted(self, state):
         """Return the mixture with the best prior scale, if it is free."""
         family = self.family.adapted(state.components)
