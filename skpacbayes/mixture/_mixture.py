@@ -244,14 +244,22 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             of positive weight.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
+        if self.n_components != "auto" and self.n_components > X.shape[0]:
+            warn(
+                f"n_components={self.n_components} is more than the {X.shape[0]} rows: "
+                "components without rows keep their prior. Reduce n_components.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
         self._seed = self._draw_seed()
         learned = self._learn(X, weight, tasks=self._starts)
         fit = learned.fit
         self._stream = Stream.settled_at(
-            learned, fit.state, fit.statistics, *self._block_and_window(X)
+            learned, fit.state, fit.statistics, fit.bound, *self._block_and_window(X)
         )
+        self._stream.history = fit.history
         self.n_samples_seen_ = counted(0, ones_for(X, weight))
-        self._computed = Answer(self._stream, fit.statistics, fit.bound, fit.history)
+        self._computed = self._compute()
         return self
 
     @partial_fit_context
@@ -484,13 +492,17 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         state = mixture.maximise(total, answer.state)
         stream = answer.stream
         self._stream = Stream.settled_at(
-            stream.learned, state, total, stream.block_size, stream.window_size
+            stream.learned,
+            state,
+            total,
+            mixture.bound(state, 0.0, total),
+            stream.block_size,
+            stream.window_size,
         )
         self.n_samples_seen_ = as_count(
             memory * self.n_samples_seen_ + statistics[:, 0].sum()
         )
-        bound = self._stream.summary()[1]
-        self._computed = Answer(self._stream, total, bound, [bound])
+        self._computed = self._compute()
         return self
 
     # What was found.
@@ -600,13 +612,6 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         )
         auto = self.n_components == "auto"
         most = self.max_components if auto else self.n_components
-        if not auto and most > X.shape[0]:
-            warn(
-                f"n_components={most} is more than the n_samples={X.shape[0]} rows: "
-                "components without rows keep their prior. Reduce n_components.",
-                ConvergenceWarning,
-                stacklevel=user_stack_level(),
-            )
         seeds = np.random.default_rng(self._seed).integers(2**31 - 1, size=self.n_init)
         fit = restarts(
             mixture, most, seeds, X, weight, tasks=tasks, n_jobs=self.n_jobs, **self._to
@@ -690,6 +695,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     # Steps of the answers.
 
+    def __getstate__(self):
+        state = super().__getstate__()
+        state.pop("_computed", None)  # found again when it is asked for
+        return state
+
     def _compute(self):
         if self.n_samples_seen_ == 0:
             raise NotFittedError(
@@ -745,7 +755,7 @@ class Answer:
         """The law of the weights and of the components."""
         return self.stream.state
 
-    # What follows is found when it is first asked for, and not saved.
+    # What follows is found when it is first asked for.
 
     @cached_property
     def responsibilities(self):
@@ -768,10 +778,6 @@ class Answer:
     def parameters(self):
         """Posterior of the components, by name."""
         return self.mixture.family.attributes(self.state.components)
-
-    def __getstate__(self):
-        names = ("stream", "statistics", "bound", "history")
-        return {name: vars(self)[name] for name in names}
 
 
 def tiles(scorer, X):
