@@ -20,6 +20,7 @@ from ._family import ExponentialFamily, Family, check_family
 from ._gaussian import TemperedVBGaussianMixture
 from ._mixture import TemperedVBMixture
 from ._multinomial import TemperedVBMultinomialMixture
+from ._student import Student
 
 __all__ = [
     "Binomial",
@@ -30,6 +31,7 @@ __all__ = [
     "Normal",
     "Poisson",
     "ProductFamily",
+    "Student",
     "TemperedVBGaussianMixture",
     "TemperedVBMixture",
     "TemperedVBMultinomialMixture",

@@ -166,6 +166,10 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         self.inverse_root = np.linalg.inv(self.root)
         self.log_root = np.log(np.diag(self.root)).sum()
 
+    def numbers(self, statistics):
+        """Numbers of rows, by which the degrees of freedom rise."""
+        return statistics[:, 0]
+
     def wishart_degrees(self, posterior):
         """Degrees of freedom of the precisions."""
         return posterior.degrees
@@ -177,6 +181,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         )
         scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
         scatter += counts[:, None, None] * np.diag(self.blur)
+        counts = self.numbers(statistics)
         if self.tied:
             counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
         factor, d = self.scale_factor, self.n_features

@@ -14,6 +14,7 @@ from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
 from ._divergences import dirichlet_divergence, gamma_divergence, matrix_f_divergence
 from ._family import ExponentialFamily
 from ._gaussian_families import LOG_2_PI, variances
+from ._student import Student
 
 
 class ColumnFamily(ExponentialFamily):
@@ -829,5 +830,6 @@ FAMILIES = {
     "exponential": Gamma,
     "bernoulli": Binomial,
     "categorical": Categorical,
+    "student": Student,
     "von_mises_fisher": VonMisesFisher,
 }

@@ -135,6 +135,10 @@ class GaussianFamily(Family):
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such moments."""
+        self.check_moments(statistics, posterior)
+
+    def check_moments(self, statistics, posterior):
+        """Raise a ValueError if a scatter about a mean would be negative."""
         first, second = self.pairs
         counts, sums = statistics[:, 0], statistics[:, 1 : 1 + self.n_features]
         squares = statistics[:, 1 + self.n_features : -1][:, first == second]
@@ -142,7 +146,7 @@ class GaussianFamily(Family):
         slack = 1e-9 * (squares.max(initial=0.0) + 1e-300)
         wrong = (squares - sums * means < -slack).any()
         if self.full and not wrong:
-            _, _, scatter = self.moments(statistics, posterior.origins)
+            _, _, scatter = GaussianFamily.moments(self, statistics, posterior.origins)
             spread = np.sqrt(np.diagonal(scatter, axis1=1, axis2=2).max(0) + slack)
             scaled = scatter / spread[:, None] / spread
             wrong = np.linalg.eigvalsh(scaled).min() < -1e-6
