@@ -1,5 +1,7 @@
 """Kullback-Leibler divergences of the laws that the families are made of."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
@@ -58,12 +60,23 @@ def matrix_f_divergence(degrees, spectrum, prior_degrees):
     """
     d = spectrum.shape[-1]
     log_scale = np.log(spectrum).sum(axis=-1) - d * np.log(degrees)
+    halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
+    log_determinant = digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
     return (
-        0.5 * (degrees - prior_degrees) * wishart_log_determinant(degrees, log_scale, d)
-        - 0.5 * degrees * d
-        - wishart_log_normaliser(degrees, log_scale, d)
+        0.5 * (degrees - prior_degrees) * log_determinant
+        - 0.5 * degrees * (log_scale + d * (1 + np.log(2)))
+        - gammaln(halves).sum(axis=-1)
         + 0.5 * (prior_degrees + d) * np.log1p(spectrum).sum(axis=-1)
-        - multigammaln(0.5 * (prior_degrees + d), d)
-        + multigammaln(0.5 * prior_degrees, d)
-        + multigammaln(0.5 * d, d)
+        - matrix_f_constant(prior_degrees, d)
+    )
+
+
+@lru_cache(maxsize=64)
+def matrix_f_constant(prior_degrees, d):
+    """Logarithm of the constant of the matrix-F density, and pi^(d(d-1)/4)."""
+    return float(
+        multigammaln(0.5 * (prior_degrees + d), d)
+        - multigammaln(0.5 * prior_degrees, d)
+        - multigammaln(0.5 * d, d)
+        + 0.25 * d * (d - 1) * np.log(np.pi)
     )

@@ -126,6 +126,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     degrees_of_freedom_ : ndarray of shape (n_components,) or float
         Degrees of freedom of the precisions: one for all if "tied", infinite if
         "known".
+    parameters_ : dict of str to ndarray
+        The attributes of the components, by name.
     elbo_ : float
         The evidence bound J of all rows, every constant included, in nats. It may be
         compared across numbers of components and priors.
@@ -297,6 +299,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         return GaussianFamily
 
     def _check_rows(self, X, *, reset=False):
+        if reset:
+            self._check_combination()
         X = self._rows(X, reset=reset)
         if not np.vdot(X, X) < LARGEST**2:
             refuse_beyond(LARGEST, "X", X)
@@ -304,7 +308,6 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     def _begin_family(self, X, weight):
         """Family of the components, with the prior that the parameters and X give."""
-        self._check_combination()
         d, kind = X.shape[1], self.covariance_type
         mean = np.average(X, axis=0, weights=weight)
         if self.mean_prior is not None:

@@ -26,6 +26,7 @@ from ._moves import exchange_components
 from ._search import path_of_merges, restarts
 from ._stream import AUTO_WINDOW, Stream
 
+PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
 SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
 LARGEST_BLOCK = 10_000
 
@@ -580,12 +581,12 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _check_rows(self, X, *, reset=False):
         """Validate rows: numbers that the family can take."""
         family = self._family()
-        if family.allows_missing:
-            X = self._rows(X, reset=reset, ensure_all_finite="allow-nan")
-        else:
-            X = self._rows(X, reset=reset)
-        family.check_rows(X)
-        return X
+        rows = None if reset else self._plain(X)
+        if rows is None:
+            finite = "allow-nan" if family.allows_missing else True
+            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+        family.check_rows(rows)
+        return rows
 
     def _family(self):
         """Return the family, before it has seen rows."""
@@ -613,15 +614,17 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         auto = self.n_components == "auto"
         most = self.max_components if auto else self.n_components
         seeds = np.random.default_rng(self._seed).integers(2**31 - 1, size=self.n_init)
+        to = {**self._to, "tol": PATH_TOLERANCE * self.tol} if auto else self._to
         fit = restarts(
-            mixture, most, seeds, X, weight, tasks=tasks, n_jobs=self.n_jobs, **self._to
+            mixture, most, seeds, X, weight, tasks=tasks, n_jobs=self.n_jobs, **to
         )
-        fits = {most: fit}
-        if auto:
-            fits = path_of_merges(fit, X, weight, self._to)
+        fits = path_of_merges(fit, X, weight, to) if auto else {most: fit}
         path = {K: float(fits[K].bound - self._surprise(K)) for K in sorted(fits)}
         K = max(path, key=path.get)
-        fit, _ = self._exchanged(fits[K], X, weight)
+        fit = fits[K]
+        if auto:
+            fit = fit.mixture.ascend(fit.state, X, weight, **self._to)
+        fit, _ = self._exchanged(fit, X, weight)
         path[K] = float(fit.bound - self._surprise(K))
         if not fit.converged:
             warn(

@@ -152,6 +152,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         Concentrations of the Dirichlet posteriors of the components.
     weight_concentration_ : ndarray of shape (n_components,)
         Concentration of the Dirichlet posterior of the weights.
+    parameters_ : dict of str to ndarray
+        The attributes of the components, by name.
     elbo_ : float
         The evidence bound J of all rows, in nats, for their tokens in order: without
         the multinomial coefficients, which depend neither on the parameters nor on K.
