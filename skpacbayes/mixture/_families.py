@@ -461,11 +461,11 @@ class Categorical(ColumnFamily):
         return family
 
     def profile(self, X, sample_weight=None):
-        """Indicators of the categories."""
+        """Return the indicators of the categories."""
         return self.statistics(X)
 
     def statistics(self, X):
-        """Indicators of the categories, zero where a value is missing."""
+        """Return the indicators of the categories, zero where a value is missing."""
         result = np.zeros((len(X), self.ends[-1]))
         for column, values in enumerate(self.categories):
             known = ~np.isnan(X[:, column])
@@ -641,21 +641,12 @@ class VonMisesFisher(ExponentialFamily):
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k: a direction, then a row about it."""
-        from scipy.stats import uniform_direction, vonmises_fisher
-
         sums, chances = posterior.resultants[k], np.exp(posterior.log_grid[k])
         grid = generator.choice(self.grid, size, p=chances / chances.sum())
         length = np.sqrt((sums**2).sum())
-        rows = np.empty((size, len(sums)))
-        for i, kappa in enumerate(grid):
-            if length > 0:
-                law = vonmises_fisher(sums / length, kappa * length)
-                mean = law.rvs(1, random_state=generator)[0]
-            else:
-                mean = uniform_direction(len(sums)).rvs(1, random_state=generator)
-            mean = mean.ravel() / np.sqrt((mean**2).sum())
-            rows[i] = vonmises_fisher(mean, kappa).rvs(1, random_state=generator)[0]
-        return rows
+        axis = sums / length if length > 0 else np.eye(len(sums))[0]
+        means = draw_directions(np.tile(axis, (size, 1)), grid * length, generator)
+        return draw_directions(means, grid, generator)
 
     def attributes(self, posterior):
         """Mean directions and posterior means of the concentrations."""
@@ -664,6 +655,30 @@ class VonMisesFisher(ExponentialFamily):
             "directions": posterior.resultants / np.maximum(lengths, 1e-300),
             "concentrations": chances @ self.grid,
         }
+
+
+def draw_directions(means, concentrations, generator):
+    """Draw one von Mises-Fisher direction about each mean, by Wood's rejections."""
+    size, d = means.shape
+    twice = 2 * np.maximum(concentrations, 1e-10)
+    b = (d - 1) / (np.sqrt(twice**2 + (d - 1) ** 2) + twice)
+    x = (1 - b) / (1 + b)
+    peak = 0.5 * twice * x + (d - 1) * np.log(4 * b / (1 + b) ** 2)
+    cosines, waiting = np.empty(size), np.arange(size)
+    while len(waiting):
+        z = generator.beta(0.5 * (d - 1), 0.5 * (d - 1), len(waiting))
+        own = b[waiting]
+        w = (1 - (1 + own) * z) / (1 - (1 - own) * z)
+        log_ratio = 0.5 * twice[waiting] * w - peak[waiting]
+        log_ratio += (d - 1) * np.log1p(-x[waiting] * w)
+        accepted = log_ratio >= np.log(generator.random(len(waiting)))
+        cosines[waiting[accepted]] = w[accepted]
+        waiting = waiting[~accepted]
+    sides = generator.normal(size=(size, d))
+    sides -= (sides * means).sum(axis=1, keepdims=True) * means
+    sides /= np.sqrt((sides**2).sum(axis=1, keepdims=True))
+    sines = np.sqrt(np.maximum(1 - cosines**2, 0.0))
+    return cosines[:, None] * means + sines[:, None] * sides
 
 
 class ProductFamily(ExponentialFamily):
@@ -816,7 +831,7 @@ class ProductFamily(ExponentialFamily):
         return rows
 
     def attributes(self, posterior):
-        """The families' arrays, as name__key."""
+        """Return the families' arrays, as name__key."""
         return {
             f"{name}__{key}": value
             for (name, family, _), part in zip(self.families, posterior, strict=True)

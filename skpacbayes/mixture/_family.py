@@ -142,7 +142,7 @@ class ExponentialFamily(Family, BaseEstimator):
 
 
 def n_components_of(posterior):
-    """Number of components of a posterior; shared arrays have one row."""
+    """Return the number of components of a posterior; shared arrays have one row."""
     if isinstance(posterior, tuple):
         fields = [field for field in posterior if field is not None]
         return max(n_components_of(field) for field in fields)
@@ -156,8 +156,8 @@ def check_family(family, X, *, seed=0, conjugate=True):
     one:
 
     - for a conjugate family, before any row the divergence is zero;
-    - for a conjugate family, J of the rows is the logarithm of their evidence: the sum of the log predictive
-      densities of each row given those before it;
+    - for a conjugate family, J of the rows is the logarithm of their evidence: the sum
+      of the log predictive densities of each row given those before it;
     - the update of some statistics has a larger J than that of any others;
     - `draw` follows `log_predictive`: the mean of the ratio of the densities of two
       components, over draws from one of them, is one within 5 standard errors;

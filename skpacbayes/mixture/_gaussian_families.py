@@ -7,7 +7,6 @@ scikit-learn's names). A posterior is a NamedTuple; its `origins` are the points
 which its next statistics are taken.
 """
 
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np

@@ -70,9 +70,7 @@ def best_exchange(fit, few, settled, brief, seed):
     mixture = fit.mixture
     tries = [
         (mixture.ascend(state, *few, rest, **brief), rest)
-        for state, rest in exchanges(
-            mixture, fit, *few, settled, seed=seed
-        )
+        for state, rest in exchanges(mixture, fit, *few, settled, seed=seed)
     ]
     if not tries:
         return None, None
@@ -96,9 +94,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
     if len(everyone) < 3:
         return
     total = fit.statistics if settled is None else fit.statistics + settled
-    to_cut, first, second = halves(
-        mixture, state, total, X, sample_weight, seed=seed
-    )
+    to_cut, first, second = halves(mixture, state, total, X, sample_weight, seed=seed)
     promises = []
     for kept, gone in pairs_to_merge(mixture, state, total, X, sample_weight):
         together = merged(mixture, state, total, kept, gone)

@@ -32,9 +32,10 @@ class DiagonalScorer:
 
 
 class FullScorer:
-    """c_k - 1/2 s_k, or c_k - t_k log(1 + s_k) where t_k > 0; s_k = m_k |A_k (x - mean_k)|^2.
+    """c_k - s_k / 2, or c_k - t_k log(1 + s_k) where t_k > 0.
 
-    The A_k are lower triangular, (n_components, n_features, n_features).
+    s_k is m_k |A_k (x - mean_k)|^2. The A_k are lower
+    triangular, (n_components, n_features, n_features).
     """
 
     def __init__(self, constants, means, factors, multipliers, tops):
@@ -46,7 +47,9 @@ class FullScorer:
 
     def write(self, X, out):
         """Write the scores."""
-        kernels.full_log_densities(X, *self.parameters, np.empty(self.n_components * 2), out)
+        kernels.full_log_densities(
+            X, *self.parameters, np.empty(self.n_components * 2), out
+        )
 
 
 class StudentScorer:

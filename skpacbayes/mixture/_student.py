@@ -8,7 +8,7 @@ from ._default_priors import BLUR, NormalMatrixF
 from ._family import Family
 from ._gaussian_families import covariance, variances
 from ._rows import product_pairs
-from ._scorers import FunctionScorer
+from ._scorers import FullScorer, FunctionScorer
 
 N_SCALES = 80  # nodes of the quadrature over the scale of a new row
 
@@ -75,7 +75,7 @@ class StudentComponents(NormalMatrixF):
         return np.delete(statistics, [0, -2], axis=1)
 
     def moments(self, statistics, origins):
-        """Sums of the scales, weighted mean gaps from the origins, and scatter."""
+        """Return sums of scales, weighted mean gaps from the origins, and scatter."""
         return super().moments(self.weighted(statistics), origins)
 
     def aligned(self, statistics, posterior, gone, kept):
@@ -121,7 +121,25 @@ class StudentComponents(NormalMatrixF):
 
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows."""
-        return Family.scorer(self, posterior, log_weights)
+        density = self.density(posterior, log_weights)
+        squares = self.squares_scorer(posterior, posterior.degrees)
+
+        def write(X, out):
+            squares.write(X, out)
+            np.subtract(density.offsets, out, out=out)
+            out[:] = density.integrals(out) + density.constants
+
+        return FunctionScorer(write, len(log_weights))
+
+    def squares_scorer(self, posterior, multipliers):
+        """Return what writes minus half the squares of the gaps."""
+        return FullScorer(
+            np.zeros(len(multipliers)),
+            posterior.means,
+            self.inverse_factors(posterior),
+            multipliers,
+            np.zeros(len(multipliers)),
+        )
 
     def predictive_scorer(self, posterior):
         """Return what writes the log predictive densities of the components.
@@ -141,10 +159,13 @@ class StudentComponents(NormalMatrixF):
         constants = gammaln(0.5 * (degrees + d)) - gammaln(0.5 * degrees) + log_roots
         spreads = np.exp(-nodes)[:, None] + 1 / posterior.mean_precision
 
+        scorer = self.squares_scorer(posterior, np.full(len(degrees), 2.0))
+
         def write(X, out):
-            for k, mean in enumerate(posterior.means):
-                scaled = factors[k] @ (X - mean).T
-                squares = (scaled**2).sum(axis=0)[:, None] / spreads[:, k]
+            scorer.write(X, out)
+            lengths = -out
+            for k in range(len(degrees)):
+                squares = lengths[:, k, None] / spreads[:, k]
                 terms = constants[k] - 0.5 * d * np.log(np.pi * spreads[:, k])
                 terms = terms - 0.5 * (degrees[k] + d) * np.log1p(squares)
                 out[:, k] = np.logaddexp.reduce(terms + log_masses, axis=1)
@@ -191,10 +212,14 @@ class StudentDensity:
             scaled = (rows - mean) @ self.factors[k]
             halves[:, k] = 0.5 * np.einsum("ij,ij->i", scaled, scaled)
         halves += self.offsets
-        integrals = self.constant - self.top * np.log(self.shape + halves)
+        integrals = self.integrals(halves)
         np.add(self.constants, integrals, out=out)
         scales = self.top / (self.shape + halves)
         self._last = scales, integrals + scales * halves, out.copy()
+
+    def integrals(self, halves):
+        """Logarithms of the integrals over the scales of the rows."""
+        return self.constant - self.top * np.log(self.shape + halves)
 
     def no_moments(self):
         """Return the moments of no row."""

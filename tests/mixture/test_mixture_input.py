@@ -51,7 +51,9 @@ def found_by(mixture):
     return [
         name
         for name in dir(kind)
-        if name[0] != "_" and name[-1] == "_" and isinstance(getattr(kind, name), property)
+        if name[0] != "_"
+        and name[-1] == "_"
+        and isinstance(getattr(kind, name), property)
     ]
 
 
@@ -292,7 +294,9 @@ def test_an_ascent_that_stops_early_says_so():
 
 def test_more_starts_are_never_worse_and_threads_change_nothing(monkeypatch):
     """The first start of eight is the one start alone, exchanges apart."""
-    monkeypatch.setattr(_mixture, "exchange_components", lambda fit, *_, **__: (fit, None))
+    monkeypatch.setattr(
+        _mixture, "exchange_components", lambda fit, *_, **__: (fit, None)
+    )
     X, _ = make_mixture(separation=3.0, n_components=6, random_state=0)
     gains = []
     for seed in range(3):

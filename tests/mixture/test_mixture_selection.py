@@ -7,11 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skpacbayes.datasets import make_mixture
-from skpacbayes.mixture._default_priors import SCALES
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMultinomialMixture,
 )
+from skpacbayes.mixture._default_priors import SCALES
 
 
 def auto(**parameters):

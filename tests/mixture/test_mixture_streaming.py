@@ -36,7 +36,9 @@ def answers(mixture):
     return {
         name: getattr(mixture, name)
         for name in dir(kind)
-        if name[0] != "_" and name[-1] == "_" and isinstance(getattr(kind, name), property)
+        if name[0] != "_"
+        and name[-1] == "_"
+        and isinstance(getattr(kind, name), property)
     }
 
 
