@@ -618,14 +618,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         fit = restarts(
             mixture, most, seeds, X, weight, tasks=tasks, n_jobs=self.n_jobs, **to
         )
-        fits = path_of_merges(fit, X, weight, to) if auto else {most: fit}
-        path = {K: float(fits[K].bound - self._surprise(K)) for K in sorted(fits)}
-        K = max(path, key=path.get)
-        fit = fits[K]
         if auto:
-            fit = fit.mixture.ascend(fit.state, X, weight, **self._to)
-        fit, _ = self._exchanged(fit, X, weight)
-        path[K] = float(fit.bound - self._surprise(K))
+            fit, path = self._best_of(path_of_merges(fit, X, weight, to), X, weight)
+        else:
+            fit, _ = self._exchanged(fit, X, weight)
+            path = {most: float(fit.bound - self._surprise(most))}
         if not fit.converged:
             warn(
                 f"The bound was still rising after max_iter={self.max_iter} "
@@ -634,6 +631,37 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 stacklevel=user_stack_level(),
             )
         return Learned(fit.mixture, fit, path)
+
+    def _best_of(self, fits, X, weight):
+        """Improve the fits about the best number of components, until it stays.
+
+        Returns the best fit, and the criterion for each number of components.
+        """
+        path = {K: float(fits[K].bound - self._surprise(K)) for K in sorted(fits)}
+        gains = {}
+        while (best := max(path, key=path.get)) not in gains or len(gains) < 2:
+            for K in (best, best - 1, best + 1):
+                if K in gains or K not in fits:
+                    continue
+                fit = fits[K].mixture.ascend(fits[K].state, X, weight, **self._to)
+                fits[K], _ = self._exchanged(fit, X, weight)
+                gains[K] = fits[K].bound - fit.bound
+                path[K] = float(fits[K].bound - self._surprise(K))
+            if len(fits) == 1:
+                break
+        margin, second = min(
+            (path[best] - path[K], K) for K in path if K != best
+        ) if len(path) > 1 else (np.inf, best)
+        if margin < max(gains.values()):
+            warn(
+                f"n_components='auto' chose {best}, but {second} is only {margin:.3g} "
+                f"nats worse, and the search gained {max(gains.values()):.3g} nats by "
+                "exchanges of components: another random_state may choose another "
+                "number. Increase n_init.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
+        return fits[best], path
 
     @property
     def _to(self):
