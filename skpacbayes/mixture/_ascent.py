@@ -17,6 +17,8 @@ from scipy.special import digamma
 from ._divergences import dirichlet_divergence
 from ._rows import expect
 
+PRIOR_UPDATES = 4  # of the components, by which a prior is judged
+
 
 class State(NamedTuple):
     """Law of the weights, Dirichlet(concentration), and of the components."""
@@ -151,6 +153,35 @@ class TemperedMixture:
         family = self.family.adapted(state.components)
         if family is self.family:
             return self
+        return self.with_family(family)
+
+    def with_best_prior(self, fit, X, sample_weight, **to):
+        """Return the fit, or a better one with an alternative prior of the family.
+
+        The priors are compared at the statistics of the fit, then followed.
+        """
+        enough = self.enough(X, sample_weight, 10 * to["tol"])
+        mixture, state, statistics = fit.mixture, fit.state, fit.statistics
+        best = mixture.bound(state, 0.0, statistics)
+        found = True
+        while found:
+            found = False
+            for family in mixture.family.alternatives():
+                other, own = mixture.with_family(family), state
+                for _ in range(PRIOR_UPDATES):
+                    own = other.maximise(statistics, own)
+                    other = other.adapted(own)
+                bound = other.bound(own, 0.0, statistics)
+                if bound > best + enough:
+                    best, mixture, state, found = bound, other, own, True
+                    break
+        if mixture is fit.mixture:
+            return fit
+        better = mixture.ascend(state, X, sample_weight, **to)
+        return better._replace(history=fit.history + better.history)
+
+    def with_family(self, family):
+        """Return the mixture with another prior of the components."""
         return TemperedMixture(family, self.inverse_temperature, self.concentration)
 
     def enough(self, X, sample_weight, tol):

@@ -1,9 +1,10 @@
 """Gaussian components under the default prior, which follows the data.
 
 The precision L of a component is Wishart with `degrees` degrees of freedom and an
-inverse scale B that is Wishart too: a matrix-F law [1]_, the half-Cauchy law of a
-standard deviation in one dimension. Its tails are polynomial in every direction, so
-that a component may be thin in some directions and not in others. The mean is
+inverse scale B that is Wishart too, of scale R: a matrix-F law [1]_. Its tails are
+polynomial in every direction, so that a component may be thin in some directions and
+not in others. The more degrees of freedom B has (the `likeness` of the components),
+the more the components are alike a priori; the bound chooses it, and R. The mean is
 N(m0, (l L)^-1) given L and l, and l has a Gamma law. B and l are integrated out by
 laws of their own in the product rho: the bound J stays a bound, every constant
 included.
@@ -26,11 +27,12 @@ from ._gaussian_families import LOG_2_PI, NormalInverseGamma, Posterior
 from ._wishart import NormalWishart
 
 MEAN_SHAPE = 0.5  # of the Gamma law of the prior precision of a mean
+LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
 BLUR = 1e-12  # of the variance of a feature, added to that of each row
 SCALES = 1e-12, 1.0  # between which the bound chooses the scale R, in units of the rows
 
 
-def half_scales(scatter, counts, prior_degrees, size):
+def half_scales(scatter, counts, prior_degrees, scale_degrees):
     """E B when B and the precision are jointly optimal, in the basis of both.
 
     Parameters
@@ -41,18 +43,18 @@ def half_scales(scatter, counts, prior_degrees, size):
         Tempered numbers of rows, in a shape that broadcasts.
     prior_degrees : float
         Degrees of freedom of the precision given B.
-    size : int
-        Dimension of B, and its degrees of freedom.
+    scale_degrees : float
+        Degrees of freedom of B.
 
     Returns
     -------
     scales : ndarray like scatter
-        The positive root of b^2 + (s + N - size) b = (size + prior_degrees) s, or for
-        no row b = size: where E B = (size + nu) (R^-1 + E L)^-1 and
-        E L = (nu + N) (E B + S)^-1 hold at once.
+        The positive root of b^2 + (s + N - m) b = (m + nu) s, or for no row b = m:
+        where E B = (m + nu) (R^-1 + E L)^-1 and E L = (nu + N) (E B + S)^-1 hold at
+        once.
     """
-    linear = scatter + counts - size
-    product = (size + prior_degrees) * scatter
+    linear = scatter + counts - scale_degrees
+    product = (scale_degrees + prior_degrees) * scatter
     root = np.sqrt(linear**2 + 4 * product)
     with np.errstate(divide="ignore", invalid="ignore"):
         below = 2 * product / (linear + root)
@@ -79,6 +81,7 @@ class FollowsTheData:
     """
 
     scale_factor = 1.0
+    likeness = 1.0  # degrees of freedom of B, in units of its dimension
 
     def initial(self, n_components, origin):
         """Posterior of which `update` reads the means' prior only."""
@@ -144,16 +147,32 @@ class FollowsTheData:
         degrees = self.wishart_degrees(posterior)
         spectrum = self.scale_factor * posterior.spectrum
         degrees = np.broadcast_to(degrees[:, None], spectrum.shape[:2])
-        return matrix_f_divergence(degrees, spectrum, self.degrees).sum()
+        scales = self.likeness * spectrum.shape[-1]
+        return matrix_f_divergence(degrees, spectrum, self.degrees, scales).sum()
 
     def adapted(self, posterior):
         """Return the family with a scale R that raises the bound."""
-        size = posterior.spectrum.shape[-1]
-        halves = (size + self.degrees) / (1 + self.scale_factor * posterior.spectrum)
+        scales = self.likeness * posterior.spectrum.shape[-1]
+        halves = (scales + self.degrees) / (1 + self.scale_factor * posterior.spectrum)
+        return self.rescaled(self.scale_factor * halves.mean() / scales)
+
+    def rescaled(self, factor):
+        """Return the family with another scale R."""
         family = copy(self)
-        best = self.scale_factor * halves.mean() / size
-        family.scale_factor = np.clip(best, *SCALES)
+        family.scale_factor = np.clip(factor, *SCALES)
         return family
+
+    def alternatives(self):
+        """Return families whose components are more, or less, alike a priori."""
+        families = []
+        for likeness in (LIKENESS_STEP * self.likeness, self.likeness / LIKENESS_STEP):
+            if 1 <= likeness <= LARGEST_LIKENESS:
+                family = copy(self)
+                family.likeness = likeness
+                families.append(
+                    family.rescaled(self.scale_factor * self.likeness / likeness)
+                )
+        return families
 
 
 class NormalMatrixF(FollowsTheData, NormalWishart):
@@ -188,7 +207,8 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         scaled = self.inverse_root @ scatter @ self.inverse_root.T
         eigenvalues, vectors = np.linalg.eigh(scaled)
         eigenvalues = np.maximum(eigenvalues, 0) / factor
-        halves = half_scales(eigenvalues, counts[:, None], self.degrees, d)
+        scales = self.likeness * d
+        halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
         degrees, values = self.degrees + counts, factor * (halves + eigenvalues)
         axes = self.root @ vectors
         factors = self.inverse_root.T @ vectors
@@ -227,7 +247,7 @@ class NormalF(FollowsTheData, NormalInverseGamma):
         scatter = scatter + shrink[:, None] * pull**2 + counts[:, None] * self.blur
         scaled = self.pool(scatter) / (self.scale_factor * self.scale)
         rows = self.size * counts[:, None]
-        values = scaled + half_scales(scaled, rows, self.degrees, 1)
+        values = scaled + half_scales(scaled, rows, self.degrees, self.likeness)
         shape = 0.5 * (self.degrees + rows)
         scale = 0.5 * self.scale_factor * self.scale * values
         precisions = np.empty_like(means)

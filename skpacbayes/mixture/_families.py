@@ -16,6 +16,8 @@ from ._family import ExponentialFamily
 from ._gaussian_families import LOG_2_PI, variances
 from ._student import Student
 
+DEGREES = 3  # of freedom, of the prior precisions of normal columns
+
 
 class ColumnFamily(ExponentialFamily):
     """A family whose columns are independent; a missing value, NaN, is left out.
@@ -147,8 +149,8 @@ class Normal(ColumnFamily):
         scatter = np.maximum(squares - sums * averages, 0.0) + BLUR * counts
         scatter += prior * counts / precision * averages**2
         scaled = scatter / self.factor
-        values = scaled + half_scales(scaled, counts, 1, 1)
-        shape, scale = 0.5 * (1 + counts), 0.5 * self.factor * values
+        values = scaled + half_scales(scaled, counts, DEGREES, 1)
+        shape, scale = 0.5 * (DEGREES + counts), 0.5 * self.factor * values
         rate = MEAN_SHAPE / self.mean_precision_prior
         rate = rate + 0.5 * (shape / scale * means**2 + 1 / precision)
         prior = (MEAN_SHAPE + 0.5) / rate
@@ -179,12 +181,12 @@ class Normal(ColumnFamily):
             + gamma_divergence(
                 top, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision_prior
             )
-            + matrix_f_divergence(2 * shape, spectrum, 1)
+            + matrix_f_divergence(2 * shape, spectrum, DEGREES, 1)
         ).sum()
 
     def adapted(self, posterior):
         """Return the family with prior scales that raise the bound."""
-        halves = 2 / (1 + self.factor * posterior.shape / posterior.scale)
+        halves = (1 + DEGREES) / (1 + self.factor * posterior.shape / posterior.scale)
         family = copy(self)
         family.factor = np.clip(self.factor * halves.mean(axis=0), *SCALES)
         return family

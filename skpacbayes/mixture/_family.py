@@ -43,6 +43,10 @@ class Family:
         """Return the family, with another prior if the bound may choose it."""
         return self
 
+    def alternatives(self):
+        """Return families with other priors that the bound may choose."""
+        return []
+
     def recentred(self, posterior):
         """Return the posterior, with other origins of the statistics if need be."""
         return posterior

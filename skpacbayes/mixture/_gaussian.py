@@ -350,7 +350,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
             return NormalMatrixF(
                 mean,
                 self.mean_precision_prior,
-                d if degrees is None else degrees,
+                d + 2 if degrees is None else degrees,
                 covariance(X, weight),
                 BLUR * spread,
                 tied=kind == "tied",
@@ -359,7 +359,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         return NormalF(
             mean,
             self.mean_precision_prior,
-            1 if degrees is None else degrees,
+            3 if degrees is None else degrees,
             spread.mean() if pooled else spread,
             BLUR * spread,
             pooled,

@@ -618,6 +618,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         fit = restarts(
             mixture, most, seeds, X, weight, tasks=tasks, n_jobs=self.n_jobs, **to
         )
+        fit = fit.mixture.with_best_prior(fit, X, weight, **to)
         if auto:
             fit, path = self._best_of(path_of_merges(fit, X, weight, to), X, weight)
         else:
@@ -644,14 +645,17 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 if K in gains or K not in fits:
                     continue
                 fit = fits[K].mixture.ascend(fits[K].state, X, weight, **self._to)
+                fit = fit.mixture.with_best_prior(fit, X, weight, **self._to)
                 fits[K], _ = self._exchanged(fit, X, weight)
                 gains[K] = fits[K].bound - fit.bound
                 path[K] = float(fits[K].bound - self._surprise(K))
             if len(fits) == 1:
                 break
-        margin, second = min(
-            (path[best] - path[K], K) for K in path if K != best
-        ) if len(path) > 1 else (np.inf, best)
+        margin, second = (
+            min((path[best] - path[K], K) for K in path if best != K)
+            if len(path) > 1
+            else (np.inf, best)
+        )
         if margin < max(gains.values()):
             warn(
                 f"n_components='auto' chose {best}, but {second} is only {margin:.3g} "

@@ -56,7 +56,7 @@ class StudentComponents(NormalMatrixF):
     """
 
     def __init__(self, mean, mean_precision, scale, blur, tail):
-        super().__init__(mean, mean_precision, len(mean), scale, blur, tied=False)
+        super().__init__(mean, mean_precision, len(mean) + 2, scale, blur, tied=False)
         self.tail = tail
 
     def blank(self, n_components, origin):

@@ -91,11 +91,11 @@ OTHERS = {
     "student": (Student(4.0), "student"),
     "mixed": (ProductFamily(MIXED), "mixed"),
     "matrix-F": (
-        NormalMatrixF(np.ones(2), 0.05, 2.0, np.eye(2), np.zeros(2), False),
+        NormalMatrixF(np.ones(2), 0.05, 4.0, np.eye(2), np.zeros(2), False),
         "normal",
     ),
-    "F": (NormalF(np.ones(2), 0.05, 1.0, np.ones(2), np.zeros(2), False), "normal"),
-    "F, pooled": (NormalF(np.ones(2), 0.05, 1.0, 1.0, np.zeros(2), True), "normal"),
+    "F": (NormalF(np.ones(2), 0.05, 3.0, np.ones(2), np.zeros(2), False), "normal"),
+    "F, pooled": (NormalF(np.ones(2), 0.05, 3.0, 1.0, np.zeros(2), True), "normal"),
 }
 
 
@@ -136,7 +136,7 @@ def test_check_family_finds_mistakes(family):
 
 
 def test_the_default_bound_against_the_evidence_by_quadrature():
-    """One dimension: a half-Cauchy law of the standard deviation; the mean by hand.
+    """One dimension: an F law of the precision; the mean by hand.
 
     The bound must be below the evidence, and the independence of the posterior of
     precision, mean precision and prior scale may cost little at 60 rows.
@@ -154,8 +154,9 @@ def test_the_default_bound_against_the_evidence_by_quadrature():
         likelihood += 0.5 * (log_ratio - np.log(ratio + n))
         squares = scatter + ratio * n / (ratio + n) * gap**2
         likelihood -= 0.5 * precision * squares
-        # F(1, 1) of precision * scale, and Gamma(1/2, 1/2 / 0.05) of the ratio.
-        prior = stats.f.logpdf(precision * scale, 1, 1) + np.log(scale)
+        # F(3, m) of m / 3 * precision * scale, Gamma(1/2, 1/2 / 0.05) of the ratio.
+        unit = scale * family.likeness / 3
+        prior = stats.f.logpdf(precision * unit, 3, family.likeness) + np.log(unit)
         prior += stats.gamma.logpdf(ratio, 0.5, scale=0.1)
         return likelihood + prior + log_precision + log_ratio
 
