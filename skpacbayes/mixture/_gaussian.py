@@ -42,7 +42,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     ----------
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
+        largest evidence bound minus log(1 / pi_K), along one path of merges from
+        `max_components` down. Components may stay empty.
     covariance_type : {"full", "tied", "diag", "spherical", "known"}, default="full"
         Covariance of the components: any, any but shared by all, diagonal, a variance
         times the identity, or `known_covariance` times the identity.
@@ -62,10 +63,10 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     mean_prior : array-like of shape (n_features,), default=None
         Prior mean of the means; None for the mean of the data.
     mean_precision_prior : float, default=0.05
-        Prior precision of the means, in pseudo-observations of the first prior
-        covariance: where the bound chooses another scale (`covariance_prior` is None),
-        the prior spread of the means stays. With the factorized prior a mean has the
-        variance covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
+        Prior precision of the means, in pseudo-observations of the component. With
+        the default `covariance_prior`, the mean of its Gamma prior: each component
+        has its own. With the factorized prior a mean has the variance
+        covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
     degrees_of_freedom_prior : float, default=None
         Degrees of freedom of the Wishart law, more than n_features - 1; twice the
         shape of the inverse Gamma law for "diag" and "spherical". None for
@@ -73,19 +74,22 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     covariance_prior : float or array-like, default=None
         Inverse scale of the Wishart law, (n_features, n_features); twice the scale of
         the inverse Gamma laws for "diag", (n_features,), and "spherical", a float.
-        None for the covariance of the data, times the number between
-        1000^(-2 / n_features) and 1 that maximises the bound; with the factorized
-        prior, times 10^(-2 / n_features).
+        None for a prior that follows the data: each component has an inverse scale
+        of its own, with a Wishart prior whose scale is the covariance of the data
+        times a number; that number and the degrees of freedom of this prior maximise
+        the bound. With the factorized prior, None is the covariance of the data times
+        10^(-2 / n_features).
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
     n_init : int, default=3
-        Starts for each number of components, of which the best is kept. Exchanges of
-        components, one pair merged and another one cut in two, then try to better it.
+        Starts, of which the best is kept; with "auto", at `max_components`. Exchanges
+        of components, one pair merged and another one cut in two, then try to improve
+        it.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
-        The ascent stops when the bound rises by less than so many nats a row, times
+        The ascent stops when the bound rises by less than `tol` nats per row, times
         `inverse_temperature`.
     block_size : int, "auto" or None, default="auto"
         Rows of a block of the stream. "auto" is max(500, 20 K (n_features + 1)), at
@@ -100,7 +104,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
     n_jobs : int, default=None
-        Starts computed at a time, in threads.
+        Starts computed at a time, in threads. It may change within a stream; all other
+        parameters may not.
 
     Attributes
     ----------
@@ -168,6 +173,13 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     global one, for alpha < 1, and for priors that do not look at the data, which the
     default priors do. The functions of `skpacbayes.certificates` give the bounds.
 
+    The default prior of a precision is a matrix-F law [2]_, with polynomial tails in
+    every direction: components may be thin in some directions. The posterior of the
+    inverse scales is a factor of q, so that `elbo_` stays a lower bound, though for one
+    component and alpha = 1 it is the evidence only if `covariance_prior` is given. A
+    variance of 1e-12 times that of a feature is added to each row, which bounds
+    the density of rows that coincide in a feature.
+
     Tempering gives fewer components when the components are misspecified, and valid
     risk bounds. It does not give a better density. With few rows for the model,
     n alpha below 5 K n_features (n_features + 3) / 2, a small alpha also merges
@@ -182,6 +194,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035.
+    .. [2] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
+       testing covariance matrices. Bayesian Analysis 13, 1193-1214.
 
     Examples
     --------

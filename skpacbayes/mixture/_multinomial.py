@@ -103,7 +103,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     ----------
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
+        largest evidence bound minus log(1 / pi_K), along one path of merges from
+        `max_components` down. Components may stay empty.
     inverse_temperature : float in (0, 1], default=0.9
         Power of the likelihood, the paper's alpha. The guarantees need less than 1;
         1 is the classical variational posterior.
@@ -118,12 +119,13 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
     n_init : int, default=3
-        Starts for each number of components, of which the best is kept. Exchanges of
-        components, one pair merged and another one cut in two, then try to better it.
+        Starts, of which the best is kept; with "auto", at `max_components`. Exchanges
+        of components, one pair merged and another one cut in two, then try to improve
+        it.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
-        The ascent stops when the bound rises by less than so many nats a row, times
+        The ascent stops when the bound rises by less than `tol` nats per row, times
         `inverse_temperature`.
     block_size : int, "auto" or None, default="auto"
         Rows of a block of the stream. "auto" is max(500, 100 n_components), at most
@@ -138,7 +140,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
     n_jobs : int, default=None
-        Starts computed at a time, in threads.
+        Starts computed at a time, in threads. It may change within a stream; all other
+        parameters may not.
 
     Attributes
     ----------
