@@ -33,7 +33,11 @@ _FAMILIES = {
     "filtering": ["ClusteredParticleFilter"],
     "hmm": ["DirichletProcessHMM"],
     "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
-    "mixture": ["TemperedVBGaussianMixture", "TemperedVBMultinomialMixture"],
+    "mixture": [
+        "TemperedVBGaussianMixture",
+        "TemperedVBMixture",
+        "TemperedVBMultinomialMixture",
+    ],
     "online": [
         "EWARegressor",
         "OnlineVIClassifier",

@@ -5,6 +5,8 @@ the compiler vectorises them; the exponentials, logarithms and matrix products i
 between are NumPy's.
 """
 
+import math
+
 from . import kernel
 
 
@@ -95,3 +97,143 @@ def normalise_rows(shares, weight, totals):
         scale = weight[i] / total
         for k in range(n_components):
             shares[i, k] *= scale
+
+
+# Scores of rows, and what becomes of them: every row alone, in one order of the sums.
+
+
+@kernel
+def linear_log_densities(X, constants, coefficients, scores):
+    """Write constants_k + sum_j x_ij coefficients_jk.
+
+    X : (n_rows, n_features); constants : (n_components,); coefficients : (n_features,
+    n_components); scores : (n_rows, n_components), overwritten.
+    """
+    n_components = constants.shape[0]
+    for i in range(X.shape[0]):
+        for k in range(n_components):
+            scores[i, k] = constants[k]
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            if x != 0.0:
+                for k in range(n_components):
+                    scores[i, k] += x * coefficients[j, k]
+
+
+@kernel
+def full_log_densities(X, constants, means, factors, multipliers, tops, work, scores):
+    """Write constants - s / 2, or constants - tops log(1 + s) where tops > 0.
+
+    s is multipliers_k |A_k (x_i - mean_k)|^2. X : (n_rows, n_features); constants,
+    multipliers, tops : (n_components,); means : (n_features, n_components); factors :
+    (n_features (n_features + 1) / 2, n_components), the lower triangles of A_k row by
+    row; work : (2 n_components,); scores : (n_rows, n_components), overwritten.
+    """
+    n_features, n_components = means.shape
+    squares, scaled = work[:n_components], work[n_components:]
+    for i in range(X.shape[0]):
+        for k in range(n_components):
+            squares[k] = 0.0
+        entry = 0
+        for j in range(n_features):
+            for k in range(n_components):
+                scaled[k] = 0.0
+            for m in range(j + 1):
+                x = X[i, m]
+                for k in range(n_components):
+                    scaled[k] += factors[entry, k] * (x - means[m, k])
+                entry += 1
+            for k in range(n_components):
+                squares[k] += scaled[k] * scaled[k]
+        for k in range(n_components):
+            square = multipliers[k] * squares[k]
+            if tops[k] > 0.0:
+                scores[i, k] = constants[k] - tops[k] * math.log1p(square)
+            else:
+                scores[i, k] = constants[k] - 0.5 * square
+
+
+@kernel
+def student_log_densities(X, constants, means, scales, tops, pooled, scores):
+    """Write constants_k - tops_k sum_j log(1 + (x_ij - means_jk)^2 / scales_jk).
+
+    With `pooled`, the logarithm of one plus the sum. X : (n_rows, n_features);
+    constants, tops : (n_components,); means, scales : (n_features, n_components);
+    scores : (n_rows, n_components), overwritten.
+    """
+    n_features, n_components = means.shape
+    for i in range(X.shape[0]):
+        for k in range(n_components):
+            total = 0.0
+            for j in range(n_features):
+                gap = X[i, j] - means[j, k]
+                square = gap * gap / scales[j, k]
+                total += square if pooled else math.log1p(square)
+            if pooled:
+                total = math.log1p(total)
+            scores[i, k] = constants[k] - tops[k] * total
+
+
+@kernel
+def count_log_probabilities(
+    data, indices, starts, topics, log_gamma, totals, log_gamma_totals, scores
+):
+    """Write log probabilities of counts under Dirichlet-multinomial laws.
+
+    data, indices, starts : the counts as compressed sparse rows; topics, log_gamma :
+    (n_features, n_components), concentrations and their log Gamma; totals,
+    log_gamma_totals : (n_components,), those of their sums; scores : (n_rows,
+    n_components), overwritten.
+    """
+    n_components = totals.shape[0]
+    for i in range(starts.shape[0] - 1):
+        tokens = 0.0
+        coefficient = 0.0
+        for k in range(n_components):
+            scores[i, k] = 0.0
+        for entry in range(starts[i], starts[i + 1]):
+            count = data[entry]
+            if count == 0.0:
+                continue
+            v = indices[entry]
+            tokens += count
+            coefficient -= math.lgamma(count + 1.0)
+            for k in range(n_components):
+                scores[i, k] += math.lgamma(topics[v, k] + count) - log_gamma[v, k]
+        coefficient += math.lgamma(tokens + 1.0)
+        for k in range(n_components):
+            scores[i, k] += coefficient + log_gamma_totals[k]
+            scores[i, k] -= math.lgamma(totals[k] + tokens)
+
+
+@kernel
+def normalise_exponentials(scores, shares):
+    """Write exp(scores) / their sum, row by row; both (n_rows, n_components)."""
+    n_rows, n_components = scores.shape
+    for i in range(n_rows):
+        highest = scores[i, 0]
+        for k in range(1, n_components):
+            highest = max(highest, scores[i, k])
+        total = 0.0
+        for k in range(n_components):
+            shares[i, k] = math.exp(scores[i, k] - highest)
+            total += shares[i, k]
+        for k in range(n_components):
+            shares[i, k] /= total
+
+
+@kernel
+def log_sums_of_rows(scores, log_weights, result):
+    """Write log sum_k exp(scores_ik + log_weights_k); result : (n_rows,)."""
+    n_rows, n_components = scores.shape
+    for i in range(n_rows):
+        highest = scores[i, 0] + log_weights[0]
+        for k in range(1, n_components):
+            highest = max(highest, scores[i, k] + log_weights[k])
+        if math.isinf(highest):
+            result[i] = highest
+            continue
+        total = 0.0
+        for k in range(n_components):
+            total += math.exp(scores[i, k] + log_weights[k] - highest)
+        result[i] = highest + math.log(total)

@@ -7,12 +7,36 @@ from ..certificates import (
     multinomial_mixture_rate,
     variational_risk_bound,
 )
+from ._families import (
+    Binomial,
+    Categorical,
+    Gamma,
+    Normal,
+    Poisson,
+    ProductFamily,
+    VonMisesFisher,
+)
+from ._family import ExponentialFamily, Family, check_family
 from ._gaussian import TemperedVBGaussianMixture
+from ._mixture import TemperedVBMixture
 from ._multinomial import TemperedVBMultinomialMixture
+from ._student import Student
 
 __all__ = [
+    "Binomial",
+    "Categorical",
+    "ExponentialFamily",
+    "Family",
+    "Gamma",
+    "Normal",
+    "Poisson",
+    "ProductFamily",
+    "Student",
     "TemperedVBGaussianMixture",
+    "TemperedVBMixture",
     "TemperedVBMultinomialMixture",
+    "VonMisesFisher",
+    "check_family",
     "gaussian_mixture_rate",
     "mixture_risk_bound",
     "mixture_selection_bound",

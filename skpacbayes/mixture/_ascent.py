@@ -17,6 +17,8 @@ from scipy.special import digamma
 from ._divergences import dirichlet_divergence
 from ._rows import expect
 
+PRIOR_UPDATES = 4  # of the components, by which a prior is judged
+
 
 class State(NamedTuple):
     """Law of the weights, Dirichlet(concentration), and of the components."""
@@ -130,11 +132,56 @@ class TemperedMixture:
             else:
                 state = mixture.maximise(statistics + settled, state)
 
+    def check_statistics(self, statistics, state):
+        """Raise a ValueError if statistics cannot be those of any rows."""
+        counts, entropies = statistics[:, 0], statistics[:, -1]
+        if not np.isfinite(statistics).all() or (counts < 0).any():
+            raise ValueError("statistics must be finite, with counts >= 0.")
+        total = counts.sum()
+        slack = 1e-6 * (1 + total)
+        most = total * np.log(len(counts))
+        if (entropies < -slack).any() or entropies.sum() > most + slack:
+            raise ValueError(
+                "The entropies in the last column of statistics must be >= 0, and "
+                f"together at most the count times log(n_components), {most:g}; got "
+                f"from {entropies.min():g}, together {entropies.sum():g}."
+            )
+        self.family.check_statistics(statistics, state.components)
+
     def adapted(self, state):
         """Return the mixture with the best prior scale, if it is free."""
         family = self.family.adapted(state.components)
         if family is self.family:
             return self
+        return self.with_family(family)
+
+    def with_best_prior(self, fit, X, sample_weight, **to):
+        """Return the fit, or a better one with an alternative prior of the family.
+
+        The priors are compared at the statistics of the fit, then followed.
+        """
+        enough = self.enough(X, sample_weight, 10 * to["tol"])
+        mixture, state, statistics = fit.mixture, fit.state, fit.statistics
+        best = mixture.bound(state, 0.0, statistics)
+        found = True
+        while found:
+            found = False
+            for family in mixture.family.alternatives():
+                other, own = mixture.with_family(family), state
+                for _ in range(PRIOR_UPDATES):
+                    own = other.maximise(statistics, own)
+                    other = other.adapted(own)
+                bound = other.bound(own, 0.0, statistics)
+                if bound > best + enough:
+                    best, mixture, state, found = bound, other, own, True
+                    break
+        if mixture is fit.mixture:
+            return fit
+        better = mixture.ascend(state, X, sample_weight, **to)
+        return better._replace(history=fit.history + better.history)
+
+    def with_family(self, family):
+        """Return the mixture with another prior of the components."""
         return TemperedMixture(family, self.inverse_temperature, self.concentration)
 
     def enough(self, X, sample_weight, tol):

@@ -3,27 +3,32 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
 from .._base import refuse_beyond
-from ._base import _TemperedVBMixture
-from ._families import (
+from .._compat import Interval, StrOptions
+from ._default_priors import BLUR, NormalF, NormalMatrixF
+from ._gaussian_families import (
+    GaussianFamily,
     IndependentNormalInverseGamma,
     KnownVariance,
     NormalInverseGamma,
+    covariance,
+    variances,
 )
+from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
 
-NARROWING = 10  # a component holds, a priori, such a part of the volume to begin with
-NARROWEST, WIDEST = 1000, 1  # and between these parts if the bound may choose
-SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix taken as it is
-JITTER = 1e-6
-LARGEST_BLOCK = 10_000
-LARGEST, SMALLEST_VARIANCE = 1e150, 1e-300  # their squares and inverses are numbers
+NARROWING = 10  # a component holds, a priori, such a part of the volume (factorized)
+LARGEST = 1e150  # whose square is a number
+WITHOUT_FAMILY = {
+    name: constraint
+    for name, constraint in TemperedVBMixture._parameter_constraints.items()
+    if name != "family"
+}
 
 
-class TemperedVBGaussianMixture(_TemperedVBMixture):
+class TemperedVBGaussianMixture(TemperedVBMixture):
     """Bayesian Gaussian mixture by tempered variational inference.
 
     The likelihood is raised to the power `inverse_temperature` and the posterior is
@@ -37,7 +42,8 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     ----------
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
+        largest evidence bound minus log(1 / pi_K), along one path of merges from
+        `max_components` down. Components may stay empty.
     covariance_type : {"full", "tied", "diag", "spherical", "known"}, default="full"
         Covariance of the components: any, any but shared by all, diagonal, a variance
         times the identity, or `known_covariance` times the identity.
@@ -57,10 +63,10 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     mean_prior : array-like of shape (n_features,), default=None
         Prior mean of the means; None for the mean of the data.
     mean_precision_prior : float, default=0.05
-        Prior precision of the means, in pseudo-observations of the first prior
-        covariance: where the bound chooses another scale (`covariance_prior` is None),
-        the prior spread of the means stays. With the factorized prior a mean has the
-        variance covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
+        Prior precision of the means, in pseudo-observations of the component. With
+        the default `covariance_prior`, the mean of its Gamma prior: each component
+        has its own. With the factorized prior a mean has the variance
+        covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
     degrees_of_freedom_prior : float, default=None
         Degrees of freedom of the Wishart law, more than n_features - 1; twice the
         shape of the inverse Gamma law for "diag" and "spherical". None for
@@ -68,19 +74,22 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     covariance_prior : float or array-like, default=None
         Inverse scale of the Wishart law, (n_features, n_features); twice the scale of
         the inverse Gamma laws for "diag", (n_features,), and "spherical", a float.
-        None for the covariance of the data, times the number between
-        1000^(-2 / n_features) and 1 that maximises the bound; with the factorized
-        prior, times 10^(-2 / n_features).
+        None for a prior that follows the data: each component has an inverse scale
+        of its own, with a Wishart prior whose scale is the covariance of the data
+        times a number; that number and the degrees of freedom of this prior maximise
+        the bound. With the factorized prior, None is the covariance of the data times
+        10^(-2 / n_features).
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
     n_init : int, default=3
-        Starts for each number of components, of which the best is kept. Exchanges of
-        components, one pair merged and another one cut in two, then try to better it.
+        Starts, of which the best is kept; with "auto", at `max_components`. Exchanges
+        of components, one pair merged and another one cut in two, then try to improve
+        it.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
-        The ascent stops when the bound rises by less than so many nats a row, times
+        The ascent stops when the bound rises by less than `tol` nats per row, times
         `inverse_temperature`.
     block_size : int, "auto" or None, default="auto"
         Rows of a block of the stream. "auto" is max(500, 20 K (n_features + 1)), at
@@ -95,7 +104,8 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
     n_jobs : int, default=None
-        Starts computed at a time, in threads.
+        Starts computed at a time, in threads. It may change within a stream; all other
+        parameters may not.
 
     Attributes
     ----------
@@ -121,6 +131,8 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     degrees_of_freedom_ : ndarray of shape (n_components,) or float
         Degrees of freedom of the precisions: one for all if "tied", infinite if
         "known".
+    parameters_ : dict of str to ndarray
+        The attributes of the components, by name.
     elbo_ : float
         The evidence bound J of all rows, every constant included, in nats. It may be
         compared across numbers of components and priors.
@@ -161,6 +173,13 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     global one, for alpha < 1, and for priors that do not look at the data, which the
     default priors do. The functions of `skpacbayes.certificates` give the bounds.
 
+    The default prior of a precision is a matrix-F law [2]_, with polynomial tails in
+    every direction: components may be thin in some directions. The posterior of the
+    inverse scales is a factor of q, so that `elbo_` stays a lower bound, though for one
+    component and alpha = 1 it is the evidence only if `covariance_prior` is given. A
+    variance of 1e-12 times that of a feature is added to each row, which bounds
+    the density of rows that coincide in a feature.
+
     Tempering gives fewer components when the components are misspecified, and valid
     risk bounds. It does not give a better density. With few rows for the model,
     n alpha below 5 K n_features (n_features + 3) / 2, a small alpha also merges
@@ -175,6 +194,8 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
        Bayes inference for estimation and model selection in mixtures. Electronic
        Journal of Statistics 12, 2995-3035.
+    .. [2] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
+       testing covariance matrices. Bayesian Analysis 13, 1193-1214.
 
     Examples
     --------
@@ -195,7 +216,7 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
     """
 
     _parameter_constraints: dict = {
-        **_TemperedVBMixture._parameter_constraints,
+        **WITHOUT_FAMILY,
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical", "known"})],
         "prior": [StrOptions({"conjugate", "factorized"})],
         "mean_prior": [None, "array-like"],
@@ -208,16 +229,6 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         ],
         "known_covariance": [None, Interval(Real, 0, None, closed="neither")],
     }
-
-    _fitted_names = (
-        *_TemperedVBMixture._fitted_names,
-        "means_",
-        "covariances_",
-        "precisions_",
-        "precisions_cholesky_",
-        "mean_precision_",
-        "degrees_of_freedom_",
-    )
 
     def __init__(
         self,
@@ -264,93 +275,109 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def sample(self, n_samples=1):
-        """Draw rows from the posterior-predictive law.
+    # What was found.
 
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
+    @property
+    def means_(self):
+        """Posterior means of the means."""
+        return self.parameters_["means_"]
 
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows, component by component.
-        y : ndarray of shape (n_samples,)
-            Their components.
-        """
-        return self._draw_rows(n_samples)
+    @property
+    def covariances_(self):
+        """Inverses of the expected precisions."""
+        return self.parameters_["covariances_"]
 
-    def _check_rows(self, X, reset):
-        return self._rows(X, reset=reset)
+    @property
+    def precisions_(self):
+        """Expected precisions."""
+        return self.parameters_["precisions_"]
 
-    def _present(self, X, sample_weight, none_left=False):
-        refuse_beyond(LARGEST, "X", X)
-        return super()._present(X, sample_weight, none_left)
+    @property
+    def precisions_cholesky_(self):
+        """Upper triangular factors of the precisions."""
+        return self.parameters_["precisions_cholesky_"]
 
-    def _auto_block_size(self, n_components, n_features):
-        return min(LARGEST_BLOCK, max(500, 20 * n_components * (n_features + 1)))
+    @property
+    def mean_precision_(self):
+        """Posterior precision of the means."""
+        return self.parameters_["mean_precision_"]
 
-    def _origin(self, X, weight):
-        return np.average(X, axis=0, weights=weight)
+    @property
+    def degrees_of_freedom_(self):
+        """Degrees of freedom of the precisions."""
+        return self.parameters_["degrees_of_freedom_"]
 
-    def _profile(self, X, weight):
-        """Standardise the features, for k-means++."""
-        return (X - self._origin(X, weight)) / np.sqrt(variances(X, weight))
+    # Steps of `fit` in which Gaussians differ from other families.
 
-    def _attributes(self, mixture, state):
-        return mixture.family.attributes(state.components)
+    def _family(self):
+        return GaussianFamily
 
-    # The prior.
+    def _check_rows(self, X, *, reset=False):
+        if reset:
+            self._check_combination()
+        X = self._rows(X, reset=reset)
+        if not np.vdot(X, X) < LARGEST**2:
+            refuse_beyond(LARGEST, "X", X)
+        return X
 
-    def _family(self, X, weight):
+    def _begin_family(self, X, weight):
         """Family of the components, with the prior that the parameters and X give."""
-        self._check_combination()
-        d = X.shape[1]
-        mean = self._origin(X, weight)
+        d, kind = X.shape[1], self.covariance_type
+        mean = np.average(X, axis=0, weights=weight)
         if self.mean_prior is not None:
             mean = check_array(self.mean_prior, ensure_2d=False, dtype=np.float64)
             require_shape("mean_prior", mean, (d,))
-        if self.covariance_type == "known":
+        if kind == "known":
             return KnownVariance(mean, self.mean_precision_prior, self.known_covariance)
+        matrix, pooled = kind in ("full", "tied"), kind == "spherical"
         degrees = self.degrees_of_freedom_prior
-        if self.covariance_type in ("full", "tied"):
-            degrees = d + 2 if degrees is None else degrees
-            if degrees <= d - 1:
-                raise ValueError(
-                    f"degrees_of_freedom_prior={degrees} must exceed n_features - 1 "
-                    f"= {d - 1} with covariance_type={self.covariance_type!r}."
-                )
-            family = NormalWishart(
-                mean,
-                self.mean_precision_prior,
-                degrees,
-                self._covariance_prior((d, d), lambda: covariance(X, weight)),
-                tied=self.covariance_type == "tied",
+        if matrix and degrees is not None and degrees <= d - 1:
+            raise ValueError(
+                f"degrees_of_freedom_prior={degrees} must exceed n_features - 1 "
+                f"= {d - 1} with covariance_type={kind!r}."
             )
-            return self._free(family, d)
-        pooled = self.covariance_type == "spherical"
+        if self.covariance_prior is None and self.prior == "conjugate":
+            return self._default_family(X, weight, mean, degrees)
+        if matrix:
+            scale = self._covariance_prior((d, d))
+            degrees = d + 2 if degrees is None else degrees
+            return NormalWishart(
+                mean, self.mean_precision_prior, degrees, scale, tied=kind == "tied"
+            )
+        if self.covariance_prior is None:
+            scale = variances(X, weight) / NARROWING ** (2 / d)
+            scale = scale.mean() if pooled else scale
+        else:
+            scale = self._covariance_prior(() if pooled else (d,))
         family = (
             NormalInverseGamma
             if self.prior == "conjugate"
             else IndependentNormalInverseGamma
         )
-        scale = self._covariance_prior(
-            () if pooled else (d,),
-            lambda: variances(X, weight).mean() if pooled else variances(X, weight),
-        )
         shape = 0.5 * (3 if degrees is None else degrees)
-        return self._free(
-            family(mean, self.mean_precision_prior, shape, 0.5 * scale, pooled), d
-        )
+        return family(mean, self.mean_precision_prior, shape, 0.5 * scale, pooled)
 
-    def _free(self, family, n_features):
-        """Let the bound choose the prior scale where the user has not."""
-        if self.covariance_prior is None and self.prior == "conjugate":
-            family.scale_range = tuple(
-                (NARROWING / part) ** (2 / n_features) for part in (NARROWEST, WIDEST)
+    def _default_family(self, X, weight, mean, degrees):
+        """Family whose prior follows the data."""
+        d, kind, spread = X.shape[1], self.covariance_type, variances(X, weight)
+        if kind in ("full", "tied"):
+            return NormalMatrixF(
+                mean,
+                self.mean_precision_prior,
+                d + 2 if degrees is None else degrees,
+                covariance(X, weight),
+                BLUR * spread,
+                tied=kind == "tied",
             )
-        return family
+        pooled = kind == "spherical"
+        return NormalF(
+            mean,
+            self.mean_precision_prior,
+            3 if degrees is None else degrees,
+            spread.mean() if pooled else spread,
+            BLUR * spread,
+            pooled,
+        )
 
     def _check_combination(self):
         """Refuse parameters that contradict each other."""
@@ -367,11 +394,8 @@ class TemperedVBGaussianMixture(_TemperedVBMixture):
                 f"{kind!r}."
             )
 
-    def _covariance_prior(self, shape, from_data):
-        """Return the user's prior covariance, or the narrowed one of the data."""
-        n_features = self.n_features_in_
-        if self.covariance_prior is None:
-            return from_data() / NARROWING ** (2 / n_features)
+    def _covariance_prior(self, shape):
+        """Return the user's prior covariance, if it has the right shape."""
         prior = np.asarray(
             check_array(
                 np.atleast_1d(self.covariance_prior), ensure_2d=False, dtype=np.float64
@@ -400,45 +424,4 @@ def require_shape(name, array, shape):
         raise ValueError(
             f"The parameter {name!r} should have the shape {shape}, but got "
             f"{array.shape}."
-        )
-
-
-def variances(X, weight):
-    """Variances of the features; a constant feature gets a small one."""
-    mean = np.average(X, axis=0, weights=weight)
-    result = np.zeros(X.shape[1])
-    total = X.shape[0] if weight is None else weight.sum()
-    for gaps, w in centred_tiles(X, weight, mean):
-        result += w @ gaps**2
-    result /= total
-    rounding = (10 * np.finfo(float).eps * np.abs(mean)) ** 2
-    constant = result <= np.maximum(rounding, SMALLEST_VARIANCE)
-    if constant.all():
-        return np.ones(len(result))
-    result[constant] = JITTER * result[~constant].mean()
-    return result
-
-
-def covariance(X, weight):
-    """Covariance of the features, made safely positive definite."""
-    mean = np.average(X, axis=0, weights=weight)
-    result = np.zeros((X.shape[1], X.shape[1]))
-    for gaps, w in centred_tiles(X, weight, mean):
-        result += (gaps * w[:, None]).T @ gaps
-    result /= X.shape[0] if weight is None else weight.sum()
-    spread = variances(X, weight)
-    deviations = np.sqrt(spread)
-    correlation = result / deviations / deviations[:, None]
-    if np.linalg.eigvalsh(correlation)[0] < SINGULAR:
-        result += JITTER * np.diag(spread)
-    return result
-
-
-def centred_tiles(X, weight, mean, size=4096):
-    """Yield the rows minus their mean, and their weights, in tiles."""
-    for start in range(0, X.shape[0], size):
-        gaps = X[start : start + size] - mean
-        yield (
-            gaps,
-            np.ones(len(gaps)) if weight is None else weight[start : start + size],
         )

@@ -4,7 +4,6 @@ import numpy as np
 
 from ._rows import Responsibilities
 from ._search import (
-    MERGE_SWEEPS,
     clusters,
     hard_statistics,
     overlapping,
@@ -13,6 +12,7 @@ from ._search import (
 )
 
 PAIRS = 6  # pairs of components that may be merged
+EXCHANGE_SWEEPS = 8  # over which an exchange is followed
 CUTS = 3  # components that may be cut, for each pair
 CUT_STEPS = 5  # of k-means, which cuts a component
 CUT_SWEEPS = 5  # of the mixture of two, which cuts the most promising ones again
@@ -21,7 +21,7 @@ EXCHANGE_ROWS = 4000  # on which they are followed
 PATIENCE = 20  # rises like the last that an exchange may still need
 
 
-def exchange_components(fit, X, sample_weight, settled=None, *, profile, seed, options):
+def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
     """Exchange components as long as a fit has converged and the bound rises.
 
     A pair that overlaps is merged and a third component is cut in two. The exchanges
@@ -41,10 +41,10 @@ def exchange_components(fit, X, sample_weight, settled=None, *, profile, seed, o
     )
     total = X.shape[0] if sample_weight is None else sample_weight.sum()
     few = rows, weight * (total / weight.sum())
-    brief = {**options, "max_iter": min(MERGE_SWEEPS, options["max_iter"])}
+    brief = {**options, "max_iter": min(EXCHANGE_SWEEPS, options["max_iter"])}
     enough = fit.mixture.enough(X, sample_weight, options["tol"])
     for _ in range(n_components):
-        best, rest = best_exchange(fit, few, settled, brief, profile, seed)
+        best, rest = best_exchange(fit, few, settled, brief, seed)
         if best is None:
             break
         history = []
@@ -63,16 +63,14 @@ def exchange_components(fit, X, sample_weight, settled=None, *, profile, seed, o
     return fit, settled
 
 
-def best_exchange(fit, few, settled, brief, profile, seed):
+def best_exchange(fit, few, settled, brief, seed):
     """Return the best exchange after a few sweeps over `few` rows, if hopeful."""
     if not fit.converged:
         return None, None
     mixture = fit.mixture
     tries = [
         (mixture.ascend(state, *few, rest, **brief), rest)
-        for state, rest in exchanges(
-            mixture, fit, *few, settled, profile=profile, seed=seed
-        )
+        for state, rest in exchanges(mixture, fit, *few, settled, seed=seed)
     ]
     if not tries:
         return None, None
@@ -87,7 +85,7 @@ def hopeful(fit, to_beat):
     return fit.bound + PATIENCE * (fit.history[-1] - fit.history[-2]) > to_beat
 
 
-def exchanges(mixture, fit, X, sample_weight, settled, *, profile, seed):
+def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
     """Yield the state and the settled statistics after the exchanges to try.
 
     What an exchange promises is the bound of the statistics that it rearranges.
@@ -96,9 +94,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, profile, seed):
     if len(everyone) < 3:
         return
     total = fit.statistics if settled is None else fit.statistics + settled
-    to_cut, first, second = halves(
-        mixture, state, total, X, sample_weight, profile=profile, seed=seed
-    )
+    to_cut, first, second = halves(mixture, state, total, X, sample_weight, seed=seed)
     promises = []
     for kept, gone in pairs_to_merge(mixture, state, total, X, sample_weight):
         together = merged(mixture, state, total, kept, gone)
@@ -145,7 +141,7 @@ def merged(mixture, state, statistics, kept, gone):
     return result
 
 
-def halves(mixture, state, total, X, weight, *, profile, seed):
+def halves(mixture, state, total, X, weight, *, seed):
     """Components, first those whose cut raises the bound most, and their halves.
 
     Each component is cut by k-means on the rows that are its own most of all; those
@@ -167,7 +163,7 @@ def halves(mixture, state, total, X, weight, *, profile, seed):
         if len(members) < 2:
             continue
         rows, w, twins = X[members], weight[members], take(state, [k, k])
-        labels, _ = clusters(profile(rows, w), w, 2, seed, CUT_STEPS)
+        labels, _ = clusters(mixture.family.profile(rows, w), w, 2, seed, CUT_STEPS)
         parts = hard_statistics(mixture.density(twins), rows, w, labels)
         whole[k] = rows, w, twins, parts
         first[k], second[k] = parts * (total[k, 0] / w.sum())

@@ -5,15 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from scipy.special import digamma, gammaln
-from sklearn.utils._param_validation import Interval
+from scipy.special import digamma
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from ._base import _TemperedVBMixture
+from .._compat import Interval
 from ._divergences import dirichlet_divergence
+from ._family import Family
+from ._gaussian import WITHOUT_FAMILY
+from ._mixture import TemperedVBMixture
 from ._rows import CountDensity
-
-LARGEST_BLOCK = 10_000
+from ._scorers import DirichletMultinomialScorer, LinearScorer
 
 
 class TopicPosterior(NamedTuple):
@@ -22,7 +23,7 @@ class TopicPosterior(NamedTuple):
     concentration: np.ndarray
 
 
-class MultinomialFamily:
+class MultinomialFamily(Family):
     """theta ~ Dirichlet(b0, ..., b0), a row of counts given its total: conjugate."""
 
     def __init__(self, topic_prior):
@@ -55,37 +56,34 @@ class MultinomialFamily:
         prior = np.full_like(posterior.concentration, self.topic_prior)
         return dirichlet_divergence(posterior.concentration, prior).sum()
 
-    def adapted(self, posterior):
-        """Return the family: its prior is given."""
-        return self
+    def profile(self, X, sample_weight=None):
+        """Square roots of the frequencies: distances are Hellinger's."""
+        totals = np.asarray(X.sum(axis=1)).reshape(-1, 1)
+        scale = 1 / np.where(totals > 0, totals, 1)
+        if issparse(X):
+            return csr_array(X.multiply(scale)).sqrt()
+        return np.sqrt(X * scale)
 
-    def recentred(self, posterior):
-        """Return the posterior: counts have no origin."""
-        return posterior
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such counts."""
+        if (statistics[:, 1:-1] < 0).any():
+            raise ValueError("The sums of counts in statistics must be >= 0.")
 
-    def aligned(self, statistics, posterior, gone, kept):
-        """Return the row `gone` of the statistics."""
-        return statistics[gone]
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        return LinearScorer(log_weights, self.expected_logs(posterior))
 
-    def log_predictive(self, posterior, X):
-        """Log Dirichlet-multinomial probabilities, (n_rows, n_components)."""
-        X = csr_array(X, copy=True)
-        X.sum_duplicates()
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        totals = X.sum(axis=1)
+    def predictive_scorer(self, posterior):
+        """Return what writes log Dirichlet-multinomial probabilities."""
+        return DirichletMultinomialScorer(posterior.concentration)
 
-        def row_sums(values):
-            return np.bincount(rows, values, minlength=X.shape[0])
-
-        coefficients = gammaln(totals + 1) - row_sums(gammaln(X.data + 1))
-        result = np.empty((X.shape[0], len(posterior.concentration)))
-        for k, topic in enumerate(posterior.concentration):
-            total = topic.sum()
-            seen = topic[X.indices]
-            rises = row_sums(gammaln(seen + X.data) - gammaln(seen))
-            result[:, k] = coefficients + rises + gammaln(total)
-            result[:, k] -= gammaln(total + totals)
-        return result
+    def attributes(self, posterior):
+        """Fitted attributes, by name."""
+        topics = posterior.concentration
+        return {
+            "topic_concentration_": topics,
+            "components_": topics / topics.sum(axis=1, keepdims=True),
+        }
 
     def draw(self, posterior, k, size, generator, n_tokens):
         """Rows of `n_tokens` counts of component k."""
@@ -93,7 +91,7 @@ class MultinomialFamily:
         return generator.multinomial(n_tokens, topics).astype(np.float64)
 
 
-class TemperedVBMultinomialMixture(_TemperedVBMixture):
+class TemperedVBMultinomialMixture(TemperedVBMixture):
     """Bayesian mixture of multinomials by tempered variational inference.
 
     Each row holds counts, of words for instance, and belongs to one component, a law
@@ -105,7 +103,8 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
     ----------
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
+        largest evidence bound minus log(1 / pi_K), along one path of merges from
+        `max_components` down. Components may stay empty.
     inverse_temperature : float in (0, 1], default=0.9
         Power of the likelihood, the paper's alpha. The guarantees need less than 1;
         1 is the classical variational posterior.
@@ -120,12 +119,13 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
     n_init : int, default=3
-        Starts for each number of components, of which the best is kept. Exchanges of
-        components, one pair merged and another one cut in two, then try to better it.
+        Starts, of which the best is kept; with "auto", at `max_components`. Exchanges
+        of components, one pair merged and another one cut in two, then try to improve
+        it.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
-        The ascent stops when the bound rises by less than so many nats a row, times
+        The ascent stops when the bound rises by less than `tol` nats per row, times
         `inverse_temperature`.
     block_size : int, "auto" or None, default="auto"
         Rows of a block of the stream. "auto" is max(500, 100 n_components), at most
@@ -140,7 +140,8 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
     n_jobs : int, default=None
-        Starts computed at a time, in threads.
+        Starts computed at a time, in threads. It may change within a stream; all other
+        parameters may not.
 
     Attributes
     ----------
@@ -154,6 +155,8 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
         Concentrations of the Dirichlet posteriors of the components.
     weight_concentration_ : ndarray of shape (n_components,)
         Concentration of the Dirichlet posterior of the weights.
+    parameters_ : dict of str to ndarray
+        The attributes of the components, by name.
     elbo_ : float
         The evidence bound J of all rows, in nats, for their tokens in order: without
         the multinomial coefficients, which depend neither on the parameters nor on K.
@@ -216,15 +219,9 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
     """
 
     _parameter_constraints: dict = {
-        **_TemperedVBMixture._parameter_constraints,
+        **WITHOUT_FAMILY,
         "topic_prior": [Interval(Real, 0, None, closed="neither")],
     }
-
-    _fitted_names = (
-        *_TemperedVBMixture._fitted_names,
-        "components_",
-        "topic_concentration_",
-    )
 
     def __init__(
         self,
@@ -280,7 +277,27 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
             raise ValueError(f"n_tokens must be an integer >= 0, got {n_tokens!r}.")
         return self._draw_rows(n_samples, n_tokens=n_tokens)
 
-    def _check_rows(self, X, reset):
+    # What was found.
+
+    @property
+    def components_(self):
+        """Posterior means of the laws over the columns."""
+        return self.parameters_["components_"]
+
+    @property
+    def topic_concentration_(self):
+        """Concentrations of the Dirichlet posteriors of the components."""
+        return self.parameters_["topic_concentration_"]
+
+    # Steps of `fit` in which counts differ from other rows.
+
+    def _family(self):
+        return MultinomialFamily(self.topic_prior)
+
+    def _begin_family(self, X, weight):
+        return self._family()
+
+    def _check_rows(self, X, *, reset=False):
         if not reset and not issparse(X):
             X = self._rows(X)
         else:
@@ -295,29 +312,8 @@ class TemperedVBMultinomialMixture(_TemperedVBMixture):
         check_non_negative(X, type(self).__name__)
         return X
 
-    def _auto_block_size(self, n_components, n_features):
-        return min(LARGEST_BLOCK, max(500, 100 * n_components))
-
-    def _origin(self, X, weight):
-        return np.zeros(X.shape[1])
-
-    def _profile(self, X, weight):
-        """Square roots of the frequencies: distances are Hellinger's."""
-        totals = np.asarray(X.sum(axis=1)).reshape(-1, 1)
-        scale = 1 / np.where(totals > 0, totals, 1)
-        if issparse(X):
-            return csr_array(X.multiply(scale)).sqrt()
-        return np.sqrt(X * scale)
-
-    def _attributes(self, mixture, state):
-        topics = state.components.concentration
-        return {
-            "topic_concentration_": topics,
-            "components_": topics / topics.sum(axis=1, keepdims=True),
-        }
-
-    def _family(self, X, weight):
-        return MultinomialFamily(self.topic_prior)
+    def _rows_of_a_block(self, n_components, n_features):
+        return 100 * n_components
 
     def __sklearn_tags__(self):
         """Say that rows are counts, dense or sparse."""

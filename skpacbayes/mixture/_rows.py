@@ -241,3 +241,36 @@ class CountDensity:
     def columns(self, moments):
         """Columns of the statistics between the counts and the entropies."""
         return moments
+
+
+class LinearDensity:
+    """c_k + sum_j t_j(x) coefficients_kj, where `statistics` maps rows to t."""
+
+    def __init__(self, constants, coefficients, statistics):
+        self.constants = constants
+        self.coefficients = coefficients
+        self.statistics = statistics
+        self.width = coefficients.shape[1]
+        self._last = None
+
+    def log_joint(self, rows, out):
+        """Write the expected log joint density of the rows and the components."""
+        self._last = self.statistics(rows)
+        np.matmul(self._last, self.coefficients.T, out=out)
+        out += self.constants
+
+    def no_moments(self):
+        """Return the sums of no row."""
+        return np.zeros(self.coefficients.shape)
+
+    def add(self, rows, shares, moments):
+        """Add the statistics of the rows of which `log_joint` was just computed."""
+        moments += shares.T @ self._last
+
+    def total(self, counts, moments):
+        """Sum over the rows w_ik times their log joint densities."""
+        return counts * self.constants + (self.coefficients * moments).sum(axis=1)
+
+    def columns(self, moments):
+        """Columns of the statistics between the counts and the entropies."""
+        return moments

@@ -3,35 +3,36 @@
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.cluster import kmeans_plusplus
-from sklearn.utils.parallel import Parallel, delayed
 
-from .._kernels import kmeans as kernels
+from .._chains import in_threads
+from .._kernels.kmeans import WeightedPoints
 from ._rows import Responsibilities
 
+PATH_ROWS = 4_000  # on which merges are compared
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
 SEEDINGS = 3  # clusterings of which a start is the best
 LLOYD_STEPS = 20
-MERGE_SWEEPS = 8
+MERGE_SWEEPS = 3  # that compare merges
 MERGED_PAIRS = 3
 
 
-def start(mixture, n_components, X, sample_weight, *, profile, origin, seed):
+def start(mixture, n_components, X, sample_weight, *, seed):
     """State after an M-step on clusters: the best of three runs of k-means.
 
-    `profile` maps rows and weights to points whose Euclidean distances mean something.
     Where the rows are many, a random part of them stands for all.
     """
-    blank = mixture.blank(n_components, origin)
+    family = mixture.family
+    blank = mixture.blank(n_components, family.origin(X, sample_weight))
     total = X.shape[0] if sample_weight is None else sample_weight.sum()
     X, weight = seeding_part(X, sample_weight, n_components, seed)
     n_clusters = min(n_components, X.shape[0])
-    points = profile(X, weight)
+    points = family.profile(X, weight)
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
     runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
     labels = min(runs, key=lambda run: run[1])[0]
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
     state = mixture.maximise(statistics * (total / weight.sum()), blank)
-    return state._replace(components=mixture.family.recentred(state.components))
+    return state._replace(components=family.recentred(state.components))
 
 
 def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
@@ -52,20 +53,9 @@ def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
     )
     if issparse(points):
         return sparse_lloyd(points, weight, centres, n_steps)
-    points = np.ascontiguousarray(points)
-    n_points, labels = len(points), np.zeros(len(points), dtype=np.int64)
-    loss = kernels.lloyd(
-        points,
-        np.ascontiguousarray(points.T),
-        weight,
-        n_clusters,
-        n_steps,
-        centres,
-        labels,
-        np.empty((2, n_points)),
-        np.empty(n_clusters),
-    )
-    return labels, loss
+    cells = WeightedPoints(points, weight)
+    loss = cells.run_lloyd(np.ascontiguousarray(centres), n_steps)
+    return cells.labels, loss
 
 
 def sparse_lloyd(points, weight, centres, n_steps):
@@ -99,44 +89,51 @@ def hard_statistics(density, X, weight, labels):
     return np.column_stack([counts, density.columns(moments), np.zeros(n_components)])
 
 
-def restarts(mixture, jobs, X, sample_weight, *, tasks, n_jobs, options, **starting):
-    """Best fit for each number of components, over jobs = [(n_components, seed)].
+def restarts(mixture, n_components, seeds, X, sample_weight, *, tasks, n_jobs, **to):
+    """Best fit of those from one start for each seed.
 
-    `tasks` is called with the number of jobs and yields once before each.
+    `tasks` is called with the number of starts and yields once before each round of
+    them; a callback that stops after a start leaves the best of those so far.
     """
 
-    def run(n_components, seed):
-        state = start(mixture, n_components, X, sample_weight, seed=seed, **starting)
-        return n_components, mixture.ascend(state, X, sample_weight, **options)
+    def run(seed):
+        state = start(mixture, n_components, X, sample_weight, seed=int(seed))
+        return mixture.ascend(state, X, sample_weight, **to)
 
-    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(run)(*job) for job in jobs
-    )
-    best = {}
-    for _, (n_components, fit) in zip(tasks(len(jobs)), results, strict=False):
-        if n_components not in best or fit.bound > best[n_components].bound:
-            best[n_components] = fit
-    return best
+    fits, remaining = [], list(seeds)
+    at_once = len(remaining) if n_jobs not in (None, 1) else 1
+    for number in tasks(len(remaining)):
+        if number == len(fits):
+            part, remaining = remaining[:at_once], remaining[at_once:]
+            fits += in_threads(n_jobs, [(run, seed) for seed in part])
+    return max(fits, key=lambda fit: fit.bound)
 
 
-def merge_down(fits, X, sample_weight, options):
-    """Improve each fit by merging components of the one above it, from the top.
+def path_of_merges(fit, X, sample_weight, options):
+    """Fits of every number of components below that of `fit`, one from another.
 
-    From each best fit with K + 1 components, the three pairs that overlap most are
-    merged and the smallest component is deleted, in turn; the best of the four after a
-    few sweeps is followed to its maximum.
+    From the fit with K + 1 components, some pairs that overlap most are merged and the
+    smallest component is deleted, in turn, and followed for a few sweeps over some of
+    the rows; the best of them is followed to its maximum over all rows.
+
+    Returns
+    -------
+    fits : dict of int to Fit
+        From one component to those of `fit`.
     """
-    brief = {**options, "max_iter": min(MERGE_SWEEPS, options["max_iter"])}
-    for n_components in range(max(fits) - 1, 0, -1):
-        above = fits[n_components + 1]
+    n_components = len(fit.state.concentration)
+    fits = {n_components: fit}
+    rows, weight = seeding_part(X, sample_weight, n_components, 0, most=PATH_ROWS)
+    total = X.shape[0] if sample_weight is None else sample_weight.sum()
+    few = rows, weight * (total / weight.sum())
+    for size in range(n_components - 1, 0, -1):
+        above = fits[size + 1]
         tries = [
-            above.mixture.ascend(state, X, sample_weight, **brief)
-            for state in reductions(above, X, sample_weight)
+            above.mixture.ascend(state, *few, max_iter=MERGE_SWEEPS, tol=0.0)
+            for state in reductions(above, *few)
         ]
-        best = max(tries, key=lambda fit: fit.bound)
-        fit = best.mixture.ascend(best.state, X, sample_weight, **options)
-        if n_components not in fits or fit.bound > fits[n_components].bound:
-            fits[n_components] = fit
+        best = max(tries, key=lambda each: each.bound)
+        fits[size] = best.mixture.ascend(best.state, X, sample_weight, **options)
     return fits
 
 
@@ -158,14 +155,15 @@ def reductions(fit, X, sample_weight):
 
 def take(state, components):
     """State of some of the components, which an index or a mask selects."""
-    size = len(state.concentration)
-    return state._replace(
-        concentration=state.concentration[components],
-        components=state.components._make(
-            field[components] if field is not None and len(field) == size else field
-            for field in state.components
-        ),
-    )
+    return taken(state, components, len(state.concentration))
+
+
+def taken(value, components, size):
+    """Take from every array whose first axis is that of the components."""
+    if isinstance(value, tuple):
+        fields = [taken(field, components, size) for field in value]
+        return value._make(fields) if hasattr(value, "_make") else tuple(fields)
+    return value[components] if value is not None and len(value) == size else value
 
 
 def overlapping(mixture, state, X, sample_weight):

@@ -77,12 +77,14 @@ class Stream:
         self.n_blocks = 0
         self.pending, self.window = Rows(), Rows()
         self.settled = self.state = self.history = None
+        self.bound = None  # known where all rows have settled
 
     @classmethod
-    def settled_at(cls, learned, state, statistics, block_size, window):
+    def settled_at(cls, learned, state, statistics, bound, block_size, window):
         """Stream all of whose rows so far are in `statistics`."""
         stream = cls(block_size, window)
         stream.learned, stream.state, stream.settled = learned, state, statistics
+        stream.bound = bound
         return stream
 
     def extended(self, X, weight, learner):
@@ -104,6 +106,7 @@ class Stream:
 
     def _commit(self, learner):
         """Use the pending block."""
+        self.bound = None
         self.n_blocks += 1
         if self.learned is None:
             self._begin(learner)
@@ -153,6 +156,8 @@ class Stream:
     def summary(self):
         """Return the statistics of all rows and the bound, at the current state."""
         mixture = self.learned.mixture
+        if self.bound is not None:
+            return self.settled, self.bound
         if not len(self.window):
             return self.settled, mixture.bound(self.state, 0.0, self.settled)
         statistics, log_normaliser = mixture.expect(self.state, *self.window.joined())

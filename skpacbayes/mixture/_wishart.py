@@ -1,13 +1,12 @@
 """Gaussian components with full covariances, their own or shared."""
 
-from copy import copy
-
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from ._divergences import wishart_log_determinant, wishart_log_normaliser
-from ._families import LOG_2_PI, GaussianFamily, Posterior
+from ._gaussian_families import LOG_2_PI, GaussianFamily, Posterior
+from ._scorers import FullScorer
 
 
 class NormalWishart(GaussianFamily):
@@ -26,27 +25,6 @@ class NormalWishart(GaussianFamily):
         self.log_normaliser = wishart_log_normaliser(
             degrees, -np.linalg.slogdet(inverse_scale)[1], self.n_features
         )
-
-    def rescaling(self, posterior):
-        """Factor of the prior scale that maximises the bound."""
-        factors = posterior.factors
-        traces = (factors * (self.inverse_scale @ factors)).sum(axis=(1, 2))
-        n_means, spread = self.spread_of_means(posterior)
-        n_scales = 0.5 * len(traces) * self.degrees * self.n_features
-        return (n_scales + n_means) / (0.5 * traces.sum() + spread)
-
-    def rescaled(self, factor):
-        """Family whose prior scale is `factor` times the first."""
-        family, ratio = copy(self), factor / self.scale_factor
-        family.inverse_scale = ratio * self.inverse_scale
-        family.mean_precision = ratio * self.mean_precision
-        family.scale_factor = factor
-        family.log_normaliser = wishart_log_normaliser(
-            self.degrees,
-            -np.linalg.slogdet(family.inverse_scale)[1],
-            self.n_features,
-        )
-        return family
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
@@ -109,17 +87,34 @@ class NormalWishart(GaussianFamily):
         spread = 1 + 1 / posterior.mean_precision[k]
         return degrees, np.linalg.cholesky(posterior.scale[k_scale] * spread)
 
-    def log_predictive(self, posterior, X):
-        """Log-density of each row under each component, (n_rows, n_components)."""
-        result, d = np.empty((len(X), len(posterior.means))), self.n_features
-        for k, mean in enumerate(posterior.means):
-            degrees, factor = self.of(posterior, k)
-            scaled = solve_triangular(factor, (X - mean).T, lower=True)
-            constant = gammaln(0.5 * (degrees + d)) - gammaln(0.5 * degrees)
-            constant -= 0.5 * d * np.log(np.pi) + np.log(np.diag(factor)).sum()
-            squares = np.einsum("ij,ij->j", scaled, scaled)
-            result[:, k] = constant - 0.5 * (degrees + d) * np.log1p(squares)
-        return result
+    def inverse_factors(self, posterior):
+        """Inverse lower triangular factors of the scales, one for each component."""
+        factors = np.linalg.cholesky(posterior.scale)
+        identity = np.eye(self.n_features)
+        inverses = [solve_triangular(each, identity, lower=True) for each in factors]
+        shape = (len(posterior.means), *identity.shape)
+        return np.broadcast_to(np.array(inverses), shape)
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        return FullScorer(
+            posterior.constants + log_weights,
+            posterior.means,
+            self.inverse_factors(posterior),
+            np.broadcast_to(posterior.degrees, len(log_weights)),
+            np.zeros(len(log_weights)),
+        )
+
+    def predictive_scorer(self, posterior):
+        """Return what writes the log predictive densities, which are Student's."""
+        d, factors = self.n_features, self.inverse_factors(posterior)
+        spread = 1 + 1 / posterior.mean_precision
+        degrees = np.broadcast_to(posterior.degrees + 1 - d, len(spread))
+        log_roots = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+        constants = gammaln(0.5 * (degrees + d)) - gammaln(0.5 * degrees)
+        constants += log_roots - 0.5 * d * np.log(np.pi * spread)
+        tops = 0.5 * (degrees + d)
+        return FullScorer(constants, posterior.means, factors, 1 / spread, tops)
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""

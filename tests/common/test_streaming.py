@@ -171,6 +171,15 @@ STREAMS = {
         saturated=6000,
         inexact=KEEPS_ROWS,
     ),
+    "TemperedVBMixture": Stream(
+        lambda: skpacbayes.TemperedVBMixture(
+            "normal", 2, block_size=250, window=250, random_state=0
+        ),
+        normal_rows,
+        saturated=6000,
+        inexact=KEEPS_ROWS,
+        missing=True,
+    ),
     "TemperedVBMultinomialMixture": Stream(
         lambda: skpacbayes.TemperedVBMultinomialMixture(
             2, block_size=250, window=250, random_state=0

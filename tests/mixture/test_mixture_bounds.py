@@ -15,7 +15,7 @@ from skpacbayes.certificates import (
 )
 from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.mixture._divergences import dirichlet_divergence
-from skpacbayes.mixture._families import (
+from skpacbayes.mixture._gaussian_families import (
     IndependentNormalInverseGamma,
     KnownVariance,
     NormalInverseGamma,

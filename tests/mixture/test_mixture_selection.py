@@ -10,8 +10,8 @@ from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMultinomialMixture,
-    _base,
 )
+from skpacbayes.mixture._default_priors import SCALES
 
 
 def auto(**parameters):
@@ -36,23 +36,20 @@ def test_criterion_is_the_bound_minus_the_surprise():
     )
 
 
-def test_merging_never_makes_the_path_worse_and_sometimes_better(monkeypatch):
-    gains = []
+def test_the_path_of_merges_is_near_the_best_of_many_starts():
+    """In nats: at the number that is there, and in total over the path."""
     for seed in range(4):
         X, _ = make_mixture(
             n_samples=300, n_components=5, separation=4, random_state=seed
         )
-        merged = auto(n_init=1, max_components=7).fit(X).elbo_path_
-        with monkeypatch.context() as patch:
-            patch.setattr(_base, "merge_down", lambda fits, *_: fits)
-            alone = auto(n_init=1, max_components=7).fit(X).elbo_path_
-        gains += [merged[K] - alone[K] for K in merged]
-    assert min(gains) >= 0
-    assert max(gains) > 1
+        chosen = auto(max_components=8).fit(X)
+        assert chosen.n_components_ == 5
+        starts = TemperedVBGaussianMixture(5, n_init=10, random_state=0).fit(X)
+        assert chosen.elbo_ > starts.elbo_ - 0.1
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
-def test_the_free_prior_scale_is_where_the_bound_is_largest(kind):
+def test_the_prior_scale_is_where_the_bound_is_largest(kind):
     """Ascents from the same posterior with the scale a little off end lower."""
     X, _ = make_mixture(n_samples=300, n_features=3, random_state=0)
     fitted = TemperedVBGaussianMixture(
@@ -60,14 +57,15 @@ def test_the_free_prior_scale_is_where_the_bound_is_largest(kind):
     ).fit(X)
     learned = fitted._stream.learned
     family, state = learned.mixture.family, learned.fit.state
-    low, high = family.scale_range
+    low, high = SCALES
     assert low < family.scale_factor < high
     for ratio in (0.9, 1.1):
         other = copy(learned.mixture)
-        other.family = family.rescaled(ratio * family.scale_factor)
-        other.family.scale_range = None
+        other.family = copy(family)
+        other.family.scale_factor *= ratio
+        other.family.adapted = lambda posterior, family=other.family: family
         worse = other.ascend(state, X, None, max_iter=2000, tol=1e-9)
-        assert worse.bound < fitted.elbo_ - 0.01
+        assert worse.bound < fitted.elbo_ - 1e-3
 
 
 def test_a_prior_scale_that_is_given_stays():

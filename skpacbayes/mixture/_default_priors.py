@@ -1,0 +1,266 @@
+"""Gaussian components under the default prior, which follows the data.
+
+The precision L of a component is Wishart with `degrees` degrees of freedom and an
+inverse scale B that is Wishart too, of scale R: a matrix-F law [1]_. Its tails are
+polynomial in every direction, so that a component may be thin in some directions and
+not in others. The more degrees of freedom B has (the `likeness` of the components),
+the more the components are alike a priori; the bound chooses it, and R. The mean is
+N(m0, (l L)^-1) given L and l, and l has a Gamma law. B and l are integrated out by
+laws of their own in the product rho: the bound J stays a bound, every constant
+included.
+
+.. [1] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
+   testing covariance matrices. Bayesian Analysis 13, 1193-1214.
+"""
+
+from copy import copy
+
+import numpy as np
+from scipy.special import digamma
+
+from ._divergences import (
+    gamma_divergence,
+    matrix_f_divergence,
+    wishart_log_determinant,
+)
+from ._gaussian_families import LOG_2_PI, NormalInverseGamma, Posterior
+from ._wishart import NormalWishart
+
+MEAN_SHAPE = 0.5  # of the Gamma law of the prior precision of a mean
+LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
+BLUR = 1e-12  # of the variance of a feature, added to that of each row
+SCALES = 1e-12, 1.0  # between which the bound chooses the scale R, in units of the rows
+
+
+def half_scales(scatter, counts, prior_degrees, scale_degrees):
+    """E B when B and the precision are jointly optimal, in the basis of both.
+
+    Parameters
+    ----------
+    scatter : ndarray
+        Eigenvalues of the scatter matrix in units of the prior scale R.
+    counts : ndarray
+        Tempered numbers of rows, in a shape that broadcasts.
+    prior_degrees : float
+        Degrees of freedom of the precision given B.
+    scale_degrees : float
+        Degrees of freedom of B.
+
+    Returns
+    -------
+    scales : ndarray like scatter
+        The positive root of b^2 + (s + N - m) b = (m + nu) s, or for no row b = m:
+        where E B = (m + nu) (R^-1 + E L)^-1 and E L = (nu + N) (E B + S)^-1 hold at
+        once.
+    """
+    linear = scatter + counts - scale_degrees
+    product = (scale_degrees + prior_degrees) * scatter
+    root = np.sqrt(linear**2 + 4 * product)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = 2 * product / (linear + root)
+    return np.maximum(np.where(linear > 0, below, 0.5 * (root - linear)), 1e-30)
+
+
+class FollowsTheData:
+    """What both default families share: the law of l, and the scale R of B.
+
+    Parameters of the families
+    --------------------------
+    mean : ndarray of shape (n_features,)
+        Prior mean of the means.
+    mean_precision : float
+        Prior mean of l.
+    degrees : float
+        Degrees of freedom of the precisions given B.
+    scale : ndarray
+        The scale R at which the ascent begins, in units of which `scale_factor`
+        counts: a matrix, or a variance for each feature or for all.
+    blur : ndarray of shape (n_features,)
+        Variance added to each row, without which the density of rows that coincide
+        in a feature would have no bound.
+    """
+
+    scale_factor = 1.0
+    likeness = 1.0  # degrees of freedom of B, in units of its dimension
+
+    def initial(self, n_components, origin):
+        """Posterior of which `update` reads the means' prior only."""
+        return Posterior(
+            origin[None],
+            np.tile(self.mean, (n_components, 1)),
+            np.ones(n_components),
+            prior_precision=np.full(n_components, float(self.mean_precision)),
+        )
+
+    def blank(self, n_components, origin):
+        """Posterior of `n_components` components that have seen no row."""
+        n_columns = 2 + self.n_features + len(self.pairs[0])
+        return self.update(
+            np.zeros((n_components, n_columns)), self.initial(n_components, origin)
+        )
+
+    def shrunk(self, statistics, previous):
+        """Return counts, means, their precision, and scatter about the prior mean."""
+        counts, gaps, scatter = self.moments(statistics, previous.origins)
+        prior = previous.prior_precision
+        precision = prior + counts
+        pull = gaps + previous.origins - self.mean
+        means = self.mean + counts[:, None] / precision[:, None] * pull
+        return counts, means, precision, scatter, prior * counts / precision, pull
+
+    def completed(self, posterior, expected_log):
+        """Add the quadratic form and the law of l, given E log |L|."""
+        means, precision, d = posterior.means, posterior.mean_precision, self.n_features
+        gaps, diagonal = means - self.mean, posterior.precisions
+        squares = self.squares(gaps, posterior.precisions)
+        if self.full:
+            diagonal = np.diagonal(diagonal, axis1=1, axis2=2)
+        lost = d * LOG_2_PI + d / precision + (diagonal * self.blur).sum(axis=1)
+        rate = MEAN_SHAPE / self.mean_precision + 0.5 * (squares + d / precision)
+        return posterior._replace(
+            constants=0.5 * (expected_log - lost),
+            prior_precision=(MEAN_SHAPE + 0.5 * d) / rate,
+        )
+
+    def squares(self, gaps, precisions):
+        """Squared lengths of the gaps in units of the precisions."""
+        return np.einsum(
+            "ki,kij,kj->k" if self.full else "ki,ki,ki->k", gaps, precisions, gaps
+        )
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        d, expected = self.n_features, posterior.prior_precision
+        shape = MEAN_SHAPE + 0.5 * d
+        rate = shape / expected
+        ratio = expected / posterior.mean_precision
+        log_ratio = digamma(shape) - np.log(rate * posterior.mean_precision)
+        squares = self.squares(posterior.means - self.mean, posterior.precisions)
+        means = 0.5 * (d * (ratio - 1 - log_ratio) + expected * squares)
+        laws = gamma_divergence(
+            shape, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision
+        )
+        return means.sum() + laws.sum() + self.precision_divergence(posterior)
+
+    def precision_divergence(self, posterior):
+        """Divergence of the laws of the precisions, summed."""
+        degrees = self.wishart_degrees(posterior)
+        spectrum = self.scale_factor * posterior.spectrum
+        degrees = np.broadcast_to(degrees[:, None], spectrum.shape[:2])
+        scales = self.likeness * spectrum.shape[-1]
+        return matrix_f_divergence(degrees, spectrum, self.degrees, scales).sum()
+
+    def adapted(self, posterior):
+        """Return the family with a scale R that raises the bound."""
+        scales = self.likeness * posterior.spectrum.shape[-1]
+        halves = (scales + self.degrees) / (1 + self.scale_factor * posterior.spectrum)
+        return self.rescaled(self.scale_factor * halves.mean() / scales)
+
+    def rescaled(self, factor):
+        """Return the family with another scale R."""
+        family = copy(self)
+        family.scale_factor = np.clip(factor, *SCALES)
+        return family
+
+    def alternatives(self):
+        """Return families whose components are more, or less, alike a priori."""
+        families = []
+        for likeness in (LIKENESS_STEP * self.likeness, self.likeness / LIKENESS_STEP):
+            if 1 <= likeness <= LARGEST_LIKENESS:
+                family = copy(self)
+                family.likeness = likeness
+                families.append(
+                    family.rescaled(self.scale_factor * self.likeness / likeness)
+                )
+        return families
+
+
+class NormalMatrixF(FollowsTheData, NormalWishart):
+    """Full covariances, each component's own or one for all (`tied`)."""
+
+    def __init__(self, mean, mean_precision, degrees, scale, blur, tied):
+        super().__init__(mean, mean_precision, degrees, scale, tied)
+        self.blur = blur
+        self.root = np.linalg.cholesky(scale)
+        self.inverse_root = np.linalg.inv(self.root)
+        self.log_root = np.log(np.diag(self.root)).sum()
+
+    def numbers(self, statistics):
+        """Numbers of rows, by which the degrees of freedom rise."""
+        return statistics[:, 0]
+
+    def wishart_degrees(self, posterior):
+        """Degrees of freedom of the precisions."""
+        return posterior.degrees
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics and the last law of l."""
+        counts, means, precision, scatter, shrink, pull = self.shrunk(
+            statistics, previous
+        )
+        scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
+        scatter += counts[:, None, None] * np.diag(self.blur)
+        counts = self.numbers(statistics)
+        if self.tied:
+            counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
+        factor, d = self.scale_factor, self.n_features
+        scaled = self.inverse_root @ scatter @ self.inverse_root.T
+        eigenvalues, vectors = np.linalg.eigh(scaled)
+        eigenvalues = np.maximum(eigenvalues, 0) / factor
+        scales = self.likeness * d
+        halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
+        degrees, values = self.degrees + counts, factor * (halves + eigenvalues)
+        axes = self.root @ vectors
+        factors = self.inverse_root.T @ vectors
+        factors *= np.sqrt(degrees[:, None] / values)[:, None]
+        log_scale = -2 * self.log_root - np.log(values).sum(axis=1)
+        posterior = Posterior(
+            previous.origins,
+            means,
+            precision,
+            degrees,
+            (axes * values[:, None]) @ axes.mT,
+            precisions=np.broadcast_to(factors @ factors.mT, (len(means), d, d)),
+            factors=factors,
+            spectrum=(degrees[:, None] / values)[:, None],
+        )
+        return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
+
+
+class NormalF(FollowsTheData, NormalInverseGamma):
+    """Diagonal covariances, or one variance for all features (`pooled`)."""
+
+    def __init__(self, mean, mean_precision, degrees, scale, blur, pooled):
+        super().__init__(mean, mean_precision, 0.5 * degrees, scale, pooled)
+        self.degrees = degrees
+        self.blur = blur
+
+    def wishart_degrees(self, posterior):
+        """Degrees of freedom of the precisions: twice the shapes."""
+        return 2 * posterior.degrees
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics and the last law of l."""
+        counts, means, precision, scatter, shrink, pull = self.shrunk(
+            statistics, previous
+        )
+        scatter = scatter + shrink[:, None] * pull**2 + counts[:, None] * self.blur
+        scaled = self.pool(scatter) / (self.scale_factor * self.scale)
+        rows = self.size * counts[:, None]
+        values = scaled + half_scales(scaled, rows, self.degrees, self.likeness)
+        shape = 0.5 * (self.degrees + rows)
+        scale = 0.5 * self.scale_factor * self.scale * values
+        precisions = np.empty_like(means)
+        precisions[:] = shape / scale
+        log_variances = np.empty_like(means)
+        log_variances[:] = np.log(scale) - digamma(shape)
+        posterior = Posterior(
+            previous.origins,
+            means,
+            precision,
+            shape[:, 0],
+            scale,
+            precisions=precisions,
+            spectrum=(shape / scale * self.scale)[:, :, None],
+        )
+        return self.completed(posterior, -log_variances.sum(axis=1))

@@ -1,0 +1,831 @@
+"""Mixtures of any family of components: fitting, streams, how many, predictions."""
+
+from functools import cached_property
+from numbers import Integral, Real
+from typing import NamedTuple
+from warnings import warn
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import fit_context, updates_state, user_stack_level
+from .._compat import HasMethods, Interval, StrOptions
+from .._kernels.mixture import log_sums_of_rows, normalise_exponentials
+from .._stream import (
+    StreamingEstimator,
+    as_count,
+    checked_weights,
+    counted,
+    partial_fit_context,
+)
+from ._ascent import Fit, TemperedMixture
+from ._families import FAMILIES, ProductFamily
+from ._moves import exchange_components
+from ._search import path_of_merges, restarts
+from ._stream import AUTO_WINDOW, Stream
+
+PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
+SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
+LARGEST_BLOCK = 10_000
+
+
+class Learned(NamedTuple):
+    """A mixture fitted to a data set: its prior, the best fit, and the path over K."""
+
+    mixture: TemperedMixture
+    fit: Fit
+    path: dict
+
+
+class TemperedVBMixture(DensityMixin, StreamingEstimator):
+    """Bayesian mixture of any family by tempered variational inference.
+
+    The components come from a family of distributions that the user names, combines
+    column by column, or writes. Their posterior is approximated by coordinate ascent
+    on the exact evidence bound, on all rows (`fit`), on a stream (`partial_fit`) or on
+    distributed data (`sufficient_statistics` and `absorb`).
+
+    Parameters
+    ----------
+    family : str, Family or list of (name, family, columns), default="normal"
+        Distribution of a row within a component: a name ("normal", "poisson",
+        "exponential", "bernoulli", "categorical", "student", "von_mises_fisher"), a
+        :class:`Family`, or a list of triples as of
+        :class:`~sklearn.compose.ColumnTransformer`, for columns of several kinds that
+        are independent within a component.
+    n_components : int or "auto", default=1
+        Number of components; "auto" chooses it among 1, ..., `max_components` as the
+        largest evidence bound minus log(1 / pi_K). Components may stay empty.
+    inverse_temperature : float in (0, 1], default=0.9
+        Power of the likelihood, the paper's alpha. The guarantees need less than 1;
+        1 is the classical variational posterior.
+    max_components : int, default=20
+        Largest number of components that "auto" tries.
+    component_prior : {"geometric", "uniform"}, default="geometric"
+        Prior on the number of components: pi_K = 2^-K, or 1 / `max_components`.
+    weight_concentration_prior : float, default=1.0
+        Concentration of the symmetric Dirichlet prior of the weights. The guarantees
+        need a value in [2 / n_components, 1].
+    n_init : int, default=3
+        Starts, of which the best is kept. Exchanges of components, one pair merged and
+        another one cut in two, then try to improve it.
+    max_iter : int, default=300
+        Largest number of iterations of a start, and of an exchange of components.
+    tol : float, default=1e-5
+        The ascent stops when the bound rises by less than `tol` nats per row, times
+        `inverse_temperature`.
+    block_size : int, "auto" or None, default="auto"
+        Rows of a block of the stream. "auto" is max(500, 20 K (n_features + 1)), at
+        most 10000; None is one growing block, so that `partial_fit` always equals a
+        `fit` of all rows, which are kept.
+    window : int or "auto", default="auto"
+        Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
+        none beyond the block itself.
+    n_sweeps : int, default=3
+        Sweeps over the window after each block of the stream. At every doubling of the
+        number of blocks, components are exchanged too.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the starts and `sample`.
+    n_jobs : int, default=None
+        Starts computed at a time, in threads. It may change within a stream; all other
+        parameters may not.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of components.
+    weights_ : ndarray of shape (n_components,)
+        Posterior means of the weights.
+    weight_concentration_ : ndarray of shape (n_components,)
+        Concentration of the Dirichlet posterior of the weights.
+    parameters_ : dict of str to ndarray
+        Posterior of the components: the arrays that the family names, of which the
+        first axis is that of the components.
+    elbo_ : float
+        The evidence bound J of all rows, every constant included, in nats. It may be
+        compared across numbers of components, families and priors.
+    elbo_history_ : ndarray
+        Bounds of the iterations of the best start and of the exchanges that improved
+        it, or of the last block's sweeps.
+    elbo_path_ : dict of int to float
+        For each number of components tried, the bound minus log(1 / pi_K).
+    statistics_ : ndarray of shape (n_components, n_columns)
+        Sufficient statistics of all rows: counts, sums of the family's statistics,
+        entropies.
+    converged_ : bool
+        Whether the best start (of the first block of a stream) met `tol`.
+    n_iter_ : int
+        Iterations of the best start and of the exchanges that improved it.
+    n_samples_seen_ : int or float
+        Total weight of the rows seen.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had string names.
+
+    See Also
+    --------
+    TemperedVBGaussianMixture : Gaussians with full, tied, diagonal or spherical
+        covariances.
+    TemperedVBMultinomialMixture : Rows of counts with their totals given.
+
+    Notes
+    -----
+    Algorithm 1 of [1]_: the variational posterior is a product q(p) q(theta_1) ...
+    q(theta_K), and `elbo_` is
+
+        J = alpha sum_i log sum_k exp(E log p_k + E log q_k(x_i)) - KL(q, prior).
+
+    References
+    ----------
+    .. [1] B.-E. Chérief-Abdellatif and P. Alquier (2018). Consistency of variational
+       Bayes inference for estimation and model selection in mixtures. Electronic
+       Journal of Statistics 12, 2995-3035.
+
+    Examples
+    --------
+    Counts from two groups; how many groups are there?
+
+    >>> import numpy as np
+    >>> from skpacbayes.mixture import TemperedVBMixture
+    >>> rng = np.random.default_rng(0)
+    >>> rates = np.array([[2.0, 9.0], [8.0, 3.0]])
+    >>> X = rng.poisson(rates[rng.integers(0, 2, 400)])
+    >>> mixture = TemperedVBMixture("poisson", "auto", max_components=5, random_state=0)
+    >>> mixture.fit(X).n_components_
+    2
+    >>> np.sort(mixture.parameters_["rates"][:, 0]).round()
+    array([2., 8.])
+    """
+
+    _parameter_constraints: dict = {
+        "family": [StrOptions(set(FAMILIES)), HasMethods(["begin", "update"]), list],
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "inverse_temperature": [Interval(Real, 0, 1, closed="right")],
+        "max_components": [Interval(Integral, 1, None, closed="left")],
+        "component_prior": [StrOptions({"geometric", "uniform"})],
+        "weight_concentration_prior": [Interval(Real, 0, None, closed="neither")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "block_size": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            None,
+        ],
+        "window": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "n_sweeps": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+    }
+    _may_change = ("n_jobs",)
+
+    def __init__(
+        self,
+        family="normal",
+        n_components=1,
+        *,
+        inverse_temperature=0.9,
+        max_components=20,
+        component_prior="geometric",
+        weight_concentration_prior=1.0,
+        n_init=3,
+        max_iter=300,
+        tol=1e-5,
+        block_size="auto",
+        window="auto",
+        n_sweeps=3,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.family = family
+        self.n_components = n_components
+        self.inverse_temperature = inverse_temperature
+        self.max_components = max_components
+        self.component_prior = component_prior
+        self.weight_concentration_prior = weight_concentration_prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.block_size = block_size
+        self.window = window
+        self.n_sweeps = n_sweeps
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # Learning.
+
+    @fit_context
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the mixture, forgetting all rows seen before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights; an integer weight equals repeating the row.
+
+        Returns
+        -------
+        self : object
+            The fitted mixture.
+
+        Raises
+        ------
+        ValueError
+            If X does not fit the family, is too large to be squared, or holds no row
+            of positive weight.
+        """
+        X, weight = self._present(X, sample_weight, reset=True, some=True)
+        if self.n_components != "auto" and self.n_components > X.shape[0]:
+            warn(
+                f"n_components={self.n_components} is more than the {X.shape[0]} rows: "
+                "components without rows keep their prior. Reduce n_components.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
+        self._seed = self._draw_seed()
+        learned = self._learn(X, weight, tasks=self._starts)
+        fit = learned.fit
+        self._stream = Stream.settled_at(
+            learned, fit.state, fit.statistics, fit.bound, *self._block_and_window(X)
+        )
+        self._stream.history = fit.history
+        self.n_samples_seen_ = counted(0, ones_for(X, weight))
+        self._computed = self._compute()
+        return self
+
+    @partial_fit_context
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Learn from more rows; a row passed twice counts as two observations.
+
+        Rows are gathered into blocks of `block_size`, wherever the calls cut them.
+        Until the first block is full, the mixture is what `fit` finds on the rows so
+        far. Every later block joins a window of the last `window` raw rows, over which
+        `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
+        number of blocks has doubled, components are exchanged too and, as long as the
+        window holds all rows, `n_init` new starts tried. The fitted
+        attributes account for all rows, also of an unfinished block; they are computed
+        when first asked for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights; rows of weight zero are left out. Blocks count rows,
+            not weights.
+
+        Returns
+        -------
+        self : object
+            The mixture.
+
+        Raises
+        ------
+        ValueError
+            If X does not fit the family or has another width; the mixture is then
+            unchanged.
+        """
+        begun = self._streaming()
+        X, weight = self._present(X, sample_weight, reset=not begun)
+        if not begun:
+            self._seed = self._draw_seed()
+            self._stream = Stream(*self._block_and_window(X))
+            self.n_samples_seen_ = 0
+        vars(self).pop("_computed", None)
+        if X.shape[0]:
+            weight = ones_for(X, weight)
+            self._stream = self._stream.extended(X, weight, learner=self)
+            self.n_samples_seen_ = counted(self.n_samples_seen_, weight)
+        return self
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """Fit the mixture and return the component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Most probable component of each row.
+        """
+        return self.fit(X, sample_weight=sample_weight).predict(X)
+
+    # Answers about rows.
+
+    def predict(self, X):
+        """Most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels from 0 to `n_components_` - 1.
+        """
+        answer, X = self._answer(), self._check_rows(X)
+        labels = np.empty(X.shape[0], dtype=np.int64)
+        for tile, scores in tiles(answer.responsibilities, X):
+            labels[tile] = scores.argmax(axis=1)
+        return labels
+
+    def predict_proba(self, X):
+        """Responsibilities: the variational probabilities of the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        responsibilities : ndarray of shape (n_samples, n_components)
+            Rows that sum to one.
+        """
+        answer, X = self._answer(), self._check_rows(X)
+        scorer = answer.responsibilities
+        responsibilities = np.empty((X.shape[0], scorer.n_components))
+        for tile, scores in tiles(scorer, X):
+            normalise_exponentials(scores, responsibilities[tile])
+        return responsibilities
+
+    def score_samples(self, X):
+        """Log posterior-predictive density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Logarithm of the mean of the mixture's density under the posterior, a
+            mixture of the components' predictive distributions; in nats.
+        """
+        answer, X = self._answer(), self._check_rows(X)
+        result = np.empty(X.shape[0])
+        for tile, scores in tiles(answer.predictive, X):
+            log_sums_of_rows(scores, answer.log_weights, result[tile])
+        return result
+
+    def score(self, X, y=None):
+        """Mean log posterior-predictive density of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Mean of `score_samples(X)`, in nats per row.
+        """
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples=1):
+        """Draw rows from the posterior-predictive distribution.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows, component by component.
+        y : ndarray of shape (n_samples,)
+            Their components.
+        """
+        return self._draw_rows(n_samples)
+
+    # Distributed data.
+
+    def sufficient_statistics(self, X, sample_weight=None):
+        """Compute the expected statistics of rows under the current posterior.
+
+        Pure: the mixture is unchanged. Statistics of several sets of rows add, and
+        their sum is what `absorb` takes, so that a sweep over distributed data is one
+        sum.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; names of columns, if any, are checked here.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        statistics : ndarray of shape (n_components, n_columns)
+            Counts, sums and, last, entropies of the responsibilities.
+        """
+        answer = self._answer()
+        X, weight = self._present(X, sample_weight, reset=False)
+        if X.shape[0] == 0:
+            return np.zeros_like(answer.statistics)
+        return answer.mixture.expect(answer.state, X, weight)[0]
+
+    @updates_state
+    def absorb(self, statistics, memory=1.0):
+        """Update the posterior by statistics of `sufficient_statistics`.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_components, n_columns)
+            Statistics computed under the current posterior.
+        memory : float in [0, 1], default=1.0
+            Weight of what the mixture knew before: 1 adds new rows, 0 replaces all
+            rows (a sweep of a distributed fit), values between forget.
+
+        Returns
+        -------
+        self : object
+            The mixture.
+
+        Raises
+        ------
+        ValueError
+            If the statistics have another shape, are not finite, or are not those of
+            any rows: negative counts, entropies or scatter, entropies beyond
+            log(n_components) per row; or if `memory` is outside [0, 1]. That rows were
+            counted twice, that columns of an array without names changed places, or
+            that moments are too large cannot be seen in statistics.
+        """
+        check_is_fitted(self)
+        answer = self._answer()
+        known, mixture = answer.statistics, answer.mixture
+        statistics = np.asarray(statistics, dtype=np.float64)
+        if statistics.shape != known.shape:
+            raise ValueError(
+                f"statistics have shape {statistics.shape}, but this mixture's have "
+                f"shape {known.shape}."
+            )
+        mixture.check_statistics(statistics, answer.state)
+        if not 0 <= memory <= 1:
+            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
+        total = memory * known + statistics
+        state = mixture.maximise(total, answer.state)
+        stream = answer.stream
+        self._stream = Stream.settled_at(
+            stream.learned,
+            state,
+            total,
+            mixture.bound(state, 0.0, total),
+            stream.block_size,
+            stream.window_size,
+        )
+        self.n_samples_seen_ = as_count(
+            memory * self.n_samples_seen_ + statistics[:, 0].sum()
+        )
+        self._computed = self._compute()
+        return self
+
+    # What was found.
+
+    @property
+    def n_components_(self):
+        """Number of components."""
+        return len(self._answer().state.concentration)
+
+    @property
+    def weights_(self):
+        """Posterior means of the weights."""
+        concentration = self._answer().state.concentration
+        return concentration / concentration.sum()
+
+    @property
+    def weight_concentration_(self):
+        """Concentration of the Dirichlet posterior of the weights."""
+        return self._answer().state.concentration
+
+    @property
+    def parameters_(self):
+        """Posterior of the components, by name."""
+        return self._answer().parameters
+
+    @property
+    def elbo_(self):
+        """Evidence bound J of all rows."""
+        return float(self._answer().bound)
+
+    @property
+    def elbo_history_(self):
+        """Bounds of the iterations."""
+        return np.array(self._answer().history)
+
+    @property
+    def elbo_path_(self):
+        """Bound minus log(1 / pi_K) for each number of components tried."""
+        return self._answer().stream.learned.path
+
+    @property
+    def statistics_(self):
+        """Sufficient statistics of all rows."""
+        return self._answer().statistics
+
+    @property
+    def converged_(self):
+        """Whether the best start met `tol`."""
+        return self._answer().stream.learned.fit.converged
+
+    @property
+    def n_iter_(self):
+        """Iterations of the best start."""
+        return len(self._answer().stream.learned.fit.history) - 1
+
+    def __sklearn_tags__(self):
+        """Say whether NaN is a missing value."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._family().allows_missing
+        return tags
+
+    # Steps of `fit`, in order.
+
+    def _present(self, X, sample_weight, *, reset, some=False):
+        """Rows of positive weight, and their weights, or None for one each."""
+        X = self._check_rows(X, reset=reset)
+        if sample_weight is None:
+            return X, None
+        weight = checked_weights(sample_weight, X, some=some)
+        present = weight > 0
+        if present.all():
+            return X, weight
+        return X[present], weight[present]
+
+    def _check_rows(self, X, *, reset=False):
+        """Validate rows: numbers that the family can take."""
+        family = self._family()
+        rows = None if reset else self._plain(X)
+        if rows is None:
+            finite = "allow-nan" if family.allows_missing else True
+            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+        family.check_rows(rows)
+        return rows
+
+    def _family(self):
+        """Return the family, before it has seen rows."""
+        if isinstance(self.family, str):
+            return FAMILIES[self.family]()
+        if isinstance(self.family, list):
+            return ProductFamily(self.family)
+        return self.family
+
+    def _begin_family(self, X, weight):
+        """Return the family with its prior, which may depend on the rows."""
+        return self._family().begin(X, weight)
+
+    def _starts(self, count):
+        """One task per start, which callbacks see."""
+        return self._tasks(count, "start")
+
+    def _learn(self, X, weight, tasks):
+        """Fit these rows alone, for each number of components that is asked for."""
+        mixture = TemperedMixture(
+            self._begin_family(X, weight),
+            self.inverse_temperature,
+            self.weight_concentration_prior,
+        )
+        auto = self.n_components == "auto"
+        most = self.max_components if auto else self.n_components
+        seeds = np.random.default_rng(self._seed).integers(2**31 - 1, size=self.n_init)
+        to = {**self._to, "tol": PATH_TOLERANCE * self.tol} if auto else self._to
+        fit = restarts(
+            mixture, most, seeds, X, weight, tasks=tasks, n_jobs=self.n_jobs, **to
+        )
+        fit = fit.mixture.with_best_prior(fit, X, weight, **to)
+        if auto:
+            fit, path = self._best_of(path_of_merges(fit, X, weight, to), X, weight)
+        else:
+            fit, _ = self._exchanged(fit, X, weight)
+            path = {most: float(fit.bound - self._surprise(most))}
+        if not fit.converged:
+            warn(
+                f"The bound was still rising after max_iter={self.max_iter} "
+                "iterations: increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
+        return Learned(fit.mixture, fit, path)
+
+    def _best_of(self, fits, X, weight):
+        """Improve the fits about the best number of components, until it stays.
+
+        Returns the best fit, and the criterion for each number of components.
+        """
+        path = {K: float(fits[K].bound - self._surprise(K)) for K in sorted(fits)}
+        gains = {}
+        while (best := max(path, key=path.get)) not in gains or len(gains) < 2:
+            for K in (best, best - 1, best + 1):
+                if K in gains or K not in fits:
+                    continue
+                fit = fits[K].mixture.ascend(fits[K].state, X, weight, **self._to)
+                fit = fit.mixture.with_best_prior(fit, X, weight, **self._to)
+                fits[K], _ = self._exchanged(fit, X, weight)
+                gains[K] = fits[K].bound - fit.bound
+                path[K] = float(fits[K].bound - self._surprise(K))
+            if len(fits) == 1:
+                break
+        margin, second = (
+            min((path[best] - path[K], K) for K in path if best != K)
+            if len(path) > 1
+            else (np.inf, best)
+        )
+        if margin < max(gains.values()):
+            warn(
+                f"n_components='auto' chose {best}, but {second} is only {margin:.3g} "
+                f"nats worse, and the search gained {max(gains.values()):.3g} nats by "
+                "exchanges of components: another random_state may choose another "
+                "number. Increase n_init.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
+        return fits[best], path
+
+    @property
+    def _to(self):
+        """Where an ascent stops."""
+        return {"max_iter": self.max_iter, "tol": self.tol}
+
+    def _exchanged(self, fit, X, weight, settled=None):
+        """Improve a fit by exchanges of components."""
+        return exchange_components(
+            fit, X, weight, settled, seed=self._seed, options=self._to
+        )
+
+    def _surprise(self, n_components):
+        """Return log(1 / pi_K) under the prior on the number of components."""
+        if self.component_prior == "geometric":
+            return n_components * np.log(2)
+        return np.log(self.max_components)
+
+    # Steps of a stream.
+
+    def _learn_quietly(self, X, weight):
+        """`_learn` for the first block of a stream, without callbacks."""
+        return self._learn(X, None if (weight == 1).all() else weight, tasks=range)
+
+    def _improve_quietly(self, mixture, state, X, weight, settled):
+        """Ascend and exchange components on the window of a stream.
+
+        As long as no row has settled, the window holds all of them: new starts too.
+        """
+        fit = mixture.ascend(state, X, weight, settled, **self._to)
+        if not settled.any():
+            K = len(state.concentration)
+            seeds = np.random.default_rng([self._seed, len(weight)])
+            other = restarts(
+                mixture,
+                K,
+                seeds.integers(2**31 - 1, size=self.n_init),
+                X,
+                weight,
+                tasks=range,
+                n_jobs=self.n_jobs,
+                settled=settled,
+                **self._to,
+            )
+            fit = max(fit, other, key=lambda each: each.bound)
+        return self._exchanged(fit, X, weight, settled)
+
+    def _block_and_window(self, X):
+        """Rows of a block and of the window."""
+        block_size, window = self.block_size, self.window
+        if block_size == "auto":
+            auto = self.n_components == "auto"
+            K = self.max_components if auto else self.n_components
+            rows = self._rows_of_a_block(K, X.shape[1])
+            block_size = min(LARGEST_BLOCK, max(500, rows))
+        if window == "auto":
+            window = 0 if block_size is None else AUTO_WINDOW * block_size
+        return block_size, window
+
+    def _rows_of_a_block(self, n_components, n_features):
+        return 20 * n_components * (n_features + 1)
+
+    # Steps of the answers.
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        state.pop("_computed", None)  # found again when it is asked for
+        return state
+
+    def _compute(self):
+        if self.n_samples_seen_ == 0:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance has seen no row yet: call "
+                "partial_fit with rows of positive weight."
+            )
+        stream = self._stream.current(learner=self)
+        statistics, bound = stream.summary()
+        return Answer(stream, statistics, bound, stream.history or [bound])
+
+    def _draw_rows(self, n_samples, **how):
+        """Rows of the posterior-predictive law, component by component, and labels."""
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
+        answer, generator = self._answer(), self._generator()
+        family, components = answer.mixture.family, answer.state.components
+        sizes = generator.multinomial(n_samples, self.weights_)
+        rows = [
+            family.draw(components, k, size, generator, **how)
+            for k, size in enumerate(sizes)
+        ]
+        return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
+
+
+class Answer:
+    """The mixture that a state stands for, with the rows of its unfinished block.
+
+    Parameters
+    ----------
+    stream : Stream
+        The stream with its pending rows used.
+    statistics : ndarray of shape (n_components, n_columns)
+        Those of all rows.
+    bound : float
+        The bound J of all rows.
+    history : list of float
+        Bounds of the last iterations.
+    """
+
+    def __init__(self, stream, statistics, bound, history):
+        self.stream = stream
+        self.statistics = statistics
+        self.bound = bound
+        self.history = history
+
+    @property
+    def mixture(self):
+        """The prior and the temperature."""
+        return self.stream.learned.mixture
+
+    @property
+    def state(self):
+        """The law of the weights and of the components."""
+        return self.stream.state
+
+    # What follows is found when it is first asked for.
+
+    @cached_property
+    def responsibilities(self):
+        """Scorer of E log p_k + E log q_k(x)."""
+        state = self.state
+        return self.mixture.family.scorer(state.components, state.log_weights)
+
+    @cached_property
+    def predictive(self):
+        """Scorer of the log predictive densities of the components."""
+        return self.mixture.family.predictive_scorer(self.state.components)
+
+    @cached_property
+    def log_weights(self):
+        """Logarithms of the posterior means of the weights."""
+        concentration = self.state.concentration
+        return np.log(concentration / concentration.sum())
+
+    @cached_property
+    def parameters(self):
+        """Posterior of the components, by name."""
+        return self.mixture.family.attributes(self.state.components)
+
+
+def tiles(scorer, X):
+    """Yield slices of the rows, and their scores in an array used again and again."""
+    n_rows = X.shape[0]
+    scores = np.empty((min(n_rows, SCORED_ROWS), scorer.n_components))
+    for start in range(0, n_rows, SCORED_ROWS):
+        part = X if n_rows <= SCORED_ROWS else X[start : start + SCORED_ROWS]
+        out = scores[: part.shape[0]]
+        scorer.write(part, out)
+        yield slice(start, start + SCORED_ROWS), out
+
+
+def ones_for(X, weight):
+    """Return the weights, ones if they are None."""
+    return np.ones(X.shape[0]) if weight is None else weight

@@ -1,0 +1,114 @@
+"""Scores of rows under each component, each row alone.
+
+The sums are taken in the same order whether one row is scored or many, so that a row
+has the same bits in every block. No scorer keeps anything of the rows.
+"""
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from scipy.special import gammaln
+
+from .._kernels import mixture as kernels
+
+
+class FunctionScorer:
+    """Scores that a function writes."""
+
+    def __init__(self, write, n_components):
+        self.write = write
+        self.n_components = n_components
+
+
+class DiagonalScorer:
+    """c_k - 1/2 sum_j precision_kj (x_j - mean_kj)^2."""
+
+    def __init__(self, constants, means, precisions):
+        self.n_components = len(constants)
+        self.parameters = columns(constants, means, precisions)
+
+    def write(self, X, out):
+        """Write the scores."""
+        kernels.diagonal_log_joint(X, *self.parameters, out)
+
+
+class FullScorer:
+    """c_k - s_k / 2, or c_k - t_k log(1 + s_k) where t_k > 0.
+
+    s_k is m_k |A_k (x - mean_k)|^2. The A_k are lower
+    triangular, (n_components, n_features, n_features).
+    """
+
+    def __init__(self, constants, means, factors, multipliers, tops):
+        self.n_components = len(constants)
+        order = np.tril_indices(means.shape[1])
+        self.parameters = columns(
+            constants, means, factors[:, *order], multipliers, tops
+        )
+
+    def write(self, X, out):
+        """Write the scores."""
+        kernels.full_log_densities(
+            X, *self.parameters, np.empty(self.n_components * 2), out
+        )
+
+
+class StudentScorer:
+    """c_k - t_k sum_j log(1 + (x_j - mean_kj)^2 / scale_kj), or the log of the sum."""
+
+    def __init__(self, constants, means, scales, tops, pooled):
+        self.n_components = len(constants)
+        self.parameters = columns(constants, means, scales, tops)
+        self.pooled = pooled
+
+    def write(self, X, out):
+        """Write the scores."""
+        kernels.student_log_densities(X, *self.parameters, self.pooled, out)
+
+
+class LinearScorer:
+    """c_k + sum_j t_j coefficient_kj, where t are statistics of the row."""
+
+    def __init__(self, constants, coefficients, statistics=None):
+        self.n_components = len(constants)
+        self.parameters = columns(constants, coefficients)
+        self.statistics = statistics
+
+    def write(self, X, out):
+        """Write the scores."""
+        constants, coefficients = self.parameters
+        if issparse(X):
+            np.add(X @ coefficients, constants, out=out)
+            return
+        if self.statistics is not None:
+            X = np.ascontiguousarray(self.statistics(X), dtype=np.float64)
+        kernels.linear_log_densities(X, constants, coefficients, out)
+
+
+class DirichletMultinomialScorer:
+    """Log probabilities of counts given their total, for Dirichlet components."""
+
+    def __init__(self, concentration):
+        self.n_components = len(concentration)
+        topics = np.ascontiguousarray(concentration.T)
+        totals = concentration.sum(axis=1)
+        self.parameters = topics, gammaln(topics), totals, gammaln(totals)
+
+    def write(self, X, out):
+        """Write the scores."""
+        if issparse(X):
+            X = csr_array(X, copy=True)
+            X.sum_duplicates()
+            rows = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+        else:
+            n_rows, width = X.shape
+            rows = (
+                X.ravel(),
+                np.tile(np.arange(width), n_rows),
+                np.arange(n_rows + 1) * width,
+            )
+        kernels.count_log_probabilities(*rows, *self.parameters, out)
+
+
+def columns(*arrays):
+    """Return arrays with the components on the last axis."""
+    return tuple(np.ascontiguousarray(array.T) for array in arrays)

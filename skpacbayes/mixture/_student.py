@@ -1,0 +1,248 @@
+"""Student components: Gaussians whose rows have scales of their own."""
+
+import numpy as np
+from scipy.special import gammaln
+from sklearn.base import BaseEstimator
+
+from ._default_priors import BLUR, NormalMatrixF
+from ._family import Family
+from ._gaussian_families import covariance, variances
+from ._rows import product_pairs
+from ._scorers import FullScorer, FunctionScorer
+
+N_SCALES = 80  # nodes of the quadrature over the scale of a new row
+
+
+class Student(Family, BaseEstimator):
+    """Multivariate Student distributions with full scale matrices: robust clusters.
+
+    A row is Gaussian given its own scale u, which is Gamma with mean one: far rows get
+    a small u, and hardly pull the mean and the scale matrix. The prior of both is that
+    of :class:`TemperedVBGaussianMixture`.
+
+    Parameters
+    ----------
+    degrees_of_freedom : float, default=4.0
+        Degrees of freedom, known; less for heavier tails.
+    mean_precision_prior : float, default=0.05
+        Prior mean of the pseudo-observations of a mean.
+    """
+
+    def __init__(self, degrees_of_freedom=4.0, mean_precision_prior=0.05):
+        self.degrees_of_freedom = degrees_of_freedom
+        self.mean_precision_prior = mean_precision_prior
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with its prior, which follows the rows."""
+        return StudentComponents(
+            np.average(X, axis=0, weights=sample_weight),
+            self.mean_precision_prior,
+            covariance(X, sample_weight),
+            BLUR * variances(X, sample_weight),
+            self.degrees_of_freedom,
+        )
+
+    def update(self, statistics, previous):
+        """Only the family that `begin` returns has an update."""
+        raise NotImplementedError("Call begin first.")
+
+
+class StudentComponents(NormalMatrixF):
+    """Student components with their prior.
+
+    The statistics of a component are the count, the sum of the scales u, the sums and
+    products of the rows weighted by u, the constants of the laws of the scales, and
+    the entropies.
+    """
+
+    def __init__(self, mean, mean_precision, scale, blur, tail):
+        super().__init__(mean, mean_precision, len(mean) + 2, scale, blur, tied=False)
+        self.tail = tail
+
+    def blank(self, n_components, origin):
+        """Posterior of `n_components` components that have seen no row."""
+        n_columns = 4 + self.n_features + len(self.pairs[0])
+        return self.update(
+            np.zeros((n_components, n_columns)), self.initial(n_components, origin)
+        )
+
+    def numbers(self, statistics):
+        """Numbers of rows."""
+        return statistics[:, 0]
+
+    def weighted(self, statistics):
+        """Return the statistics of the weighted rows alone: those of a Gaussian."""
+        return np.delete(statistics, [0, -2], axis=1)
+
+    def moments(self, statistics, origins):
+        """Return sums of scales, weighted mean gaps from the origins, and scatter."""
+        return super().moments(self.weighted(statistics), origins)
+
+    def aligned(self, statistics, posterior, gone, kept):
+        """Return the row `gone` of the statistics, about the origin of `kept`."""
+        row = super().aligned(self.weighted(statistics), posterior, gone, kept)
+        return np.insert(row, [0, len(row) - 1], statistics[gone, [0, -2]])
+
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such moments."""
+        if (statistics[:, 1] < 0).any():
+            raise ValueError("The sums of scales in statistics must be >= 0.")
+        for_gaussian = self.weighted(statistics)
+        NormalMatrixF.check_moments(self, for_gaussian, posterior)
+
+    def offsets(self, posterior):
+        """Half the expected square of a gap beyond that of the mean."""
+        diagonal = np.diagonal(posterior.precisions, axis1=1, axis2=2)
+        lost = self.n_features / posterior.mean_precision
+        return 0.5 * (lost + (diagonal * self.blur).sum(axis=1))
+
+    def density(self, posterior, log_weights):
+        """Return the density of the E-step, given the expected log-weights."""
+        offsets = self.offsets(posterior)
+        return StudentDensity(
+            posterior.constants + offsets + log_weights,
+            posterior.means,
+            posterior.factors,
+            np.broadcast_to(posterior.origins, posterior.means.shape),
+            offsets,
+            0.5 * self.tail,
+        )
+
+    def expected_log_likelihood(self, posterior, statistics):
+        """Sum over components of E log q_k, for rows known by their statistics."""
+        offsets, numbers = self.offsets(posterior), statistics[:, 0]
+        gaussian = super().expected_log_likelihood(posterior, statistics)
+        sums = statistics[:, 1]
+        return (
+            gaussian
+            + (numbers - sums) @ (posterior.constants + offsets)
+            + statistics[:, -2].sum()
+        )
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        density = self.density(posterior, log_weights)
+        squares = self.squares_scorer(posterior, posterior.degrees)
+
+        def write(X, out):
+            squares.write(X, out)
+            np.subtract(density.offsets, out, out=out)
+            out[:] = density.integrals(out) + density.constants
+
+        return FunctionScorer(write, len(log_weights))
+
+    def squares_scorer(self, posterior, multipliers):
+        """Return what writes minus half the squares of the gaps."""
+        return FullScorer(
+            np.zeros(len(multipliers)),
+            posterior.means,
+            self.inverse_factors(posterior),
+            multipliers,
+            np.zeros(len(multipliers)),
+        )
+
+    def predictive_scorer(self, posterior):
+        """Return what writes the log predictive densities of the components.
+
+        The mean and the scale matrix integrate out; the scale of the row by the
+        trapezoidal rule on its logarithm.
+        """
+        shape, d = 0.5 * self.tail, self.n_features
+        low = np.log(1e-16) / shape - 1
+        high = np.log(1 + 40 / shape + 12 / np.sqrt(shape))
+        nodes, step = np.linspace(low, high, N_SCALES, retstep=True)
+        log_masses = shape * np.log(shape) - gammaln(shape) + np.log(step)
+        log_masses = log_masses + shape * (nodes - np.exp(nodes))
+        factors = self.inverse_factors(posterior)
+        degrees = posterior.degrees + 1 - d
+        log_roots = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+        constants = gammaln(0.5 * (degrees + d)) - gammaln(0.5 * degrees) + log_roots
+        spreads = np.exp(-nodes)[:, None] + 1 / posterior.mean_precision
+
+        scorer = self.squares_scorer(posterior, np.full(len(degrees), 2.0))
+
+        def write(X, out):
+            scorer.write(X, out)
+            lengths = -out
+            for k in range(len(degrees)):
+                squares = lengths[:, k, None] / spreads[:, k]
+                terms = constants[k] - 0.5 * d * np.log(np.pi * spreads[:, k])
+                terms = terms - 0.5 * (degrees[k] + d) * np.log1p(squares)
+                out[:, k] = np.logaddexp.reduce(terms + log_masses, axis=1)
+
+        return FunctionScorer(write, len(posterior.means))
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        shape, d = 0.5 * self.tail, self.n_features
+        u = generator.gamma(shape, 1 / shape, (size, 1))
+        spread = np.sqrt(1 / u + 1 / posterior.mean_precision[k])
+        factor = np.linalg.cholesky(posterior.scale[k])
+        chi = generator.chisquare(posterior.degrees[k] + 1 - d, (size, 1))
+        normal = generator.normal(size=(size, d))
+        return posterior.means[k] + spread * (normal @ factor.T) / np.sqrt(chi)
+
+    def attributes(self, posterior):
+        """Locations and scale matrices."""
+        scales = posterior.scale / posterior.degrees[:, None, None]
+        return {"means": posterior.means, "scales": scales}
+
+
+class StudentDensity:
+    """Expected log densities, with the law of each row's scale that is best.
+
+    For a half square h of the gap, the best law of the scale is Gamma with shape
+    a + d/2 and rate a + h, where a is half the degrees of freedom.
+    """
+
+    def __init__(self, constants, means, factors, origins, offsets, shape):
+        self.constants = constants
+        self.means, self.factors, self.origins = means, factors, origins
+        self.offsets, self.shape = offsets, shape
+        d = means.shape[1]
+        self.top = shape + 0.5 * d
+        self.constant = shape * np.log(shape) - gammaln(shape) + gammaln(self.top)
+        self.pairs = product_pairs(d, full=True)
+        self.width = 2 * d + len(constants)
+
+    def log_joint(self, rows, out):
+        """Write the expected log joint density of the rows and the components."""
+        halves = np.empty(out.shape)
+        for k, mean in enumerate(self.means):
+            scaled = (rows - mean) @ self.factors[k]
+            halves[:, k] = 0.5 * np.einsum("ij,ij->i", scaled, scaled)
+        halves += self.offsets
+        integrals = self.integrals(halves)
+        np.add(self.constants, integrals, out=out)
+        scales = self.top / (self.shape + halves)
+        self._last = scales, integrals + scales * halves, out.copy()
+
+    def integrals(self, halves):
+        """Logarithms of the integrals over the scales of the rows."""
+        return self.constant - self.top * np.log(self.shape + halves)
+
+    def no_moments(self):
+        """Return the moments of no row."""
+        d = self.means.shape[1]
+        return np.zeros((len(self.means), 3 + d + len(self.pairs[0])))
+
+    def add(self, rows, shares, moments):
+        """Add the moments of the rows of which `log_joint` was just computed."""
+        scales, laws, joint = self._last
+        weights, d = shares * scales, rows.shape[1]
+        moments[:, 0] += weights.sum(axis=0)
+        moments[:, 1] += (shares * laws).sum(axis=0)
+        moments[:, 2] += (shares * joint).sum(axis=0)
+        for k, origin in enumerate(self.origins):
+            gaps = rows - origin
+            weighted = gaps * weights[:, k, None]
+            moments[k, 3 : 3 + d] += weighted.sum(axis=0)
+            moments[k, 3 + d :] += (weighted.T @ gaps)[self.pairs]
+
+    def total(self, counts, moments):
+        """Sum over the rows w_ik times their log joint densities."""
+        return moments[:, 2]
+
+    def columns(self, moments):
+        """Columns of the statistics between the counts and the entropies."""
+        return np.column_stack([moments[:, :1], moments[:, 3:], moments[:, 1]])

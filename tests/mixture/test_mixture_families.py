@@ -1,0 +1,390 @@
+"""Families of components: against evidence, brute force and the laws of streams."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, special, stats
+from sklearn.mixture import GaussianMixture
+from streaming_laws import (
+    Stream,
+    all_or_nothing,
+    fit_forgets,
+    resume,
+    split_invariance,
+)
+
+from skpacbayes.mixture import (
+    Binomial,
+    Categorical,
+    Gamma,
+    Normal,
+    Poisson,
+    ProductFamily,
+    Student,
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
+    VonMisesFisher,
+    check_family,
+)
+from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
+from skpacbayes.mixture._gaussian_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._wishart import NormalWishart
+
+MIXED = [
+    ("size", "normal", [0]),
+    ("number", "poisson", [1]),
+    ("kind", "categorical", [2]),
+]
+
+
+def directions(n, generator):
+    X = generator.normal(size=(n, 3))
+    X[:, 0] += 2.0
+    return X / np.sqrt((X**2).sum(axis=1, keepdims=True))
+
+
+def mixed(n, generator):
+    group = generator.integers(0, 2, n)
+    return np.column_stack(
+        [
+            generator.normal(4.0 * group, 1.0),
+            generator.poisson(2 + 6 * group),
+            generator.integers(0, 3, n),
+        ]
+    ).astype(float)
+
+
+ROWS = {
+    "normal": lambda n, g: g.normal(5.0, 3.0, (n, 2)),
+    "student": lambda n, g: g.standard_t(4, (n, 2)) @ [[1.0, 0.5], [0.0, 0.7]],
+    "poisson": lambda n, g: g.poisson([3.0, 7.0], (n, 2)).astype(float),
+    "exponential": lambda n, g: g.exponential([3.0, 7.0], (n, 2)),
+    "bernoulli": lambda n, g: g.binomial(1, [0.3, 0.6], (n, 2)).astype(float),
+    "categorical": lambda n, g: g.integers(0, 3, (n, 2)).astype(float),
+    "von_mises_fisher": directions,
+    "mixed": mixed,
+}
+FAMILY_OF = {name: MIXED if name == "mixed" else name for name in ROWS}
+
+
+def rows(name, n, seed=0):
+    return ROWS[name](n, np.random.default_rng(seed))
+
+
+CONJUGATE = {
+    "poisson": (Poisson(), "poisson"),
+    "gamma": (Gamma(2.5), "exponential"),
+    "binomial": (Binomial(30), "poisson"),
+    "categorical": (Categorical(0.5), "categorical"),
+    "directions": (VonMisesFisher(), "von_mises_fisher"),
+    "two kinds": (
+        ProductFamily([("a", Poisson(), [1]), ("b", Gamma(), [0])]),
+        "poisson",
+    ),
+    "Wishart": (NormalWishart(np.ones(2), 0.3, 4.0, np.eye(2), False), "normal"),
+    "diagonal": (NormalInverseGamma(np.ones(2), 0.3, 2.0, np.ones(2), False), "normal"),
+    "spherical": (NormalInverseGamma(np.ones(2), 0.3, 2.0, 1.5, True), "normal"),
+    "known": (KnownVariance(np.ones(2), 0.3, 4.0), "normal"),
+}
+OTHERS = {
+    "normal": (Normal(), "normal"),
+    "student": (Student(4.0), "student"),
+    "mixed": (ProductFamily(MIXED), "mixed"),
+    "matrix-F": (
+        NormalMatrixF(np.ones(2), 0.05, 4.0, np.eye(2), np.zeros(2), False),
+        "normal",
+    ),
+    "F": (NormalF(np.ones(2), 0.05, 3.0, np.ones(2), np.zeros(2), False), "normal"),
+    "F, pooled": (NormalF(np.ones(2), 0.05, 3.0, 1.0, np.zeros(2), True), "normal"),
+}
+
+
+@pytest.mark.parametrize("name", CONJUGATE)
+def test_conjugate_families_are_exact(name):
+    """J with one component at a temperature of one is the evidence."""
+    family, kind = CONJUGATE[name]
+    X = rows(kind, 30)
+    if name == "two kinds":
+        X[:, 0] += 0.5
+    check_family(family, X)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_families_agree_with_themselves(name):
+    family, kind = OTHERS[name]
+    check_family(family, rows(kind, 30), conjugate=False)
+
+
+class Wrong(Poisson):
+    """A divergence that forgets a part."""
+
+    def divergence(self, posterior):
+        return 0.9 * super().divergence(posterior)
+
+
+class Shifted(Poisson):
+    """Draws of another distribution."""
+
+    def draw(self, posterior, k, size, generator):
+        return super().draw(posterior, k, size, generator) + 1.0
+
+
+@pytest.mark.parametrize("family", [Wrong(), Shifted()])
+def test_check_family_finds_mistakes(family):
+    with pytest.raises(AssertionError):
+        check_family(family, rows("poisson", 30))
+
+
+def test_the_default_bound_against_the_evidence_by_quadrature():
+    """One dimension: an F law of the precision; the mean by hand.
+
+    The bound must be below the evidence, and the independence of the posterior of
+    precision, mean precision and prior scale may cost little at 60 rows.
+    """
+    x = np.random.default_rng(0).normal(2.0, 0.5, 60)
+    mixture = TemperedVBGaussianMixture(inverse_temperature=1.0).fit(x[:, None])
+    family = mixture._stream.learned.mixture.family
+    scale = family.scale_factor * family.inverse_scale[0, 0]
+    n, gap = len(x), x.mean() - family.mean[0]
+    scatter = ((x - x.mean()) ** 2).sum()
+
+    def log_integrand(log_precision, log_ratio):
+        precision, ratio = np.exp(log_precision), np.exp(log_ratio)
+        likelihood = 0.5 * n * (log_precision - np.log(2 * np.pi))
+        likelihood += 0.5 * (log_ratio - np.log(ratio + n))
+        squares = scatter + ratio * n / (ratio + n) * gap**2
+        likelihood -= 0.5 * precision * squares
+        # F(3, m) of m / 3 * precision * scale, Gamma(1/2, 1/2 / 0.05) of the ratio.
+        unit = scale * family.likeness / 3
+        prior = stats.f.logpdf(precision * unit, 3, family.likeness) + np.log(unit)
+        prior += stats.gamma.logpdf(ratio, 0.5, scale=0.1)
+        return likelihood + prior + log_precision + log_ratio
+
+    peak = log_integrand(-np.log(scatter / n), np.log(0.05))
+    evidence, _ = integrate.dblquad(
+        lambda a, b: np.exp(log_integrand(a, b) - peak),
+        -25,
+        5,
+        -np.log(scatter / n) - 3,
+        -np.log(scatter / n) + 3,
+    )
+    log_evidence = np.log(evidence) + peak
+    assert log_evidence - 0.6 < mixture.elbo_ < log_evidence
+
+
+def thin(n, d, K, generator):
+    """Components with axes from 1 to 10^-2.5 in directions of their own."""
+    centers = 3 * generator.normal(size=(K, d))
+    axes = [np.linalg.qr(generator.normal(size=(d, d)))[0] for _ in range(K)]
+    axes = np.array(axes) * np.logspace(0, -2.5, d)
+    labels = generator.integers(0, K, n)
+    normal = generator.normal(size=(n, d))
+    return centers[labels] + np.einsum("nij,nj->ni", axes[labels], normal)
+
+
+@pytest.mark.parametrize(("n", "behind"), [(500, 0.15), (5000, 0.0)])
+def test_thin_components_are_as_thin_as_they_are(n, behind):
+    """Held-out nats per row against the EM algorithm, which has no prior."""
+    X = thin(n + 3000, 8, 3, np.random.default_rng([3, 8]))
+    ours = TemperedVBGaussianMixture(3, random_state=0).fit(X[:n])
+    theirs = GaussianMixture(3, n_init=3, random_state=0).fit(X[:n])
+    assert ours.score(X[n:]) > theirs.score(X[n:]) - behind
+
+
+def test_rows_that_coincide_in_a_feature_have_a_finite_bound():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:100, 1] = 0.0
+    for kind in ("full", "diag", "tied"):
+        mixture = TemperedVBGaussianMixture(2, covariance_type=kind, random_state=0)
+        mixture.fit(X)
+        assert np.isfinite(mixture.elbo_)
+        assert (np.diff(mixture.elbo_history_) >= -1e-9 * abs(mixture.elbo_)).all()
+
+
+# Mixtures of any family.
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.6, 1.0])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_mixture_is_its_definition(name, alpha):
+    """Weights, bound and responsibilities; J rises; settled rows keep their bound."""
+    X = rows(name, 60)
+    mixture = TemperedVBMixture(
+        FAMILY_OF[name], 2, inverse_temperature=alpha, random_state=0
+    ).fit(X)
+    history = mixture.elbo_history_
+    assert (np.diff(history) >= -1e-9 * (1 + np.abs(history[1:]))).all()
+    engine, state = mixture._stream.learned.mixture, mixture._stream.state
+    joint = np.empty((60, 2))
+    engine.density(state).log_joint(X, joint)
+    shares = special.softmax(joint, axis=1)
+    assert_allclose(mixture.predict_proba(X), shares, atol=1e-12)
+    prior = stats.dirichlet(np.ones(2))
+    law = stats.dirichlet(mixture.weight_concentration_)
+    draws = law.rvs(200_000, random_state=0).T
+    divergence = (law.logpdf(draws) - prior.logpdf(draws)).mean()
+    divergence += engine.family.divergence(state.components)
+    bound = alpha * special.logsumexp(joint, axis=1).sum() - divergence
+    assert_allclose(mixture.elbo_, bound, atol=0.02)
+    settled = engine.bound(state, 0.0, mixture.statistics_)
+    assert_allclose(settled, mixture.elbo_, rtol=1e-10)
+    predictive = engine.family.log_predictive(state.components, X)
+    expected = special.logsumexp(predictive + np.log(mixture.weights_), axis=1)
+    assert_allclose(mixture.score_samples(X), expected, rtol=1e-10)
+    alone = [mixture.score_samples(X[i : i + 1])[0] for i in range(60)]
+    assert alone == mixture.score_samples(X).tolist()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_integer_weights_equal_repeated_rows(name):
+    X = rows(name, 40)
+    weight = np.random.default_rng(1).integers(0, 3, 40)
+    options = {"n_components": 1, "random_state": 0}
+    weighted = TemperedVBMixture(FAMILY_OF[name], **options)
+    weighted.fit(X, sample_weight=weight)
+    repeated = TemperedVBMixture(FAMILY_OF[name], **options).fit(X.repeat(weight, 0))
+    assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_statistics_of_parts_add(name):
+    X = rows(name, 80)
+    mixture = TemperedVBMixture(FAMILY_OF[name], 2, random_state=0).fit(X)
+    whole = mixture.sufficient_statistics(X)
+    parts = [mixture.sufficient_statistics(X[i::3]) for i in range(3)]
+    assert_allclose(sum(parts), whole, rtol=1e-9, atol=1e-9)
+    before = mixture.elbo_
+    mixture.absorb(whole, memory=0)
+    assert mixture.elbo_ >= before - 1e-9 * abs(before)
+    with pytest.raises(ValueError, match="statistics"):
+        mixture.absorb(-whole)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [split_invariance, all_or_nothing, resume, fit_forgets],
+    ids=lambda law: law.__name__,
+)
+@pytest.mark.parametrize("name", ["normal", "poisson", "mixed", "student"])
+def test_laws_of_streams(name, law):
+    options = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
+    stream = Stream(
+        lambda: TemperedVBMixture(FAMILY_OF[name], 2, **options),
+        lambda n, seed: (rows(name, n, seed),),
+        length=80,
+        missing=name != "student",
+    )
+    law(stream)
+
+
+# Missing values.
+
+
+def test_a_missing_value_is_left_out():
+    """The other columns alone decide, and the density is that of these."""
+    X = rows("mixed", 300)
+    mixture = TemperedVBMixture(MIXED, 2, random_state=0).fit(X)
+    holes = X[:50].copy()
+    holes[:, 2] = np.nan
+    alone = TemperedVBMixture(MIXED, 2, random_state=0).fit(X)
+    engine, state = alone._stream.learned.mixture, alone._stream.state
+    joint = np.log(0 * joint_of(engine, state, holes) + 1) + state.log_weights
+    for (_, family, columns), part in zip(
+        engine.family.families[:2], state.components, strict=False
+    ):
+        own = np.empty((50, 2))
+        family.density(part, np.zeros(2)).log_joint(X[:50][:, columns], own)
+        joint += own
+    assert_allclose(mixture.predict_proba(holes), special.softmax(joint, axis=1))
+    empty = np.full((1, 3), np.nan)
+    weights = special.softmax(state.log_weights)
+    assert_allclose(mixture.predict_proba(empty)[0], weights)
+    assert_allclose(mixture.score_samples(empty), 0, atol=1e-12)
+
+
+def joint_of(engine, state, X):
+    out = np.empty((len(X), len(state.concentration)))
+    engine.density(state).log_joint(X, out)
+    return out
+
+
+def test_rows_with_holes_cost_little_density():
+    """A fifth of the values missing at random: held-out density nearly that of all."""
+    generator = np.random.default_rng(0)
+    centers = np.array([[0.0, 0, 0, 0], [4, 4, 0, 0], [0, 4, 4, 4]])
+    X = centers[generator.integers(0, 3, 2500)] + generator.normal(size=(2500, 4))
+    train, test = X[:1500], X[1500:]
+    holes = np.where(generator.random(train.shape) < 0.2, np.nan, train)
+    complete = TemperedVBMixture("normal", 3, random_state=0).fit(train).score(test)
+    missing = TemperedVBMixture("normal", 3, random_state=0).fit(holes).score(test)
+    assert abs(missing - complete) < 0.05
+
+
+# How many.
+
+
+def draw_poisson(generator):
+    rates = np.array([[2.0, 10.0, 5.0], [10.0, 2.0, 5.0], [5.0, 5.0, 18.0]])
+    return generator.poisson(rates[generator.integers(0, 3, 400)]).astype(float)
+
+
+def draw_bernoulli(generator):
+    chances = np.where(np.kron(np.eye(3), np.ones(5)) > 0, 0.9, 0.1)
+    return generator.binomial(1, chances[generator.integers(0, 3, 400)]).astype(float)
+
+
+def draw_student(generator):
+    centers = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
+    noise = generator.standard_t(3, (400, 2))
+    return centers[generator.integers(0, 3, 400)] + noise
+
+
+@pytest.mark.parametrize(
+    ("family", "draw"),
+    [
+        ("poisson", draw_poisson),
+        ("bernoulli", draw_bernoulli),
+        (Student(3.0), draw_student),
+    ],
+)
+def test_separated_components_are_counted(family, draw):
+    for seed in range(4):
+        X = draw(np.random.default_rng(seed))
+        mixture = TemperedVBMixture(family, "auto", max_components=6, random_state=0)
+        assert mixture.fit(X).n_components_ == 3
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("family", "value", "message"),
+    [
+        ("poisson", 1.5, r"Poisson needs whole numbers >= 0, but column 1 .* 1.5"),
+        ("poisson", -1.0, r"Poisson needs whole numbers >= 0, but column 1 .* -1"),
+        ("exponential", 0.0, r"Gamma needs numbers > 0, but column 1 .* 0"),
+        ("bernoulli", 2.0, r"Binomial needs whole numbers from 0 to n_trials=1"),
+        ("von_mises_fisher", 0.0, r"needs rows of length 1.* row 0 of X"),
+    ],
+)
+def test_values_that_a_family_cannot_take_are_refused(family, value, message):
+    X = np.ones((10, 2))
+    X[0] = [0 if family == "von_mises_fisher" else 1, value]
+    with pytest.raises(ValueError, match=message):
+        TemperedVBMixture(family).fit(X)
+
+
+def test_other_refusals():
+    X = rows("mixed", 30)
+    mixture = TemperedVBMixture(MIXED, 2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="category 7, which the first rows"):
+        mixture.predict([[0.0, 1.0, 7.0]])
+    with pytest.raises(ValueError, match=r"In the columns of 'number': .* 0\.5"):
+        mixture.predict([[0.0, 0.5, 1.0]])
+    twice = [("a", "normal", [0, 1]), ("b", "normal", [1])]
+    with pytest.raises(ValueError, match="Column 1 of X is in more than one family"):
+        TemperedVBMixture(twice).fit(X)
+    with pytest.raises(ValueError, match="it is no ExponentialFamily"):
+        TemperedVBMixture([("a", Student(), [0])]).fit(X)
+    with pytest.warns(UserWarning, match="n_components=40 is more than the 30 rows"):
+        TemperedVBMixture("normal", 40, tol=0.1, random_state=0).fit(X)
