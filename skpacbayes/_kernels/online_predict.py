@@ -170,7 +170,8 @@ def predict_deviations(
 ):
     """`predict_scores`, and the standard deviation of each row, noise included.
 
-    deviations : (n_rows,). The experts' distributions are mixed.
+    deviations : (n_rows,). The experts' distributions are mixed. Returns the weighted
+    mean of their degrees of freedom, the weights of the rows behind the noise.
     """
     n_experts, width = models.shape[0], models.shape[2]
     z, work = np.zeros(width), np.empty((2, width))
@@ -193,6 +194,10 @@ def predict_deviations(
             deviation = math.hypot(deviation, own[k] - mean)
             total = math.hypot(total, math.sqrt(shares[k]) * deviation)
         scores[i, 0], deviations[i] = mean, total
+    degrees = 0.0
+    for k in range(n_experts):
+        degrees += shares[k] * numbers[k, COUNT]
+    return degrees
 
 
 @kernel

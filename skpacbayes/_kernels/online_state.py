@@ -113,8 +113,7 @@ class LinearState(KernelState):
         self.stream[N_FEATURES] = n_features
         self.stream[START] = n_parameters - n_features
 
-    def _lay_out(self, shapes):
-        super()._lay_out(shapes)
+    def _name_arrays(self):
         self.moments, self.origin, self.models, self.covariances = self.arrays[:4]
         self.numbers, self.stream, self.losses, self.totals = self.arrays[4:]
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
@@ -189,8 +188,13 @@ class LinearState(KernelState):
 
     @property
     def prior_scales(self):
-        """Scale of the prior of each model."""
-        return self.numbers[:, PRIOR_SCALE]
+        """Scale of the prior of each expert."""
+        return self.numbers[: self.n_experts, PRIOR_SCALE]
+
+    @property
+    def forgetting_rates(self):
+        """Forgetting rate of each expert."""
+        return self.numbers[: self.n_experts, FORGETTING]
 
     @property
     def squared_gradients(self):

@@ -35,9 +35,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         having no unit.
     learning_rate : "auto", "invsqrt" or float, default="auto"
         Step of the methods that have one, as in :class:`OnlineVIRegressor`.
-    prior_scale : float, default=1.0
+    prior_scale : "auto" or float, default="auto"
         Standard deviation of the prior of a coefficient of a standardised feature,
-        and of the intercept.
+        and of the intercept. "auto" averages the scales `prior_scales_` by exponential
+        weights, at about twice the time of one scale; it is 1 for the methods other
+        than "ngvi".
     forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI.
         "auto" averages the rates `forgetting_rates_` by exponential weights.
@@ -130,7 +132,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         loss="hinge",
         inverse_temperature="auto",
         learning_rate="auto",
-        prior_scale=1.0,
+        prior_scale="auto",
         forgetting=0.0,
         standardize=True,
         clip=None,
@@ -265,10 +267,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
+        return self._labels(self.decision_function(X))
 
     def predict_proba(self, X):
         """Predict the probability of each class.

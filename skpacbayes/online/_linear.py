@@ -26,7 +26,9 @@ METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-PRIOR_SCALES = (1.0, 10.0)
+# With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
+# part of the scale. Labels do; with forgetting they do not need the least one.
+PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
@@ -72,10 +74,7 @@ class OnlineLinearModel(OnlineEstimator):
         The experts of an output differ in their forgetting rate and prior scale.
         """
         self._check_options()
-        rates = FORGETTING_RATES if self.forgetting == "auto" else (self.forgetting,)
-        scales = PRIOR_SCALES if self.prior_scale == "auto" else (self.prior_scale,)
-        self._grid = rates, scales
-        experts = list(itertools.product(rates, scales))
+        experts = self._experts()
         n_parameters = n_features + self.fit_intercept
         full = self._full(n_features)
         natural = "natural" if self.method == "ngvi" else "published"
@@ -142,6 +141,19 @@ class OnlineLinearModel(OnlineEstimator):
 
     # Options.
 
+    def _experts(self):
+        """Forgetting rate and prior scale of each expert."""
+        rates = FORGETTING_RATES if self.forgetting == "auto" else (self.forgetting,)
+        scales = (self.prior_scale,)
+        if self.prior_scale == "auto" and self.method == "ngvi":
+            scales = PRIOR_SCALES["numbers" if self._regression() else "labels"]
+        elif self.prior_scale == "auto":
+            scales = (1.0,)
+        pairs = itertools.product(rates, scales)
+        if self.forgetting == "auto" and len(scales) == 3:
+            pairs = [(r, s) for r, s in pairs if r == 0.0 or s > scales[0]]
+        return list(pairs)
+
     def _natural(self):
         return self.method in ("ngvi", "ngvi_explicit")
 
@@ -190,11 +202,10 @@ class OnlineLinearModel(OnlineEstimator):
                 f"{idle[0]}={getattr(self, idle[0])!r} has no effect with "
                 f"method={self.method!r}: leave it at its default."
             )
-        for name in ("forgetting", "prior_scale"):
-            if getattr(self, name) == "auto" and self.method != "ngvi":
-                raise ValueError(
-                    f"{name}='auto' needs method='ngvi', got method={self.method!r}."
-                )
+        if self.forgetting == "auto" and self.method != "ngvi":
+            raise ValueError(
+                f"forgetting='auto' needs method='ngvi', got method={self.method!r}."
+            )
         if self.scale_bound is not None and self._estimates_noise():
             raise ValueError(
                 "scale_bound needs a fixed inverse_temperature: the posterior variance "
@@ -256,31 +267,31 @@ class OnlineLinearModel(OnlineEstimator):
             return float(self._state.totals[:, LOSS].sum())
         return float(self._state.cumulative_losses.sum())
 
-    def _expert_weights(self, axis):
-        """Weights of the experts, summed over scales (2) or rates (1)."""
-        shape = -1, *map(len, self._grid)
-        weights = self._state.shares().reshape(shape).sum(axis=axis)
+    def _weights_of(self, values):
+        """Weights of the experts of each distinct value; one row an output."""
+        distinct, which = np.unique(values, return_inverse=True)
+        weights = self._state.shares() @ np.eye(len(distinct))[which]
         return weights[0] if self._regression() else weights
 
     @property
     def forgetting_rates_(self):
         """The forgetting rates: several with `forgetting="auto"`."""
-        return np.array(self._grid[0])
+        return np.unique(self._state.forgetting_rates)
 
     @property
     def forgetting_weights_(self):
         """Weights of `forgetting_rates_`; one row an output where there are classes."""
-        return self._expert_weights(axis=2)
+        return self._weights_of(self._state.forgetting_rates)
 
     @property
     def prior_scales_(self):
         """The scales of the prior: several with `prior_scale="auto"`."""
-        return np.array(self._grid[1])
+        return np.unique(self._state.prior_scales)
 
     @property
     def prior_scale_weights_(self):
         """Weights of `prior_scales_`; one row an output where there are classes."""
-        return self._expert_weights(axis=1)
+        return self._weights_of(self._state.prior_scales)
 
 
 _LEARNERS = {

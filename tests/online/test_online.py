@@ -112,7 +112,8 @@ def test_classifier_is_one_against_the_others(method, loss):
     Z = np.column_stack([np.ones(80), standardised(X, weights, 1.0)])
     natural = method.startswith("ngvi")
     rate = "auto" if natural else 0.1
-    model = OnlineVIClassifier(method, loss=loss, learning_rate=rate, clip=1.0)
+    options = {"learning_rate": rate, "prior_scale": 1.0, "clip": 1.0}
+    model = OnlineVIClassifier(method, loss=loss, **options)
     model.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
     total = 0.0
     for k in range(3):
