@@ -37,6 +37,7 @@ _FAMILIES = {
     "online": [
         "EWARegressor",
         "OnlineVIClassifier",
+        "OnlineVIMLPClassifier",
         "OnlineVIMLPRegressor",
         "OnlineVIRegressor",
     ],

@@ -55,6 +55,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     average : bool, default=False
         Whether to predict with the average of the means over the rows, as in
         equation (12) of [1]_, rather than with the last mean.
+    n_fourier : int, default=0
+        Number of random Fourier features of the standardised features, which join them:
+        cosines of random directions, of three length scales. 60 to 120 make the model
+        as flexible as a kernel machine, at a cost that grows in proportion.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the directions, with `n_fourier`.
 
     Attributes
     ----------
@@ -140,6 +146,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         mean_bound=None,
         scale_bound=None,
         average=False,
+        n_fourier=0,
+        random_state=None,
     ):
         self.method = method
         self.loss = loss
@@ -153,6 +161,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         self.mean_bound = mean_bound
         self.scale_bound = scale_bound
         self.average = average
+        self.n_fourier = n_fourier
+        self.random_state = random_state
 
     @fit_context
     def fit(self, X, y, sample_weight=None):

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -26,6 +26,7 @@ METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
 # part of the scale. Labels do; with forgetting they do not need the least one.
 PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
@@ -47,6 +48,8 @@ class OnlineLinearModel(OnlineEstimator):
         "mean_bound": [None, POSITIVE],
         "scale_bound": [None, POSITIVE],
         "average": ["boolean"],
+        "n_fourier": [Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
     # The update.
@@ -75,8 +78,9 @@ class OnlineLinearModel(OnlineEstimator):
         """
         self._check_options()
         experts = self._experts()
-        n_parameters = n_features + self.fit_intercept
-        full = self._full(n_features)
+        n_parameters = n_features + self.n_fourier + self.fit_intercept
+        full = self._full(n_features + self.n_fourier)
+        follows = full and self.standardize and not self.n_fourier
         natural = "natural" if self.method == "ngvi" else "published"
         self._learner = "full" if full else natural
         self._state = names.LinearState(
@@ -85,12 +89,23 @@ class OnlineLinearModel(OnlineEstimator):
             n_outputs,
             len(experts),
             full=full,
-            scales=self.standardize and not (full and self.clip is None),
-            shifts=self.standardize and full,
+            scales=self.standardize and not (follows and self.clip is None),
+            shifts=follows,
+            n_waves=self.n_fourier,
         )
+        if self.n_fourier:
+            self._draw_waves(self._state)
         self._set_stream(self._state.stream)
         self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
         self._set_aggregation(self._state)
+
+    def _draw_waves(self, state):
+        """Draw random Fourier features of three length scales."""
+        rng = self._generator()
+        n_features, n_waves = state.frequencies.shape
+        scales = np.resize(FREQUENCY_SCALES, n_waves) / math.sqrt(n_features)
+        state.frequencies[:] = scales * rng.normal(size=(n_features, n_waves))
+        state.phases[:] = rng.uniform(0.0, 2.0 * math.pi, n_waves)
 
     def _set_stream(self, stream):
         """Write the settings that all models share."""
@@ -228,6 +243,7 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _raw_coefficients(self):
         """Coefficients and intercepts of the mean in the units of X."""
+        self._check_linear()
         state = self._state
         mean = np.einsum("oe,oep->op", state.shares(), self._means())
         center, inverse_scale = state.feature_units()
@@ -235,8 +251,17 @@ class OnlineLinearModel(OnlineEstimator):
         intercepts = mean[:, 0] if self.fit_intercept else np.zeros(len(mean))
         return coefficients, intercepts - coefficients @ center
 
+    def _check_linear(self):
+        """Raise AttributeError where the model is not linear in the features."""
+        if self.n_fourier:
+            raise AttributeError(
+                f"n_fourier={self.n_fourier}: the model is not linear in the features, "
+                "it has no coef_, intercept_ and coef_std_."
+            )
+
     def _raw_deviations(self):
         """Posterior standard deviations of the coefficients, in their units."""
+        self._check_linear()
         if self.method == "oga":
             raise AttributeError("method='oga' has no posterior: no coef_std_.")
         state = self._state
