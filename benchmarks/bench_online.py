@@ -24,7 +24,7 @@ from _online_data import (
     pima,
     present,
 )
-from river import compose, linear_model, optim, preprocessing
+from river import compose, datasets, linear_model, optim, preprocessing
 from scipy.stats import norm
 from sklearn.linear_model import BayesianRidge, SGDClassifier, SGDRegressor
 from sklearn.preprocessing import StandardScaler
@@ -32,9 +32,11 @@ from sklearn.preprocessing import StandardScaler
 from skpacbayes import (
     EWARegressor,
     OnlineVIClassifier,
+    OnlineVIMLPClassifier,
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
 )
+from skpacbayes.online.river import RiverClassifier, RiverRegressor
 
 try:
     from vowpalwabbit import Workspace
@@ -358,9 +360,155 @@ def certificates(report):
     report.table("Certificates, hinge loss", columns, table)
 
 
+def latency(report, turns):
+    """One row a call, in each direction, on a model that has learnt a few rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    y = X @ rng.normal(size=8) + rng.normal(size=300)
+    labels = (y > 0).astype(int)
+    rows = [X[t : t + 1] for t in range(300)]
+    lists, dicts = [row.tolist() for row in rows], [dict(enumerate(x)) for x in X]
+    table = []
+
+    def measure(name, calls):
+        seconds = interleaved(calls, turns)
+        for call in calls:
+            each = round(1e6 * np.min(seconds[call]) / 300, 1)
+            table.append([name, call, each])
+
+    def ours(name, model, targets, **first):
+        model.partial_fit(X[:50], targets[:50], **first)
+        y_rows = [targets[t : t + 1] for t in range(300)]
+        learn = model.partial_fit
+        calls = {
+            "learn an array": lambda: each_pair(learn, rows, y_rows),
+            "learn a list": lambda: each_pair(learn, lists, y_rows),
+            "predict": lambda: each_row(model.predict, rows),
+        }
+        if hasattr(model, "predict_quantiles"):
+            calls["quantiles"] = lambda: each_row(model.predict_quantiles, rows)
+        if hasattr(model, "predict_proba"):
+            calls["probabilities"] = lambda: each_row(model.predict_proba, rows)
+        measure(name, calls)
+
+    def river_model(name, model, targets):
+        model.learn_one(dicts[0], targets[0])
+        calls = {
+            "learn a dictionary": lambda: each_pair(model.learn_one, dicts, targets),
+            "predict": lambda: each_row(model.predict_one, dicts),
+        }
+        measure(name, calls)
+
+    binary = {"classes": [0, 1]}
+    ours("OnlineVIRegressor()", OnlineVIRegressor(), y)
+    auto = OnlineVIRegressor(forgetting="auto")
+    ours("OnlineVIRegressor(forgetting='auto')", auto, y)
+    ours("OnlineVIMLPRegressor()", OnlineVIMLPRegressor(random_state=0), y)
+    ours("EWARegressor()", EWARegressor(), y)
+    ours("SGDRegressor()", SGDRegressor(), y)
+    ours("OnlineVIClassifier()", OnlineVIClassifier(), labels, **binary)
+    ours("SGDClassifier()", SGDClassifier(loss="log_loss"), labels, **binary)
+    scaled = preprocessing.StandardScaler() | linear_model.LinearRegression()
+    adapter = RiverRegressor(OnlineVIRegressor())
+    river_model("RiverRegressor(OnlineVIRegressor())", adapter, y.tolist())
+    river_model("river, StandardScaler | LinearRegression", scaled, y.tolist())
+    bayesian = linear_model.BayesianLinearRegression()
+    river_model("river, BayesianLinearRegression", bayesian, y.tolist())
+    adapter = RiverClassifier(OnlineVIClassifier())
+    river_model("RiverClassifier(OnlineVIClassifier())", adapter, labels.tolist())
+    scaled = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    river_model("river, StandardScaler | LogisticRegression", scaled, labels.tolist())
+    columns = ["method", "call", "microseconds"]
+    report.table("Latency of one row of 8 features, best of the turns", columns, table)
+
+
+def each_pair(call, rows, targets):
+    for row, target in zip(rows, targets, strict=True):
+        call(row, target)
+
+
+def each_row(call, rows):
+    for row in rows:
+        call(row)
+
+
+def of_river(dataset):
+    rows = [(list(x.values()), int(y)) for x, y in dataset]
+    X, y = zip(*rows, strict=True)
+    return np.array(X, dtype=float), np.array(y)
+
+
+def prior_scales(report, permutations):
+    """`prior_scale="auto"` against 1, on the data on which it was confirmed."""
+    streams = {
+        "Bananas": [of_river(datasets.Bananas())],
+        "Phishing": [of_river(datasets.Phishing())],
+    }
+    if present():
+        X, y = elec2()
+        streams["elec2 after 12,000"] = [(X[12_000:], y[12_000:])]
+        seeds = range(permutations)
+        streams["pima"] = [permuted(*pima(), s) for s in seeds]
+        streams["Covertype, 8,000"] = [permuted(*covertype(), s, 8000) for s in seeds]
+        for name, (X, y) in {"Boston": boston(), "California": california()}.items():
+            above = (y > np.median(y)).astype(int)
+            orders = [permuted(X, above, s, 8000) for s in seeds]
+            streams[f"{name} above the median"] = orders
+    table = []
+    for name, orders in streams.items():
+        for loss in ("log_loss", "hinge"):
+            for forgetting in (0.0, "auto"):
+                options = {"loss": loss, "forgetting": forgetting}
+                losses = np.array(
+                    [
+                        [
+                            OnlineVIClassifier(prior_scale=scale, **options)
+                            .fit(X, y)
+                            .cumulative_loss_
+                            for scale in (1.0, "auto")
+                        ]
+                        for X, y in orders
+                    ]
+                )
+                rows = len(orders[0][1])
+                means = np.round(losses.mean(axis=0) / rows, 4)
+                worst = round(float(np.max(losses[:, 1] - losses[:, 0])), 2)
+                table.append([name, loss, forgetting, *means, worst])
+    columns = ["stream", "loss", "forgetting", "scale 1", "auto", "worst difference"]
+    title = "Mean loss by scale of the prior; the difference is that of a whole stream"
+    report.table(title, columns, table)
+
+
+def beyond_linear(report):
+    """Accuracy of models that are not linear, each row predicted, then learnt."""
+    models = {
+        "OnlineVIClassifier()": OnlineVIClassifier(loss="log_loss"),
+        "OnlineVIClassifier(n_fourier=60)": OnlineVIClassifier(
+            loss="log_loss", n_fourier=60, random_state=0
+        ),
+        "OnlineVIMLPClassifier()": OnlineVIMLPClassifier(random_state=0),
+    }
+    table = []
+    for name, model in models.items():
+        cells = [name]
+        for dataset in (datasets.Bananas(), datasets.Phishing()):
+            adapter, right = RiverClassifier(model), 0
+            rows = list(dataset)
+            for x, y in rows:
+                right += adapter.predict_one(x) == y
+                adapter.learn_one(x, y)
+            cells.append(round(right / len(rows), 4))
+        table.append(cells)
+    columns = ["method", "Bananas", "Phishing"]
+    report.table("Accuracy on streams of river, log loss", columns, table)
+
+
 def main():
     quick = arguments(__doc__).quick
     report = Report("online", quick=quick)
+    latency(report, turns=3 if quick else 9)
+    beyond_linear(report)
+    prior_scales(report, permutations=1 if quick else 5)
     speed(report, turns=3 if quick else 9)
     drift(report, permutations=1 if quick else 5)
     if present():

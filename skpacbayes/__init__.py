@@ -41,6 +41,7 @@ _FAMILIES = {
     "online": [
         "EWARegressor",
         "OnlineVIClassifier",
+        "OnlineVIMLPClassifier",
         "OnlineVIMLPRegressor",
         "OnlineVIRegressor",
     ],

@@ -78,5 +78,6 @@ TRUSTED_TYPES = [
     "skpacbayes.online._classifier.OnlineVIClassifier",
     "skpacbayes.online._ewa.EWARegressor",
     "skpacbayes.online._mlp.OnlineVIMLPRegressor",
+    "skpacbayes.online._mlp_classifier.OnlineVIMLPClassifier",
     "skpacbayes.online._regressor.OnlineVIRegressor",
 ]

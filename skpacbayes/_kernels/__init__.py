@@ -7,7 +7,9 @@ without it.
 import contextlib
 import functools
 import gc
+import hashlib
 import warnings
+from pathlib import Path
 
 
 class Kernel:
@@ -47,6 +49,7 @@ class Kernel:
             compiled = njit(**options)(self.py_func)
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
             compiled.compile = _without_collection(_for_types(compiled.compile))
+            _depend_on_all_files(compiled._cache)
             _forgive(compiled._cache)
         type(self).__call__ = staticmethod(compiled)  # later calls take no detour
         return compiled
@@ -89,6 +92,23 @@ def _for_types(compile_for):
         return compile_for(tuple(map(types.unliteral, signature)))
 
     return wrapper
+
+
+@functools.cache
+def _content():
+    """Digest of all files of kernels."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).digest()
+
+
+def _depend_on_all_files(cache):
+    """Let a change of any file of kernels put a kernel's cache out of date.
+
+    Numba looks at the file of the kernel alone, but kernels call those of other files.
+    """
+    with contextlib.suppress(AttributeError, OSError):  # no cache, or no folder
+        file = cache._cache_file
+        file._source_stamp = (file._source_stamp, _content())
 
 
 _folders_warned_of = set()

@@ -47,7 +47,7 @@ from .online_state import (
     VARIANCE,
     WEIGHT,
 )
-from .standardize import first_refused, standardize
+from .standardize import add_waves, first_refused, standardize
 
 
 @kernel
@@ -168,6 +168,7 @@ def learn_natural(
     sample_weight,
     moments,
     origin,
+    waves,
     models,
     covariances,
     numbers,
@@ -189,6 +190,8 @@ def learn_natural(
         return False
     Z = np.empty((X.shape[0], models.shape[2]))
     standardize(X, sample_weight, moments, origin, stream, Z)
+    if waves is not None:
+        add_waves(Z, X.shape[1], *waves, stream)
     n_experts = predictions.shape[0]
     for k in range(models.shape[0]):
         output = k // n_experts if models.shape[0] > n_experts else -1
@@ -321,6 +324,7 @@ def learn_published(
     sample_weight,
     moments,
     origin,
+    waves,
     models,
     covariances,
     numbers,
@@ -336,6 +340,8 @@ def learn_published(
         return False
     Z = np.empty((X.shape[0], models.shape[2]))
     standardize(X, sample_weight, moments, origin, stream, Z)
+    if waves is not None:
+        add_waves(Z, X.shape[1], *waves, stream)
     for k in range(models.shape[0]):
         output = k if models.shape[0] > 1 else -1
         own = models[k], numbers[k], stream, predictions[0]

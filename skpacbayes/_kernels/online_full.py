@@ -31,7 +31,7 @@ from .online_state import (
     LOSS,
     LOW,
     MEAN,
-    N_FEATURES,
+    N_COEFFICIENTS,
     PANEL,
     PRIOR,
     PRIOR_SCALE,
@@ -44,7 +44,7 @@ from .online_state import (
     VARIANCE,
     WEIGHT,
 )
-from .standardize import first_refused, standardize
+from .standardize import add_waves, first_refused, standardize
 
 EPSILON = 2.0**-52
 
@@ -255,7 +255,7 @@ def _learn_full(
             continue
         if keep < 1.0:
             _settle(covariance, owed, 1.0 / keep)
-            n_returning = first + int(stream[N_FEATURES]) - start
+            n_returning = first + int(stream[N_COEFFICIENTS]) - start
             j = start + np.int64(numbers[STEPS]) % n_returning
             more = (1.0 - keep) * n_returning * model[PRIOR, j]
             if more > 0.0:
@@ -279,6 +279,7 @@ def learn_full(
     sample_weight,
     moments,
     origin,
+    waves,
     models,
     covariances,
     numbers,
@@ -300,6 +301,8 @@ def learn_full(
         return False
     Z = np.empty((X.shape[0], models.shape[2]))
     standardize(X, sample_weight, moments, origin, stream, Z)
+    if waves is not None:
+        add_waves(Z, X.shape[1], *waves, stream)
     for k in range(models.shape[0]):
         own = models[k], covariances[k], numbers[k], stream, predictions[k]
         _learn_full(Z, y, sample_weight, origin, *own)

@@ -78,8 +78,7 @@ class NetworkState(KernelState):
         )
         self.stream[START] = 1.0
 
-    def _lay_out(self, shapes):
-        super()._lay_out(shapes)
+    def _name_arrays(self):
         self.moments, self.hidden, self.output, self.numbers, self.stream = self.arrays
         moments = self.moments if self.moments.size else None
         self.arguments = moments, *self.arrays[1:]

@@ -32,18 +32,19 @@ from .online_state import (
     VARIANCE,
     WEIGHT,
 )
+from .standardize import add_waves
 
 
 @kernel
-def _place(x, moments, origin, model, stream, extrapolates, z):
-    """Write a row to z, in the coordinates of the parameters.
+def _place(x, moments, origin, waves, model, stream, extrapolates, Z):
+    """Write a row to Z[0], in the coordinates of the parameters.
 
     With a diagonal covariance the row is in units of the stream that would have ended
     with it, as when it is learnt. A full covariance on standardized columns does not
     extrapolate, unless asked to: a feature beyond the range of the rows so far is taken
     at the end of that range.
     """
-    start, clip, seen = int(stream[START]), stream[CLIP], stream[SEEN]
+    z, start, clip, seen = Z[0], int(stream[START]), stream[CLIP], stream[SEEN]
     if start == 1:
         z[0] = 1.0
     for j in range(x.shape[0]):
@@ -68,6 +69,8 @@ def _place(x, moments, origin, model, stream, extrapolates, z):
                 z[p] = 0.0
             elif not extrapolates:
                 z[p] = min(max(z[p], model[LOW, p]), model[HIGH, p])
+    if waves is not None:
+        add_waves(Z, x.shape[0], *waves, stream)
 
 
 @kernel
@@ -138,17 +141,18 @@ def _scores(z, models, numbers, stream, experts, output, shares, scores):
 
 @kernel
 def predict_scores(
-    X, moments, origin, models, covariances, numbers, stream, experts, scores
+    X, moments, origin, waves, models, covariances, numbers, stream, experts, scores
 ):
     """Write the score of each row for each output; scores : (n_rows, n_outputs).
 
     moments, ..., experts : see `online_state`.
     """
-    n_outputs = scores.shape[1]
+    n_outputs, width = scores.shape[1], models.shape[2]
     n_experts = models.shape[0] // n_outputs
-    z, shares, own = np.zeros(models.shape[2]), np.empty(n_experts), np.empty(n_experts)
+    Z, shares, own = np.zeros((1, width)), np.empty(n_experts), np.empty(n_experts)
+    z = Z[0]
     for i in range(X.shape[0]):
-        _place(X[i], moments, origin, models[0], stream, False, z)
+        _place(X[i], moments, origin, waves, models[0], stream, False, Z)
         for output in range(n_outputs):
             scores[i, output] = _scores(
                 z, models, numbers, stream, experts, output, shares, own
@@ -160,6 +164,7 @@ def predict_deviations(
     X,
     moments,
     origin,
+    waves,
     models,
     covariances,
     numbers,
@@ -170,15 +175,17 @@ def predict_deviations(
 ):
     """`predict_scores`, and the standard deviation of each row, noise included.
 
-    deviations : (n_rows,). The experts' distributions are mixed.
+    deviations : (n_rows,). The experts' distributions are mixed. Returns the weighted
+    mean of their degrees of freedom, the weights of the rows behind the noise.
     """
     n_experts, width = models.shape[0], models.shape[2]
-    z, work = np.zeros(width), np.empty((2, width))
+    Z, work = np.zeros((1, width)), np.empty((2, width))
+    z = Z[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
     for i in range(X.shape[0]):
-        _place(X[i], moments, origin, models[0], stream, False, z)
+        _place(X[i], moments, origin, waves, models[0], stream, False, Z)
         mean = _scores(z, models, numbers, stream, experts, 0, shares, own)
-        _place(X[i], moments, origin, models[0], stream, True, z)
+        _place(X[i], moments, origin, waves, models[0], stream, True, Z)
         total = 0.0
         for k in range(n_experts):
             along = _deviation_along(models[k], covariances, k, z, work[0], work[1])
@@ -193,11 +200,24 @@ def predict_deviations(
             deviation = math.hypot(deviation, own[k] - mean)
             total = math.hypot(total, math.sqrt(shares[k]) * deviation)
         scores[i, 0], deviations[i] = mean, total
+    degrees = 0.0
+    for k in range(n_experts):
+        degrees += shares[k] * numbers[k, COUNT]
+    return degrees
 
 
 @kernel
 def predict_probabilities(
-    X, moments, origin, models, covariances, numbers, stream, experts, probabilities
+    X,
+    moments,
+    origin,
+    waves,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    probabilities,
 ):
     """Write the probability of each class; probabilities : (n_rows, n_classes).
 
@@ -208,10 +228,11 @@ def predict_probabilities(
     n_classes, width = probabilities.shape[1], models.shape[2]
     n_outputs = n_classes if n_classes > 2 else 1
     n_experts = models.shape[0] // n_outputs
-    z, work = np.zeros(width), np.empty((2, width))
+    Z, work = np.zeros((1, width)), np.empty((2, width))
+    z = Z[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
     for i in range(X.shape[0]):
-        _place(X[i], moments, origin, models[0], stream, False, z)
+        _place(X[i], moments, origin, waves, models[0], stream, False, Z)
         total = 0.0
         for output in range(n_outputs):
             _scores(z, models, numbers, stream, experts, output, shares, own)

@@ -6,6 +6,8 @@ the state as these arguments:
 
 moments : (2, n_features), CENTER_OF and SCATTER_OF the features, where they scale;
 origin : (n_features,), the first row, where the features are measured from there;
+waves : (frequencies, phases) of random Fourier features, (n_features, n_waves) and
+(n_waves,), where the model has those;
 models : (n_models, n_vectors, width), the vectors of each posterior;
 covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model;
@@ -56,8 +58,8 @@ N_NUMBERS = 10
 N_STREAM = 12
 (
     SEEN,  # sum of the weights of the rows that the moments of the features have
-    N_FEATURES,
-    START,  # first parameter that belongs to a feature: 1 with an intercept
+    N_COEFFICIENTS,  # parameters but for the intercept
+    START,  # first of them: 1 with an intercept
     CLIP,
     LOSS_KIND,
     METHOD,
@@ -89,10 +91,21 @@ class LinearState(KernelState):
         Whether features are measured, or clipped, by their running moments.
     shifts : bool
         Whether the first row is the origin, and the prior follows the spread.
+    n_waves : int
+        Number of random Fourier features, which are among the parameters.
     """
 
     def __init__(
-        self, n_features, n_parameters, n_outputs, n_experts, *, full, scales, shifts
+        self,
+        n_features,
+        n_parameters,
+        n_outputs,
+        n_experts,
+        *,
+        full,
+        scales,
+        shifts,
+        n_waves=0,
     ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
         n_models = n_outputs * n_experts
@@ -102,6 +115,8 @@ class LinearState(KernelState):
         super().__init__(
             (2, n_features if scales else 0),
             (n_features if shifts else 0,),
+            (n_features, n_waves),
+            (n_waves,),
             (n_models, n_vectors, width),
             (n_models if full else 0, n_panels, width * PANEL),
             (n_models, N_NUMBERS),
@@ -109,19 +124,19 @@ class LinearState(KernelState):
             (n_outputs, n_experts),
             (n_outputs, aggregation.N_TOTALS),
         )
-        self.stream[N_FEATURES] = n_features
-        self.stream[N_FEATURES] = n_features
-        self.stream[START] = n_parameters - n_features
+        start = n_parameters - n_features - n_waves
+        self.stream[START], self.stream[N_COEFFICIENTS] = start, n_features + n_waves
 
-    def _lay_out(self, shapes):
-        super()._lay_out(shapes)
-        self.moments, self.origin, self.models, self.covariances = self.arrays[:4]
-        self.numbers, self.stream, self.losses, self.totals = self.arrays[4:]
+    def _name_arrays(self):
+        self.moments, self.origin, self.frequencies, self.phases = self.arrays[:4]
+        self.models, self.covariances, self.numbers, self.stream = self.arrays[4:8]
+        self.losses, self.totals = self.arrays[8:]
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
         self.arguments = (
             self.moments if self.scales else None,
             self.origin if self.shifts else None,
+            (self.frequencies, self.phases) if self.phases.size else None,
             self.models,
             self.covariances if self.full else None,
             self.numbers,
@@ -139,13 +154,13 @@ class LinearState(KernelState):
     @property
     def own(self):
         """Slice of the parameters, without what fills the last lane."""
-        return slice(int(self.stream[N_FEATURES]) + int(self.stream[START]))
+        return slice(int(self.stream[N_COEFFICIENTS] + self.stream[START]))
 
     @property
     def coefficients(self):
-        """Slice of the parameters that belong to features."""
+        """Slice of the parameters but for the intercept."""
         start = int(self.stream[START])
-        return slice(start, start + int(self.stream[N_FEATURES]))
+        return slice(start, start + int(self.stream[N_COEFFICIENTS]))
 
     @property
     def means(self):
@@ -189,8 +204,13 @@ class LinearState(KernelState):
 
     @property
     def prior_scales(self):
-        """Scale of the prior of each model."""
-        return self.numbers[:, PRIOR_SCALE]
+        """Scale of the prior of each expert."""
+        return self.numbers[: self.n_experts, PRIOR_SCALE]
+
+    @property
+    def forgetting_rates(self):
+        """Forgetting rate of each expert."""
+        return self.numbers[: self.n_experts, FORGETTING]
 
     @property
     def squared_gradients(self):
@@ -208,7 +228,7 @@ class LinearState(KernelState):
             varies = self.precisions[0, self.coefficients] > 0
             return self.origin, varies.astype(float)
         if not self.scales:
-            n_features = int(self.stream[N_FEATURES])
+            n_features = int(self.stream[N_COEFFICIENTS])
             return np.zeros(n_features), np.ones(n_features)
         center, scatter = self.moments
         spread = np.where(scatter > SMALLEST, scatter, np.inf)

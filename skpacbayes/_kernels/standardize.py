@@ -79,3 +79,25 @@ def standardize(X, sample_weight, moments, origin, stream, Z):
                     if abs(scaled) == clip:
                         value = center[j] + scaled * math.sqrt(scatter[j]) / root
                     z[j] = value - origin[j]
+
+
+@kernel
+def add_waves(Z, n_features, frequencies, phases, stream):
+    """Write random Fourier features of the standardized rows after them, in Z.
+
+    sqrt(2 / n) cos(frequencies' z + phases), n of them: their squares sum to about one.
+    frequencies : (n_features, n); phases : (n,).
+    """
+    n_waves = phases.shape[0]
+    start = int(stream[START])
+    scale = math.sqrt(2.0 / n_waves)
+    for i in range(Z.shape[0]):
+        waves = Z[i, start + n_features : start + n_features + n_waves]
+        for k in range(n_waves):
+            waves[k] = phases[k]
+        for j in range(n_features):
+            value = Z[i, start + j]
+            for k in range(n_waves):
+                waves[k] += value * frequencies[j, k]
+        for k in range(n_waves):
+            waves[k] = scale * math.cos(waves[k])

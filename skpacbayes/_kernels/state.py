@@ -29,16 +29,26 @@ class KernelState:
         self._memory[:] = 0.0
 
     def _lay_out(self, shapes):
-        sizes = [math.prod(shape) for shape in shapes]
-        starts = np.cumsum([0, *(-(-size // LINE) * LINE for size in sizes)])
-        room = np.empty(starts[-1] + LINE - 1)
-        first = -(room.ctypes.data // 8) % LINE
+        """Allocate the arrays, and note where each begins."""
         self._shapes = [tuple(map(int, shape)) for shape in shapes]
-        self._memory = room[first : first + starts[-1]]
+        self._places, start = [], 0
+        for shape in self._shapes:
+            size = math.prod(shape)
+            self._places.append((start, start + size, shape))
+            start += -(-size // LINE) * LINE
+        self._allocate(start)
+
+    def _allocate(self, size):
+        room = np.empty(size + LINE - 1)
+        first = -(room.__array_interface__["data"][0] // 8) % LINE
+        self._memory = memory = room[first : first + size]
         self.arrays = tuple(
-            self._memory[start : start + size].reshape(shape)
-            for start, size, shape in zip(starts, sizes, shapes, strict=False)
+            memory[start:stop].reshape(shape) for start, stop, shape in self._places
         )
+        self._name_arrays()
+
+    def _name_arrays(self):
+        """Give the arrays names; for subclasses."""
 
     def __getstate__(self):
         return {"shapes": self._shapes, "memory": self._memory}
@@ -50,7 +60,8 @@ class KernelState:
     def copy(self):
         """Return a copy that shares nothing."""
         new = object.__new__(type(self))
-        new._lay_out(self._shapes)
+        new._shapes, new._places = self._shapes, self._places
+        new._allocate(len(self._memory))
         new._memory[:] = self._memory
         return new
 

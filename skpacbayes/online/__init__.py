@@ -3,11 +3,13 @@
 from ._classifier import OnlineVIClassifier
 from ._ewa import EWARegressor
 from ._mlp import OnlineVIMLPRegressor
+from ._mlp_classifier import OnlineVIMLPClassifier
 from ._regressor import OnlineVIRegressor
 
 __all__ = [
     "EWARegressor",
     "OnlineVIClassifier",
+    "OnlineVIMLPClassifier",
     "OnlineVIMLPRegressor",
     "OnlineVIRegressor",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels import aggregation
 from .._kernels.online_state import SEEN
-from .._kernels.standardize import standardize
+from .._kernels.standardize import add_waves, standardize
 from ..certificates import Certificate, exponential_weights_terms
 from ..certificates.online import certify_sva, certify_svb
 
@@ -115,6 +115,8 @@ def problem_of(model, X, target, weights):
     learnt.moments[:] = learnt.stream[SEEN] = 0.0
     Z = np.empty((len(X), learnt.means.shape[1]))
     standardize(X, weights, *learnt.arguments[:2], learnt.stream, Z)
+    if model.n_fourier:
+        add_waves(Z, X.shape[1], learnt.frequencies, learnt.phases, learnt.stream)
     return {
         "loss": model.loss,
         "Z": Z,

@@ -35,9 +35,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         having no unit.
     learning_rate : "auto", "invsqrt" or float, default="auto"
         Step of the methods that have one, as in :class:`OnlineVIRegressor`.
-    prior_scale : float, default=1.0
+    prior_scale : "auto" or float, default="auto"
         Standard deviation of the prior of a coefficient of a standardised feature,
-        and of the intercept.
+        and of the intercept. "auto" averages the scales `prior_scales_` by exponential
+        weights, at about twice the time of one scale; it is 1 for the methods other
+        than "ngvi".
     forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI.
         "auto" averages the rates `forgetting_rates_` by exponential weights.
@@ -53,6 +55,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     average : bool, default=False
         Whether to predict with the average of the means over the rows, as in
         equation (12) of [1]_, rather than with the last mean.
+    n_fourier : int, default=0
+        Number of random Fourier features of the standardised features, which join them:
+        cosines of random directions, of three length scales. 60 to 120 make the model
+        as flexible as a kernel machine, at a cost that grows in proportion.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the directions, with `n_fourier`.
 
     Attributes
     ----------
@@ -130,7 +138,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         loss="hinge",
         inverse_temperature="auto",
         learning_rate="auto",
-        prior_scale=1.0,
+        prior_scale="auto",
         forgetting=0.0,
         standardize=True,
         clip=None,
@@ -138,6 +146,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         mean_bound=None,
         scale_bound=None,
         average=False,
+        n_fourier=0,
+        random_state=None,
     ):
         self.method = method
         self.loss = loss
@@ -151,6 +161,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         self.mean_bound = mean_bound
         self.scale_bound = scale_bound
         self.average = average
+        self.n_fourier = n_fourier
+        self.random_state = random_state
 
     @fit_context
     def fit(self, X, y, sample_weight=None):
@@ -265,10 +277,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
+        return self._labels(self.decision_function(X))
 
     def predict_proba(self, X):
         """Predict the probability of each class.

@@ -351,7 +351,6 @@ def learn_block(expert, X, y, sample_weight, predictions):
         if not len(sample_weight) or sample_weight[row] > 0.0:
             own = sample_weight[row] if len(sample_weight) else None
             expert.partial_fit(X[row], y[row], sample_weight=own)
-    expert._parameters_changed()
     all_predictions = np.empty((expert._n_experts(), len(X) - start))
     expert._learn(X[start:], y[start:], sample_weight[start:], all_predictions)
     predictions[start:] = all_predictions[0]

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from ._rows import NUMBERS
+
 
 def classes_of(y, sample_weight):
     """Return the classes among the labels of rows of positive weight."""
@@ -24,7 +26,7 @@ class LabelStream:
         if count == 1 and self._code_of:
             if type(y) is np.ndarray and y.shape == (1,):
                 return self._code_of.get(y.item())
-            if type(y) is list and len(y) == 1 and type(y[0]) in (int, float, str):
+            if type(y) is list and len(y) == 1 and type(y[0]) in (*NUMBERS, str):
                 return self._code_of.get(y[0])
         if hasattr(y, "to_numpy") and not hasattr(y, "columns"):
             y = y.to_numpy()
@@ -69,6 +71,12 @@ class LabelStream:
             unknown = np.unique(y[~np.isin(y, self.classes_)])
             raise ValueError(f"y contains labels that are not in classes: {unknown!r}.")
         return codes
+
+    def _labels(self, scores):
+        """Return the labels of the highest scores."""
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
 
     def _codes(self, y):
         """Codes of labels, or None if one is unknown."""

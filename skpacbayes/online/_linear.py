@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -26,7 +26,10 @@ METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-PRIOR_SCALES = (1.0, 10.0)
+FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
+# With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
+# part of the scale. Labels do; with forgetting they do not need the least one.
+PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
@@ -45,6 +48,8 @@ class OnlineLinearModel(OnlineEstimator):
         "mean_bound": [None, POSITIVE],
         "scale_bound": [None, POSITIVE],
         "average": ["boolean"],
+        "n_fourier": [Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
     # The update.
@@ -72,12 +77,10 @@ class OnlineLinearModel(OnlineEstimator):
         The experts of an output differ in their forgetting rate and prior scale.
         """
         self._check_options()
-        rates = FORGETTING_RATES if self.forgetting == "auto" else (self.forgetting,)
-        scales = PRIOR_SCALES if self.prior_scale == "auto" else (self.prior_scale,)
-        self._grid = rates, scales
-        experts = list(itertools.product(rates, scales))
-        n_parameters = n_features + self.fit_intercept
-        full = self._full(n_features)
+        experts = self._experts()
+        n_parameters = n_features + self.n_fourier + self.fit_intercept
+        full = self._full(n_features + self.n_fourier)
+        follows = full and self.standardize and not self.n_fourier
         natural = "natural" if self.method == "ngvi" else "published"
         self._learner = "full" if full else natural
         self._state = names.LinearState(
@@ -86,12 +89,23 @@ class OnlineLinearModel(OnlineEstimator):
             n_outputs,
             len(experts),
             full=full,
-            scales=self.standardize and not (full and self.clip is None),
-            shifts=self.standardize and full,
+            scales=self.standardize and not (follows and self.clip is None),
+            shifts=follows,
+            n_waves=self.n_fourier,
         )
+        if self.n_fourier:
+            self._draw_waves(self._state)
         self._set_stream(self._state.stream)
         self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
         self._set_aggregation(self._state)
+
+    def _draw_waves(self, state):
+        """Draw random Fourier features of three length scales."""
+        rng = self._generator()
+        n_features, n_waves = state.frequencies.shape
+        scales = np.resize(FREQUENCY_SCALES, n_waves) / math.sqrt(n_features)
+        state.frequencies[:] = scales * rng.normal(size=(n_features, n_waves))
+        state.phases[:] = rng.uniform(0.0, 2.0 * math.pi, n_waves)
 
     def _set_stream(self, stream):
         """Write the settings that all models share."""
@@ -142,6 +156,19 @@ class OnlineLinearModel(OnlineEstimator):
 
     # Options.
 
+    def _experts(self):
+        """Forgetting rate and prior scale of each expert."""
+        rates = FORGETTING_RATES if self.forgetting == "auto" else (self.forgetting,)
+        scales = (self.prior_scale,)
+        if self.prior_scale == "auto" and self.method == "ngvi":
+            scales = PRIOR_SCALES["numbers" if self._regression() else "labels"]
+        elif self.prior_scale == "auto":
+            scales = (1.0,)
+        pairs = itertools.product(rates, scales)
+        if self.forgetting == "auto" and len(scales) == 3:
+            pairs = [(r, s) for r, s in pairs if r == 0.0 or s > scales[0]]
+        return list(pairs)
+
     def _natural(self):
         return self.method in ("ngvi", "ngvi_explicit")
 
@@ -190,11 +217,10 @@ class OnlineLinearModel(OnlineEstimator):
                 f"{idle[0]}={getattr(self, idle[0])!r} has no effect with "
                 f"method={self.method!r}: leave it at its default."
             )
-        for name in ("forgetting", "prior_scale"):
-            if getattr(self, name) == "auto" and self.method != "ngvi":
-                raise ValueError(
-                    f"{name}='auto' needs method='ngvi', got method={self.method!r}."
-                )
+        if self.forgetting == "auto" and self.method != "ngvi":
+            raise ValueError(
+                f"forgetting='auto' needs method='ngvi', got method={self.method!r}."
+            )
         if self.scale_bound is not None and self._estimates_noise():
             raise ValueError(
                 "scale_bound needs a fixed inverse_temperature: the posterior variance "
@@ -217,6 +243,7 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _raw_coefficients(self):
         """Coefficients and intercepts of the mean in the units of X."""
+        self._check_linear()
         state = self._state
         mean = np.einsum("oe,oep->op", state.shares(), self._means())
         center, inverse_scale = state.feature_units()
@@ -224,8 +251,17 @@ class OnlineLinearModel(OnlineEstimator):
         intercepts = mean[:, 0] if self.fit_intercept else np.zeros(len(mean))
         return coefficients, intercepts - coefficients @ center
 
+    def _check_linear(self):
+        """Raise AttributeError where the model is not linear in the features."""
+        if self.n_fourier:
+            raise AttributeError(
+                f"n_fourier={self.n_fourier}: the model is not linear in the features, "
+                "it has no coef_, intercept_ and coef_std_."
+            )
+
     def _raw_deviations(self):
         """Posterior standard deviations of the coefficients, in their units."""
+        self._check_linear()
         if self.method == "oga":
             raise AttributeError("method='oga' has no posterior: no coef_std_.")
         state = self._state
@@ -256,31 +292,31 @@ class OnlineLinearModel(OnlineEstimator):
             return float(self._state.totals[:, LOSS].sum())
         return float(self._state.cumulative_losses.sum())
 
-    def _expert_weights(self, axis):
-        """Weights of the experts, summed over scales (2) or rates (1)."""
-        shape = -1, *map(len, self._grid)
-        weights = self._state.shares().reshape(shape).sum(axis=axis)
+    def _weights_of(self, values):
+        """Weights of the experts of each distinct value; one row an output."""
+        distinct, which = np.unique(values, return_inverse=True)
+        weights = self._state.shares() @ np.eye(len(distinct))[which]
         return weights[0] if self._regression() else weights
 
     @property
     def forgetting_rates_(self):
         """The forgetting rates: several with `forgetting="auto"`."""
-        return np.array(self._grid[0])
+        return np.unique(self._state.forgetting_rates)
 
     @property
     def forgetting_weights_(self):
         """Weights of `forgetting_rates_`; one row an output where there are classes."""
-        return self._expert_weights(axis=2)
+        return self._weights_of(self._state.forgetting_rates)
 
     @property
     def prior_scales_(self):
         """The scales of the prior: several with `prior_scale="auto"`."""
-        return np.array(self._grid[1])
+        return np.unique(self._state.prior_scales)
 
     @property
     def prior_scale_weights_(self):
         """Weights of `prior_scales_`; one row an output where there are classes."""
-        return self._expert_weights(axis=1)
+        return self._weights_of(self._state.prior_scales)
 
 
 _LEARNERS = {

@@ -47,9 +47,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ``1 / sqrt(t)`` at row `t` (for "svb", over the posterior variance: the
         schedule of Theorem 3 with constant 1). "auto" is `prior_scale` over the root
         of the sum of the squared norms of the gradients so far, likewise.
-    prior_scale : float, default=1.0
+    prior_scale : "auto" or float, default=1.0
         Standard deviation of the prior of a coefficient, in units of the standardised
-        feature; relative to that of the noise where the noise is estimated.
+        feature; relative to that of the noise where the noise is estimated. "auto"
+        averages the scales `prior_scales_` as `forgetting="auto"` averages rates, at
+        twice the time; it is 1 for the methods other than "ngvi".
     forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
@@ -68,6 +70,12 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     average : bool, default=False
         Whether to predict with the average of the means over the rows, as in
         equation (12) of [1]_, rather than with the last mean.
+    n_fourier : int, default=0
+        Number of random Fourier features of the standardised features, which join them:
+        cosines of random directions, of three length scales. 60 to 120 make the model
+        as flexible as a kernel machine, at a cost that grows in proportion.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the directions, with `n_fourier`.
 
     Attributes
     ----------
@@ -174,6 +182,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         mean_bound=None,
         scale_bound=None,
         average=False,
+        n_fourier=0,
+        random_state=None,
     ):
         self.method = method
         self.loss = loss
@@ -188,6 +198,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         self.mean_bound = mean_bound
         self.scale_bound = scale_bound
         self.average = average
+        self.n_fourier = n_fourier
+        self.random_state = random_state
 
     @fit_context
     def fit(self, X, y, sample_weight=None):
@@ -278,15 +290,12 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             If `return_std` and the method or the loss gives no predictive
             distribution: it takes NGVI and the squared loss.
         """
+        if return_std:
+            return self._distributions(X)[:2]
         X = self._rows(X)
         means = np.empty((len(X), 1))
-        if not return_std:
-            predict_scores(X, *self._state.arguments, means)
-            return means[:, 0]
-        self._check_distribution()
-        deviations = np.empty(len(X))
-        predict_deviations(X, *self._state.arguments, means, deviations)
-        return means[:, 0], deviations
+        predict_scores(X, *self._state.arguments, means)
+        return means[:, 0]
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
@@ -314,12 +323,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"quantiles must be in (0, 1), got {quantiles!r}.")
-        mean, std = self.predict(X, return_std=True)
+        mean, std, degrees = self._distributions(X)
         standard = ndtri(levels)
-        if self._estimates_noise():
-            degrees = self._state.shares()[0] @ self._state.counts
-            if degrees > 0.0:
-                standard = stdtrit(degrees, levels)
+        if self._estimates_noise() and degrees > 0.0:
+            standard = stdtrit(degrees, levels)
         offsets = np.zeros((len(mean), len(levels)))  # 0 at the median, always
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
@@ -386,6 +393,15 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         if not self._estimates_noise():
             return 0.5 / self.inverse_temperature
         return float(self._state.shares()[0] @ self._noise_variances())
+
+    def _distributions(self, X):
+        """Means and standard deviations of the targets, and the degrees of freedom."""
+        X = self._rows(X)
+        self._check_distribution()
+        means, deviations = np.empty((len(X), 1)), np.empty(len(X))
+        arguments = self._state.arguments
+        degrees = predict_deviations(X, *arguments, means, deviations)
+        return means[:, 0], deviations, degrees
 
     def _check_distribution(self, error=NotImplementedError):
         """Raise where the method or the loss gives no predictive distribution."""

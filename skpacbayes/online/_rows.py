@@ -9,6 +9,7 @@ from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, checked_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
+NUMBERS = (float, int, np.float64, np.float32, np.int64, np.int32)
 BLOCK = 2**15  # numbers that are learnt at a time, between two chances of an interrupt
 
 
@@ -58,7 +59,7 @@ class OnlineEstimator(StreamingEstimator):
     def _convert_targets(self, y, count):
         """Targets as an array for a kernel if one conversion is enough, or None."""
         if type(y) is not np.ndarray:
-            if type(y) is list and all(type(value) in (float, int) for value in y):
+            if type(y) is list and all(type(value) in NUMBERS for value in y):
                 y = np.array(y)
             elif hasattr(y, "to_numpy") and not hasattr(y, "columns"):
                 y = y.to_numpy()

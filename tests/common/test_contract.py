@@ -42,6 +42,7 @@ EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
     },
     "EWARegressor": IMPORTANCE,
     "OnlineVIClassifier": IMPORTANCE,
+    "OnlineVIMLPClassifier": IMPORTANCE,
     "OnlineVIMLPRegressor": IMPORTANCE,
     "OnlineVIRegressor": IMPORTANCE,
     "SparseAdditiveGibbsClassifier": SEVERAL_DRAWS,

@@ -28,6 +28,7 @@ import skpacbayes
 from skpacbayes import (
     EWARegressor,
     OnlineVIClassifier,
+    OnlineVIMLPClassifier,
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
     PACOClusterer,
@@ -195,6 +196,13 @@ STREAMS = {
     "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
     "OnlineVIClassifier": online(OnlineVIClassifier, labels),
     "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
+    "OnlineVIClassifier, waves": online(
+        OnlineVIClassifier, labels, n_fourier=10, forgetting="auto", random_state=0
+    ),
+    "OnlineVIRegressor, waves": online(
+        OnlineVIRegressor, n_fourier=10, prior_scale="auto", random_state=0
+    ),
+    "OnlineVIMLPClassifier": online(OnlineVIMLPClassifier, labels, random_state=0),
     "OnlineVIMLPRegressor": online(OnlineVIMLPRegressor, random_state=0),
     "ABCPosteriorKDE": table_of_simulations(),
     "ClusteredParticleFilter": filtering(),

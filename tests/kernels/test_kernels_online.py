@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from online_reference import Reference, loss_of, network_moments, standardised
+from online_reference import Reference, loss_of, network_moments, slopes, standardised
+from scipy.optimize import brentq
 from states import assert_same_state
 from twins import twin_of
 
@@ -15,7 +16,7 @@ from skpacbayes._kernels import aggregation, online, online_full, online_network
 from skpacbayes._kernels import online_predict as predict
 from skpacbayes._kernels import online_state as names
 from skpacbayes._kernels.online_state import LinearState
-from skpacbayes._kernels.standardize import first_refused, standardize
+from skpacbayes._kernels.standardize import add_waves, first_refused, standardize
 
 NAMES = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
@@ -280,6 +281,22 @@ def test_standardize(kernel, clip):
     scale = np.sqrt(np.maximum(np.cumsum(X**2, axis=0) / t - mean**2, 0))
     expected = np.where(abs(within) == clip, mean + within * scale, X) - X[0]
     assert_allclose(plain, expected, rtol=1e-6, atol=1e-6)
+
+
+@twin_of(add_waves)
+def test_add_waves(kernel):
+    rng = np.random.default_rng(0)
+    Z, frequencies, phases = (
+        rng.normal(size=(6, 9)),
+        rng.normal(size=(3, 5)),
+        np.ones(5),
+    )
+    stream, before = np.zeros(names.N_STREAM), Z.copy()
+    stream[names.START] = 1.0
+    kernel(Z, 3, frequencies, phases, stream)
+    assert np.array_equal(Z[:, :4], before[:, :4])
+    expected = math.sqrt(2 / 5) * np.cos(Z[:, 1:4] @ frequencies + 1.0)
+    assert_allclose(Z[:, 4:], expected, rtol=1e-12)
 
 
 @twin_of(first_refused)
@@ -562,3 +579,48 @@ def test_learn_numbers(kernel, method):
     assert_allclose(output[0], new_w, rtol=1e-6, atol=1e-7)
     assert_allclose(hidden[1], new_S, rtol=1e-6, atol=1e-7)
     assert_allclose(output[1], new_s, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@twin_of(online_network.learn_labels)
+def test_learn_labels(kernel, loss):
+    """One row: the score moves along the slope to the root of the implicit equation.
+
+    The slope J of the network at the means by numerical differences; the precisions
+    grow by twice the slope of the loss in the variance, times the positive part of the
+    curvature.
+    """
+    state = network(np.random.default_rng(1))
+    hidden, output, numbers = state.hidden[0], state.output[0], state.numbers[0]
+    before = hidden[:2].copy(), output[:2].copy()
+    state.stream[names.METHOD] = names.NGVI
+    state.stream[names.LOSS_KIND] = LOSSES.index(loss)
+    X, label = np.array([[0.4, -1.2]]), -1.0
+    scores = np.empty((1, 1))
+    assert kernel(X, np.array([label]), NONE, *state.arguments, scores)
+    z = np.append(1.0, X[0])
+    (W, S), (w, s) = (array.copy() for array in before)
+    pairs = [W, S], [w, s]
+    mean, variance = network_moments(z, *pairs)
+    assert_allclose(scores[0, 0], mean, rtol=1e-12)
+    assert_allclose(numbers[online_network.LOSS], loss_of(loss, label, mean))
+    J_W, J_w = numerical_gradients(lambda: network_moments(z, *pairs)[0], [W, w])
+    D_W, D_w = numerical_gradients(lambda: network_moments(z, *pairs)[1], [W, w])
+    _, C_s = numerical_gradients(lambda: network_moments(z, *pairs)[1], [S, s])
+    active = J_W / w[:-1, None] / z
+    C_S = (w[:-1, None] ** 2 + s[:-1, None]) * active * z**2
+    along = (J_W**2 * S).sum() + (J_w**2 * s).sum()
+
+    def excess(score):
+        return score - mean + along * slopes(loss, label, score, along)[0]
+
+    root = brentq(excess, mean - 10 * along, mean + 10 * along, xtol=1e-13)
+    shift = -slopes(loss, label, root, along)[0]
+    strength = 2 * slopes(loss, label, mean, variance)[1]
+    new_S, new_s = S / (1 + strength * C_S * S), s / (1 + strength * C_s * s)
+    new_W = W + shift * J_W * S - strength * D_W * new_S / 2
+    new_w = w + shift * J_w * s - strength * D_w * new_s / 2
+    assert_allclose(hidden[1], new_S, rtol=1e-6, atol=1e-7)
+    assert_allclose(output[1], new_s, rtol=1e-6, atol=1e-7)
+    assert_allclose(hidden[0], new_W, rtol=1e-5, atol=1e-6)
+    assert_allclose(output[0], new_w, rtol=1e-5, atol=1e-6)

@@ -18,6 +18,7 @@ from states import assert_same_state, state_of
 from skpacbayes import (
     EWARegressor,
     OnlineVIClassifier,
+    OnlineVIMLPClassifier,
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
     online,
@@ -112,7 +113,8 @@ def test_classifier_is_one_against_the_others(method, loss):
     Z = np.column_stack([np.ones(80), standardised(X, weights, 1.0)])
     natural = method.startswith("ngvi")
     rate = "auto" if natural else 0.1
-    model = OnlineVIClassifier(method, loss=loss, learning_rate=rate, clip=1.0)
+    options = {"learning_rate": rate, "prior_scale": 1.0, "clip": 1.0}
+    model = OnlineVIClassifier(method, loss=loss, **options)
     model.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
     total = 0.0
     for k in range(3):
@@ -340,6 +342,131 @@ def test_network_learns_what_a_line_cannot():
         assert network.noise_variance_ < 0.2
         _, std = network.predict(X, return_std=True)
         assert np.all(std > 0)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_scale_of_the_prior_chooses_itself(loss):
+    """Close to the best scale, whatever that is; Theorem 1 holds."""
+    rng = np.random.default_rng(0)
+    X, theta = rng.normal(size=(1500, 20)), rng.normal(size=20)
+    sparse = theta * (np.arange(20) < 2)
+    for score in (X @ theta, 0.3 * X @ theta + 2 * rng.normal(size=1500), X @ sparse):
+        y = (score > 0).astype(int)
+        fixed = [
+            OnlineVIClassifier(loss=loss, prior_scale=scale).fit(X, y).cumulative_loss_
+            for scale in (0.3, 1.0, 3.0)
+        ]
+        model = OnlineVIClassifier(loss=loss).fit(X, y)
+        assert max(fixed) > 1.1 * min(fixed)
+        assert model.cumulative_loss_ < 1.01 * min(fixed) + 2 * math.log(3)
+        assert_allclose(model.prior_scale_weights_.sum(axis=1), 1.0)
+        assert (
+            model.prior_scales_[model.prior_scale_weights_.argmax()]
+            == (model.prior_scales_[np.argmin(fixed)])
+        )
+        certificate = model.certificate()
+        assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+
+
+def test_scale_of_the_prior_chooses_itself_among_numbers():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 40))
+    for noise in (0.1, 30.0):
+        y = X.sum(axis=1) + noise * rng.normal(size=400)
+        fixed = [
+            OnlineVIRegressor(prior_scale=scale).fit(X, y).cumulative_loss_
+            for scale in (0.3, 3.0)
+        ]
+        model = OnlineVIRegressor(prior_scale="auto").fit(X, y)
+        assert max(fixed) > 1.1 * min(fixed)
+        assert model.cumulative_loss_ < 1.1 * min(fixed)
+        certificate = model.certificate()
+        assert set(certificate.terms) >= {"rises of the rate", "complexity"}
+        assert certificate.observed <= certificate.bound
+    three = OnlineVIClassifier(forgetting="auto").fit(X, np.arange(400) % 3)
+    certificate = three.certificate()
+    assert certificate.observed == three.cumulative_loss_ <= certificate.bound
+    assert_allclose(three.forgetting_weights_.sum(axis=1), 1.0)
+
+
+def ring(n=3000, seed=0):
+    """Labels, and a number, which no line predicts."""
+    X = np.random.default_rng(seed).normal(size=(n, 2)) * [1.0, 1e3] + [50.0, 0.0]
+    radius = np.hypot(X[:, 0] - 50, X[:, 1] / 1e3)
+    return X, (radius > 1.2).astype(int), radius
+
+
+def test_fourier_features_learn_what_a_line_cannot():
+    X, labels, radius = ring()
+    for seed in range(2):
+        options = {"n_fourier": 60, "random_state": seed}
+        model = OnlineVIClassifier(loss="log_loss", **options).fit(X, labels)
+        assert model.score(X, labels) > 0.95
+        line = OnlineVIClassifier(loss="log_loss").fit(X, labels)
+        assert line.score(X, labels) < 0.65
+        for covariance in ("full", "diagonal"):
+            model = OnlineVIRegressor(covariance=covariance, **options)
+            assert model.fit(X, radius).score(X, radius) > 0.9
+            mean, std = model.predict(X, return_std=True)
+            assert np.mean(abs(radius - mean) < 2 * std) > 0.9
+        assert not hasattr(model, "coef_")
+        assert not hasattr(model, "coef_std_")
+
+
+def test_network_learns_labels_that_a_line_cannot():
+    X, labels, radius = ring()
+    three = np.digitize(radius, [0.8, 1.6])
+    for loss in ("log_loss", "hinge"):
+        model = OnlineVIMLPClassifier(loss=loss, random_state=0).fit(X, labels)
+        assert model.score(X, labels) > 0.9
+        probabilities = model.predict_proba(X)
+        assert_allclose(probabilities.sum(axis=1), 1.0)
+        assert np.array_equal(probabilities.argmax(axis=1), model.predict(X))
+        several = OnlineVIMLPClassifier(loss=loss, random_state=0).fit(X, three)
+        assert several.score(X, three) > 0.75
+        assert_allclose(several.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OnlineVIRegressor(),
+        OnlineVIRegressor(forgetting="auto", prior_scale="auto"),
+        OnlineVIRegressor(covariance="diagonal", clip=2.0),
+        OnlineVIRegressor(standardize=False, n_fourier=7, random_state=0),
+        OnlineVIClassifier(),
+        OnlineVIMLPRegressor(random_state=0),
+        OnlineVIMLPClassifier(random_state=0),
+    ],
+)
+def test_a_row_is_answered_as_in_its_block(model):
+    """Bit for bit."""
+    X, y = linear(200, d=11)
+    model = clone(model).fit(X, y > 0 if is_classifier(model) else y)
+    answers = [getattr(model, name) for name in ANSWERS if hasattr(model, name)]
+    if hasattr(model, "noise_variance_"):
+        answers.append(lambda X: np.column_stack(model.predict(X, return_std=True)))
+    for answer in answers:
+        block = answer(X)
+        for t in range(0, 200, 9):
+            assert np.array_equal(answer(X[t : t + 1])[0], block[t])
+
+
+ANSWERS = ["predict", "predict_quantiles", "decision_function", "predict_proba"]
+
+
+def test_deviations_of_coefficients_of_labels():
+    X, y = linear(300, noise=3.0)
+    for method in METHODS:
+        model = OnlineVIClassifier(method).fit(X, y > 0)
+        assert hasattr(model, "coef_std_") == (method != "oga")
+    model = OnlineVIClassifier(loss="log_loss", prior_scale=1.0).fit(X, y > 0)
+    expected = np.sqrt(model._state.variances[0, 1:]) / X.std(axis=0)
+    assert_allclose(model.coef_std_, expected[None], rtol=1e-9)
+    mixed = OnlineVIClassifier(loss="log_loss").fit(X, y > 0)
+    assert mixed.coef_std_.shape == mixed.coef_.shape
+    three = OnlineVIClassifier().fit(X, np.arange(300) % 3)
+    assert three.coef_std_.shape == (3, 4)
 
 
 # Certificates.

@@ -1,0 +1,267 @@
+"""Classification on a stream by networks of one hidden layer."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+
+from .._base import fit_context
+from .._compat import Interval, StrOptions
+from .._stream import partial_fit_context
+from ._labels import LabelStream, classes_of
+from ._network import OnlineNetwork
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
+    """Classification on a stream by a network of one hidden ReLU layer.
+
+    All weights have independent Gaussian posteriors. The mean and the variance of
+    the network's score are exact, so that nothing is sampled. The update is implicit
+    natural-gradient variational inference (NGVI), which has no learning rate. Features
+    are standardised by their running moments. More than two classes are learnt as one
+    against the others, by a network each.
+
+    Parameters
+    ----------
+    hidden_units : int, default=20
+        Number of hidden units.
+    loss : {"log_loss", "hinge"}, default="log_loss"
+        Loss of a score, expected under the posterior.
+    prior_scale : float, default=1.0
+        Scale of the prior: the standard deviation of a weight is this over the root
+        of the number of units it listens to, that of the output's intercept is 1.
+    standardize : bool, default=True
+        Whether features are centred and scaled by the moments of the rows so far.
+    clip : float or None, default=5.0
+        Bound on the absolute value of a feature, after standardisation.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the means at the start, drawn from the prior: at zero the hidden units
+        would stay alike.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    cumulative_loss_ : float
+        Sum of the losses suffered, over rows and outputs: each row is predicted, then
+        learnt.
+    n_samples_seen_ : int
+        Rows of positive weight since the last `fit`.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    OnlineVIClassifier : The linear model.
+    OnlineVIMLPRegressor : The same for numbers.
+
+    Notes
+    -----
+    The score of a row has mean a and variance v, both in closed form (see
+    :class:`OnlineVIMLPRegressor`). The step solves ``a' = a - s dL(a', s)/da``, s being
+    the variance along the slope of the network at the means, and moves the means
+    along that slope; ``2 dL/dv`` times the positive part of the curvature of v enters
+    the precisions. It is equation (8) of [1]_ without linearising the loss in the mean.
+
+    The loss is not convex in the weights: no theorem of [1]_ applies, and different
+    seeds give different results.
+
+    References
+    ----------
+    .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization
+       bound for online variational inference", ACML 2019.
+
+    Examples
+    --------
+    A ring around a disc, which no line tells apart:
+
+    >>> import numpy as np
+    >>> from skpacbayes import OnlineVIClassifier, OnlineVIMLPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 2))
+    >>> y = np.where(np.hypot(X[:, 0], X[:, 1]) > 1.2, "ring", "disc")
+    >>> network = OnlineVIMLPClassifier(random_state=0).fit(X, y)
+    >>> network.score(X, y) > 0.95 > 0.65 > OnlineVIClassifier().fit(X, y).score(X, y)
+    True
+    >>> network.predict_proba([[0.0, 0.0], [2.0, 2.0]]).round(1)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    _parameter_constraints: dict = {
+        "hidden_units": [Interval(Integral, 1, None, closed="left")],
+        "loss": [StrOptions({"log_loss", "hinge"})],
+        "prior_scale": [POSITIVE],
+        "standardize": ["boolean"],
+        "clip": [None, POSITIVE],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        hidden_units=20,
+        *,
+        loss="log_loss",
+        prior_scale=1.0,
+        standardize=True,
+        clip=5.0,
+        random_state=None,
+    ):
+        self.hidden_units = hidden_units
+        self.loss = loss
+        self.prior_scale = prior_scale
+        self.standardize = standardize
+        self.clip = clip
+        self.random_state = random_state
+
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, then learn the rows once, in the order given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in the order of the stream.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row, which multiplies its loss. A row of weight 0 is
+            passed over.
+
+        Returns
+        -------
+        self : OnlineVIMLPClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If there is a single class, or X is not finite or beyond 1e150.
+        """
+        X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
+        self._set_classes(classes_of(y, weights))
+        self._begin(self.n_features_in_, self._n_outputs())
+        return self._learn_blocks(X, self._codes_of(y, weights), weights)
+
+    @partial_fit_context
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn more rows, in the order given.
+
+        Any way of cutting the same rows into calls gives the same state. A call that
+        raises has learnt nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream; required in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row.
+
+        Returns
+        -------
+        self : OnlineVIMLPClassifier
+            The classifier.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150, `classes` is missing in the first call
+            or differs from its value there, a label is not among them, or a parameter
+            changed since the stream began.
+        """
+        begins = not self._streaming()
+        if begins and classes is None:
+            raise ValueError("classes must be passed on the first call.")
+        X, y, weights = self._checked(X, y, sample_weight, reset=begins)
+        if begins:
+            self._set_classes(np.unique(classes))
+        elif classes is not None:
+            self._check_classes(classes)
+        codes = self._codes_of(y, weights)
+        if begins:
+            self._begin(self.n_features_in_, self._n_outputs())
+        return self._learn_blocks(X, codes, weights)
+
+    def decision_function(self, X):
+        """Score rows by the posterior mean of the network's output.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; with two classes positive for ``classes_[1]``.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
+        """
+        scores, _ = self._moments(self._rows(X))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
+        """
+        return self._labels(self.decision_function(X))
+
+    def predict_proba(self, X):
+        """Predict the probability of each class.
+
+        The logistic function averaged over the posterior, ``sigmoid(a / sqrt(1 + pi v /
+        8))`` for a score of mean a and variance v. With the hinge loss, which is no
+        likelihood, the values are not calibrated.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities; with more than two classes those of each class against the
+            others, divided by their sum.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
+        """
+        scores, variances = self._moments(self._rows(X))
+        positive = expit(scores / np.sqrt(1.0 + np.pi / 8.0 * variances))
+        if positive.shape[1] == 1:
+            return np.concatenate([1.0 - positive, positive], axis=1)
+        total = positive.sum(axis=1, keepdims=True)
+        uniform = np.full_like(positive, 1.0 / positive.shape[1])
+        return np.divide(positive, total, out=uniform, where=total > 0)
+
+    @property
+    def cumulative_loss_(self):
+        """Sum of the losses suffered: each row predicted, then learnt."""
+        return self._state.cumulative_loss

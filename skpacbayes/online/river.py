@@ -1,0 +1,277 @@
+"""Adapters by which river's pipelines and evaluators take our online estimators.
+
+This module needs `river <https://riverml.xyz>`_, as nothing else of the package does.
+"""
+
+import math
+import warnings
+import zlib
+from numbers import Real
+
+import numpy as np
+from sklearn.base import clone
+
+from .._base import user_stack_level
+from ._classifier import OnlineVIClassifier
+from ._regressor import OnlineVIRegressor
+
+try:
+    from river import base
+except ImportError as error:
+    raise ImportError(
+        "skpacbayes.online.river needs river: pip install river"
+    ) from error
+
+__all__ = ["RiverClassifier", "RiverRegressor"]
+
+
+class RowsOfDicts:
+    """Rows of numbers from dictionaries of numbers, categories and missing values.
+
+    Numbers of the first row have a column each, for good. A missing number (no key,
+    None or NaN) is replaced by the mean of its column so far. Categories are hashed to
+    `n_hashed` columns: each is 1 in the column of its name and value.
+
+    Parameters
+    ----------
+    first : dict
+        The first row.
+    n_hashed : int
+        Number of columns for categories, if the first row has any.
+    """
+
+    def __init__(self, first, n_hashed):
+        numeric = [name for name, value in first.items() if is_number(value)]
+        self.columns = {name: j for j, name in enumerate(numeric)}
+        self.n_hashed = n_hashed if len(numeric) < len(first) else 0
+        self.width = len(numeric) + self.n_hashed
+        if not self.width:
+            raise ValueError(f"The first row has no feature: {first!r}.")
+        self.sums, self.counts = [0.0] * len(numeric), [0] * len(numeric)
+        self.ignored = set()
+
+    def row(self, x, *, learn=False):
+        """Return the row of a dictionary, (1, width); `learn` counts its numbers."""
+        row, columns, n_known = np.zeros((1, self.width)), self.columns, 0
+        own = row[0]
+        for name, j in columns.items():
+            value = x.get(name)
+            n_known += name in x
+            if value is not None and value == value:
+                own[j] = value
+                if learn:
+                    self.sums[j] += value
+                    self.counts[j] += 1
+            elif self.counts[j]:
+                own[j] = self.sums[j] / self.counts[j]
+        if n_known < len(x):
+            self._hash(x, own)
+        return row
+
+    def _hash(self, x, own):
+        """Write what has no column of its own."""
+        for name in x.keys() - self.columns.keys():
+            value = x[name]
+            if value is None or value != value:
+                continue
+            if self.n_hashed:
+                number = is_number(value)
+                key = f"{name}" if number else f"{name}={value}"
+                column = zlib.crc32(key.encode()) % self.n_hashed
+                own[len(self.columns) + column] += value if number else 1.0
+            elif name not in self.ignored:
+                self.ignored.add(name)
+                warnings.warn(
+                    f"The feature {name!r} was not in the first row, and is ignored.",
+                    stacklevel=user_stack_level(),
+                )
+
+
+def is_number(value):
+    """Whether a value has a column of its own: a number, or a boolean."""
+    return isinstance(value, Real) or value is None
+
+
+class _Adapter:
+    """What both adapters share: an estimator, and rows for it."""
+
+    def __init__(self, estimator, n_hashed=32):
+        self.estimator = estimator
+        self.n_hashed = n_hashed
+        self._rows = self._fitted = None
+
+    def _row(self, x):
+        """Row of a dictionary to learn from; the first decides on the columns."""
+        if self._rows is None:
+            self._rows = RowsOfDicts(x, self.n_hashed)
+            self._fitted = clone(self.estimator)
+        return self._rows.row(x, learn=True)
+
+
+class RiverRegressor(_Adapter, base.Regressor):
+    """An online regressor of this package, as a regressor of river.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A regressor with `partial_fit`, such as :class:`OnlineVIRegressor`.
+    n_hashed : int, default=32
+        Number of columns to which categories are hashed, if the first row has any.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from skpacbayes import OnlineVIRegressor
+    >>> from skpacbayes.online.river import RiverRegressor
+    >>> model = RiverRegressor(OnlineVIRegressor())
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    MAE: 0.5...
+    """
+
+    @classmethod
+    def _unit_test_params(cls):
+        yield {"estimator": OnlineVIRegressor()}
+
+    def learn_one(self, x, y):
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name: numbers, categories, or missing.
+        y : float
+            Target.
+        """
+        row = self._row(x)
+        self._fitted.partial_fit(row, np.array([float(y)]))
+
+    def predict_one(self, x):
+        """Predict the target of a row; 0 before the first is learnt.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+
+        Returns
+        -------
+        prediction : float
+            Predicted mean.
+        """
+        if self._rows is None:
+            return 0.0
+        return self._fitted.predict(self._rows.row(x)).item()
+
+    def predict_quantiles_one(self, x, quantiles=(0.05, 0.5, 0.95)):
+        """Predict quantiles of the target of a row, where the estimator can.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        quantiles : sequence of float
+            Levels in (0, 1).
+
+        Returns
+        -------
+        quantiles : dict of float to float
+            Predicted quantile of each level; infinite before the first row.
+        """
+        if self._rows is None:
+            return {q: math.inf if q > 0.5 else -math.inf for q in quantiles}
+        found = self._fitted.predict_quantiles(self._rows.row(x), quantiles)[0]
+        return dict(zip(quantiles, found.tolist(), strict=True))
+
+
+class RiverClassifier(_Adapter, base.Classifier):
+    """An online classifier of this package, as a classifier of river.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `partial_fit`, such as :class:`OnlineVIClassifier`.
+    classes : sequence, default=(False, True)
+        All classes of the stream.
+    n_hashed : int, default=32
+        Number of columns to which categories are hashed, if the first row has any.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from skpacbayes import OnlineVIClassifier
+    >>> from skpacbayes.online.river import RiverClassifier
+    >>> model = RiverClassifier(OnlineVIClassifier(loss="log_loss"))
+    >>> evaluate.progressive_val_score(
+    ...     datasets.Phishing(), model, metrics.Accuracy()
+    ... )
+    Accuracy: 89...%
+    """
+
+    def __init__(self, estimator, classes=(False, True), n_hashed=32):
+        super().__init__(estimator, n_hashed)
+        self.classes = classes
+
+    @classmethod
+    def _unit_test_params(cls):
+        yield {"estimator": OnlineVIClassifier()}
+
+    @property
+    def _multiclass(self):
+        return True
+
+    def learn_one(self, x, y):
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name: numbers, categories, or missing.
+        y : label
+            One of `classes`.
+        """
+        if y not in self.classes:
+            raise ValueError(
+                f"The label {y!r} is not in classes={self.classes!r}: pass all classes "
+                "of the stream."
+            )
+        first = self._rows is None
+        row = self._row(x)
+        if first:
+            self._fitted.partial_fit(row, [y], classes=list(self.classes))
+        else:
+            self._fitted.partial_fit(row, [y])
+
+    def predict_proba_one(self, x):
+        """Predict the probability of each class; all alike before the first row.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+
+        Returns
+        -------
+        probabilities : dict
+            Probability of each class.
+        """
+        if self._rows is None:
+            return {label: 1.0 / len(self.classes) for label in self.classes}
+        found = self._fitted.predict_proba(self._rows.row(x))[0].tolist()
+        return dict(zip(self._fitted.classes_.tolist(), found, strict=True))
+
+    def predict_one(self, x):
+        """Predict the label of a row; the first class before the first row.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+
+        Returns
+        -------
+        label : label
+            One of the classes.
+        """
+        if self._rows is None:
+            return self.classes[0]
+        return self._fitted.predict(self._rows.row(x)).item()

@@ -1,0 +1,96 @@
+"""The adapters for river: its checks, its evaluators, categories and missing values."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+pytest.importorskip("river")
+from river import checks, compose, datasets, evaluate, metrics, preprocessing
+
+from skpacbayes import OnlineVIClassifier, OnlineVIMLPClassifier, OnlineVIRegressor
+from skpacbayes.online.river import RiverClassifier, RiverRegressor
+
+
+@pytest.mark.filterwarnings("ignore:The feature")  # some checks bring new features
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_checks_of_river():
+    model = RiverRegressor(OnlineVIRegressor())
+    names = []
+    for check in checks.yield_checks(model):
+        check(model.clone())
+        names.append(getattr(check, "__name__", ""))
+    assert len(names) > 5
+
+
+def test_progressive_validation_is_that_of_the_estimator():
+    rows = [(list(x.values()), y) for x, y in datasets.TrumpApproval()]
+    X, y = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
+    model = RiverRegressor(OnlineVIRegressor())
+    mae = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    plain, total = OnlineVIRegressor(), abs(y[0])
+    for t in range(len(y)):
+        if t:
+            total += abs(y[t] - plain.predict(X[t : t + 1])[0])
+        plain.partial_fit(X[t : t + 1], y[t : t + 1])
+    assert_allclose(mae.get(), total / len(y))
+    first, _ = next(iter(datasets.TrumpApproval()))
+    quantiles = model.predict_quantiles_one(first, [0.1, 0.9])
+    assert quantiles[0.1] < quantiles[0.9]
+
+
+@pytest.mark.parametrize(
+    "estimator", [OnlineVIClassifier(), OnlineVIMLPClassifier(random_state=0)]
+)
+def test_in_a_pipeline_of_river(estimator):
+    model = compose.Pipeline(preprocessing.StandardScaler(), RiverClassifier(estimator))
+    accuracy = evaluate.progressive_val_score(
+        datasets.Phishing(), model, metrics.Accuracy()
+    )
+    assert accuracy.get() > 0.87  # river's logistic regression has .888
+
+
+def test_categories_and_missing_values():
+    rng = np.random.default_rng(0)
+    effects = {"red": 2.0, "green": 0.0, "blue": -2.0}
+    model = RiverRegressor(OnlineVIRegressor())
+    assert model.predict_one({"color": "red", "size": 1.0}) == 0.0
+    assert model.predict_quantiles_one({"size": 1.0}, [0.9]) == {0.9: math.inf}
+    for _ in range(2000):
+        color, size = str(rng.choice(list(effects))), rng.normal(5.0)
+        x = {"color": color, "size": size}
+        y = effects[color] + size + 0.1 * rng.normal()
+        missing = rng.random()
+        if missing < 0.1:
+            x["size"] = None
+        elif missing < 0.2:
+            del x["size"]
+        elif missing < 0.3:
+            x["size"] = math.nan
+        else:
+            model.learn_one(x, y)
+    for color, effect in effects.items():
+        found = model.predict_one({"color": color, "size": 6.0})
+        assert_allclose(found, effect + 6.0, atol=0.1)
+        expected = effect + 5.0  # a missing number is the mean of its column
+        for gap in ({}, {"size": None}, {"size": math.nan}):
+            found = model.predict_one({"color": color} | gap)
+            assert_allclose(found, expected, atol=0.2)
+
+
+def test_new_features_and_labels_are_named():
+    model = RiverRegressor(OnlineVIRegressor())
+    model.learn_one({"a": 1.0}, 1.0)
+    with pytest.warns(UserWarning, match="'b' was not in the first row"):
+        model.learn_one({"a": 2.0, "b": 3.0}, 1.0)
+    model.learn_one({"a": 2.0, "b": 3.0}, 1.0)  # once
+    labels = RiverClassifier(OnlineVIClassifier(), classes=["x", "y", "z"])
+    assert labels.predict_proba_one({"a": 1.0}) == dict.fromkeys("xyz", 1 / 3)
+    assert labels.predict_one({"a": 1.0}) == "x"
+    labels.learn_one({"a": 1.0}, "y")
+    assert set(labels.predict_proba_one({"a": 1.0})) == set("xyz")
+    with pytest.raises(ValueError, match="'w' is not in classes"):
+        labels.learn_one({"a": 1.0}, "w")
+    with pytest.raises(ValueError, match="no feature"):
+        RiverRegressor(OnlineVIRegressor()).learn_one({}, 1.0)
