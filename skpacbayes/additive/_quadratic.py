@@ -80,8 +80,9 @@ class WeightedRows:
         p, width, _ = self.values.shape
         n_slots = int(max(1, min(p, CACHE_BYTES // (8 * p * width**2))))
         rows = np.empty((n_slots, width, p * width))
-        none = np.full(p, -1)
-        return Reader(self, rows, np.array([self.ranks, none, np.zeros_like(none)]))
+        # With room for all variables each has a slot of its own from the start.
+        slots = np.arange(p) if n_slots == p else np.full(p, -1)
+        return Reader(self, rows, np.array([self.ranks, slots, np.zeros_like(slots)]))
 
 
 class Reader:
