@@ -1,0 +1,45 @@
+"""Every private name of scikit-learn that the package uses, and nothing else.
+
+A release of scikit-learn that moves one of them breaks this file alone.
+"""
+
+from sklearn.base import _fit_context
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    Options,
+    RealNotInt,
+    StrOptions,
+    validate_params,
+)
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+__all__ = [
+    "OWN_ATTRIBUTES",
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "Options",
+    "RealNotInt",
+    "StrOptions",
+    "check_matplotlib_support",
+    "check_sample_weight",
+    "validate_params",
+    "validated",
+]
+
+# Attributes that scikit-learn keeps on an instance beside its parameters: the requests
+# of metadata routing, `set_output`, and callbacks.
+OWN_ATTRIBUTES = frozenset(
+    {
+        "_metadata_request",
+        "_sklearn_output_config",
+        "_skl_callbacks",
+        "_parent_callback_ctx",
+    }
+)
+
+# Validates the parameters against `_parameter_constraints`, tears callbacks down.
+validated = _fit_context(prefer_skip_nested_validation=True)
