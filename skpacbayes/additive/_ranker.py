@@ -1,35 +1,26 @@
 """Sparse additive ranking of two classes by a Gibbs posterior."""
 
 import math
-from numbers import Integral
 
 import numpy as np
-from scipy.special import log_expit, xlog1py, xlogy
 from sklearn.metrics import roc_auc_score
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
+from .._compat import StrOptions
 from ..certificates import Certificate
 from ._base import POSITIVE, SCALE
-from ._binary import _BinaryAdditiveGibbs
-from ._bound import catoni_terms, log_prior_mass
-from ._chain import log_binomial
-from ._pilot import logistic_pilot
-from ._ranking import Misranked, PairwiseLogistic, RankingChain
-from ._walk import Neighbourhoods
+from ._certificates import catoni_terms, ranking_divergence
+from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
+from ._two_classes import _TwoClassAdditiveGibbs
 
-LAWS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
-# "auto": how much the tempered loss gains by the pilot's scores, in units of what the
-# log likelihood does. The AUC is flatter near its best than the likelihood.
-GAINS = {"auc": 2.0, "pairwise_logistic": 1.5}
-LEAST_LIKELIHOOD, LEAST_GAIN = 0.5, 0.05  # where the pilot has found nothing
-MOST_MODELS = 50  # whose evidence goes into the certificate
-N_EVIDENCE = 400  # draws for each
+TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
+N_PILOT = 300  # draws of the classifier's chain that say how much the loss weighs
+N_BURN_IN = 100  # sweeps of a chain of the classifier before they count
 ROUNDING = 1e-12  # of a sum of weights
 
 
-class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
+class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
     """Sparse additive ranking of two classes by a Gibbs posterior.
 
     A score orders the rows, so that those of the second class come first: a sum of
@@ -180,28 +171,26 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
     """
 
     _parameter_constraints: dict = {
-        "loss": [StrOptions(set(LAWS))],
-        **_BinaryAdditiveGibbs._parameter_constraints,
+        "loss": [StrOptions(set(TARGETS))],
+        **_TwoClassAdditiveGibbs._parameter_constraints,
         "slab_scale": [SCALE],
         "inverse_temperature": [StrOptions({"auto", "pac"}), SCALE],
         "gamma": [POSITIVE],
-        "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
-        loss="auc",
+        loss="pairwise_logistic",
         *,
         basis="legendre",
         max_order=8,
         feature_range=None,
-        beta=0.4,
+        beta=1 / 3,
         slab_scale=1.0,
         inverse_temperature="auto",
         gamma=1.0,
-        n_candidates=16,
         n_iter=1000,
-        burn_in=300,
+        burn_in=200,
         n_chains=2,
         max_active=None,
         prediction="mean",
@@ -216,7 +205,6 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         self.slab_scale = slab_scale
         self.inverse_temperature = inverse_temperature
         self.gamma = gamma
-        self.n_candidates = n_candidates
         self.n_iter = n_iter
         self.burn_in = burn_in
         self.n_chains = n_chains
@@ -249,33 +237,36 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         ValueError
             If there are not two classes, or X or a weight is not valid.
         """
-        with self._all_or_nothing(keep=lambda value: value):
-            rows, positive = self._two_classes(X, y, sample_weight)
-            problem = self._problem(rows, positive)
-            ranks = problem.functions.orders
-            prior = self._prior(ranks, self.slab_scale**2)
-            rng = self._generator()
-            law, model = self._law(problem, prior, rng)
-            neighbourhoods = Neighbourhoods(ranks, prior.most, self.n_candidates)
-            chains = [
-                RankingChain(law, neighbourhoods, model, seed)
-                for seed in rng.spawn(self.n_chains)
-            ]
-            drawn = self._advanced(chains, self.burn_in, self.n_iter)
-            temperature = law.inverse_temperature
-            found = self._published(problem, prior, drawn, temperature, rng)
-            self._result = found
-            scores = self._decision(rows.X)
-            threshold = balanced_threshold(scores, positive, rows.weights)
-            self._result = found._replace(intercept=found.intercept - threshold)
-            self._risk = None
-            if self.inverse_temperature == "pac" and self.loss == "auc":
-                self._risk = self._certified_risk(law, problem, prior, drawn, rng)
-            self._warn_of(self._result)
+        rows = self._two_classes(X, y, sample_weight)
+        problem = self._problem(rows)
+        rng = self._generator()
+        target = TARGETS[self.loss](
+            rows.positive, rows.weights, self._variance_of_slab()
+        )
+        pilot = self._chain(problem, rows.weights, target.variance, rng)
+        matched = matched_temperature(pilot, target)
+        temperature = self._temperature(matched, rows)
+        exponents = rows.weights * (temperature / matched)
+        chains = []
+        for seed in rng.spawn(self.n_chains):
+            proposal = self._chain(problem, exponents, target.variance, seed)
+            proposal.advance(N_BURN_IN, keep=False)
+            chains.append(RankingChain(proposal, target, temperature))
+        self._run(chains)
+        most = chains[0].prior.most
+        self._threshold = 0.0
+        self._computed = self._fitted(problem, most, chains, temperature, rng)
+        scores = self._log_odds(rows.X)
+        self._threshold = balanced_threshold(scores, rows.positive, rows.weights)
+        self._risk = None
+        equal = np.ptp(rows.weights) == 0
+        if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
+            self._risk = self._certified_risk(problem, target, chains, exponents)
+        self._warn_of(self._computed)
         return self
 
     def decision_function(self, X):
-        """Score rows: the higher, the rather of the second class.
+        """Score rows: larger values favour the second class.
 
         Parameters
         ----------
@@ -285,12 +276,12 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Posterior mean of the score with `prediction="mean"`. Only their order was
-            learnt; their zero is such that it calls as many rows of `fit` positive as
-            there were.
+            Scores, positive for as many rows of `fit` as were of the second class. With
+            `prediction="mean"` the log odds of a mean over the draws: each draw gives
+            a probability, by a logistic function of its score.
         """
         check_is_fitted(self)
-        return self._decision(self._rows(X))
+        return self._log_odds(self._rows(X)) - self._threshold
 
     def score(self, X, y, sample_weight=None):
         """Area under the ROC curve.
@@ -312,11 +303,15 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         scores = self.decision_function(X)
         return roc_auc_score(y, scores, sample_weight=sample_weight)
 
-    def certificate(self, confidence=0.95):
+    def certificate(self, X=None, y=None, *, confidence=0.95):
         """Bound the AUC's shortfall on new rows, under `inverse_temperature="pac"`.
 
         Parameters
         ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            New rows on which the shortfall is observed; None for the rows of the fit.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
         confidence : float, default=0.95
             Probability with which the bound holds.
 
@@ -335,8 +330,9 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
         check_is_fitted(self)
         if self._risk is None:
             raise NotImplementedError(
-                'A certificate exists for loss="auc", inverse_temperature="pac" and '
-                "rows of equal weights."
+                "certificate needs loss='auc', inverse_temperature='pac' and rows of "
+                f"equal weights, got loss={self.loss!r} and "
+                f"inverse_temperature={self.inverse_temperature!r}."
             )
         terms = catoni_terms(
             **self._risk,
@@ -344,9 +340,12 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
             largest=1.0,
             confidence=confidence,
         )
+        observed = terms["observed"]
+        if X is not None:
+            observed = self._shortfall(*self._labelled(X, y))
         return Certificate(
             theorem="Theorem 1.2.6 of Catoni (2007), for pairs of rows",
-            observed=terms["observed"],
+            observed=observed,
             bound=sum(terms.values()),
             terms=terms,
             assumptions={
@@ -354,77 +353,80 @@ class SparseAdditiveGibbsRanker(_BinaryAdditiveGibbs):
                 "ranges of the features known before the rows": (
                     self.feature_range is not None
                 ),
-                "rows independent, of one law in each class": None,
+                "rows independent, of one distribution in each class": None,
             },
         )
 
-    def _law(self, problem, prior, rng):
-        """Return the target, with its pseudo-priors, and a model to start from."""
-        positive, ranks = problem.positive, problem.functions.orders
-        variance = self.slab_scale**2
-        scores, orders = logistic_pilot(problem, prior)
-        inside = np.flatnonzero(orders)
-        model = tuple(zip(inside.tolist(), orders[inside].tolist(), strict=True))
-        n_usable = np.count_nonzero(ranks)
-        log_beta = math.log(self.beta)
-        log_sizes = -log_binomial(n_usable, np.arange(prior.most + 1.0))
-        law = LAWS[self.loss](
-            problem.values,
-            positive,
-            problem.weights,
-            log_prior=lambda size, total: log_sizes[size] + total * log_beta,
-            variance=variance,
-            scores=scores,
-        )
-        law.inverse_temperature = float(self._temperature(law, scores, problem))
-        if model:
-            law.choose_spread(model, rng)
-        return law, model
+    def _variance_of_slab(self):
+        """Prior variance of a coefficient; to the AUC only directions matter."""
+        return 1.0 if self.loss == "auc" else self.slab_scale**2
 
-    def _temperature(self, law, scores, problem):
-        """Inverse temperature, given scores that a logistic model finds."""
-        positive, weights = problem.positive, problem.weights
-        total = weights.sum()
+    def _temperature(self, matched, rows):
+        """Inverse temperature, given the one that matches the classifier."""
+        if self.inverse_temperature == "auto":
+            return matched
         if self.inverse_temperature == "pac":
+            positive, weights = rows.positive, rows.weights
             return self.gamma * min(weights @ positive, weights @ ~positive)
-        if self.inverse_temperature != "auto":
-            return self.inverse_temperature
-        share = weights @ positive / total
-        log_likelihood = weights @ log_expit(np.where(positive, scores, -scores))
-        log_likelihood -= total * (xlogy(share, share) + xlog1py(1 - share, -share))
-        gain = law.risk(np.zeros((1, len(scores)))) - law.risk(
-            law.ordered(scores)[None]
-        )
-        gained = GAINS[self.loss] * max(log_likelihood, LEAST_LIKELIHOOD)
-        return gained / max(float(gain[0]), LEAST_GAIN)
+        return float(self.inverse_temperature)
 
-    def _certified_risk(self, law, problem, prior, chains, rng):
-        """Return what the certificate takes from the rows; None if they have weights.
+    def _shortfall(self, X, positive):
+        """Mean over the draws of 1 - AUC at rows."""
+        if positive.all() or not positive.any():
+            raise ValueError("y must have rows of both classes.")
+        scores = [scores for _, scores in self._scores_of_draws(X)]
+        target = Misranked(positive, np.ones(len(X)), 1.0)
+        return float(target.risk(np.concatenate(scores, axis=1)).mean())
 
-        The evidence of the models visited most, each the mean of its weights under its
-        pseudo-prior, bounds the divergence from above, as in the classifier.
-        """
-        if np.ptp(problem.weights) > 0:
-            return None
-        posterior = self._result.posterior
-        models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
-        visits = np.bincount(group.ravel(), weights=posterior.weights)
-        log_evidence = -math.inf
-        for orders in models[np.argsort(-visits, kind="stable")[:MOST_MODELS]]:
-            inside = np.flatnonzero(orders)
-            model = tuple(zip(inside.tolist(), orders[inside].tolist(), strict=True))
-            _, log_weights = law.weigh([model] * N_EVIDENCE, rng)
-            largest = log_weights.max()
-            log_mean = largest + math.log(np.exp(log_weights - largest).mean())
-            log_evidence = np.logaddexp(log_evidence, log_mean)
-        log_evidence -= log_prior_mass(problem.functions.orders, self.beta, prior.most)
-        risk = float(np.mean([chain.losses for chain in chains]))
+    def _certified_risk(self, problem, target, chains, exponents):
+        """Return what the certificate reads of the rows of the fit."""
+        found = self._answer()
+        risk = float(np.mean([draw.loss for chain in chains for draw in chain.kept]))
         n_positive = int(problem.positive.sum())
         return {
             "observed": risk,
-            "divergence": float(-log_evidence - law.inverse_temperature * risk),
+            "divergence": ranking_divergence(
+                problem,
+                found.posterior,
+                chains[0].prior,
+                self.beta,
+                found.inverse_temperature,
+                risk,
+                target,
+                exponents,
+            ),
             "count": min(n_positive, len(problem.positive) - n_positive),
         }
+
+
+def matched_temperature(chain, target):
+    """Weight of a risk at which its posterior is closest to the classifier's.
+
+    The slope of the log likelihood on minus the risk, over draws of the classifier's
+    posterior, by least squares: it minimises the variance of the log ratio of the two
+    densities. The square root of the weight of the rows where no draw ranks better
+    than another.
+
+    Parameters
+    ----------
+    chain : LogisticChain
+        A chain of the classifier, at its start.
+    target : RankingTarget
+        Gives the risk.
+    """
+    exponents = chain.weights
+    chain.advance(N_BURN_IN, keep=False)
+    logs, risks = np.empty((2, N_PILOT))
+    for number in range(N_PILOT):
+        chain.sweep()
+        logs[number] = target.log_evidence(chain.draw, chain.effects, exponents)
+        risks[number] = target.risk(chain.effects[None])[0]
+    risks -= risks.mean()
+    if risks @ risks > 0:
+        slope = -float(risks @ logs / (risks @ risks))
+        if slope > 0:
+            return slope
+    return math.sqrt(exponents.sum())
 
 
 def balanced_threshold(scores, positive, weights):
