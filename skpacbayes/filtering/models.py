@@ -78,9 +78,12 @@ class LocalLevel(BaseEstimator):
             model.last_, model.last_step_ = np.full((2, X.shape[1]), np.nan)
             model.sums_ = np.zeros((4, X.shape[1]))
         new = known.any(axis=0) & ~model.seen_
-        first = X[known.argmax(axis=0), np.arange(X.shape[1])]
-        model.jump_ = np.where(new, first, 0.0)  # the level was 0 until now
-        model.first_, model.seen_ = model.first_ + model.jump_, model.seen_ | new
+        first = np.where(new, X[known.argmax(axis=0), np.arange(X.shape[1])], 0.0)
+        # Particles drawn before the first value lie about 0 and must be moved. Before
+        # the model has seen any row there are none, and `initial` starts at the value.
+        begun = hasattr(self, "first_") and self.initial_mean is None
+        model.jump_ = first if begun else np.zeros(X.shape[1])
+        model.first_, model.seen_ = model.first_ + first, model.seen_ | new
         model.n_rows_ += len(X)
         model._add_steps(X)
         model._estimate()
@@ -101,12 +104,14 @@ class LocalLevel(BaseEstimator):
         square = squares / np.maximum(n_squares, 1)
         noise = np.maximum(-products / np.maximum(n_products, 1), 0.05 * square)
         drift = np.maximum(square - 2 * noise, 0.01 * square)
-        noise = np.where(square > 0, noise, 1.0)  # nothing has moved yet
         self.mean_ = self._given("initial_mean", self.first_)
         self.scale_ = np.sqrt(self._given("initial_variance", square))
         self.step_ = np.sqrt(self._given("transition_variance", drift))
         self.noise_ = self._given("observation_variance", noise)
-        self.normaliser_ = -0.5 * (LOG_2_PI + np.log(self.noise_))
+        placed = self.seen_ | (self.initial_mean is not None)
+        self.weighed_ = placed & (self.noise_ > 0)
+        with np.errstate(divide="ignore"):
+            self.normaliser_ = -0.5 * (LOG_2_PI + np.log(self.noise_))
 
     def _given(self, name, estimate):
         value = getattr(self, name)
@@ -124,8 +129,12 @@ class LocalLevel(BaseEstimator):
         return moved + self.jump_ if t == self.n_rows_ else moved
 
     def log_likelihood(self, x, y, t):
-        """Log density of the features of row t that are not missing or seen first."""
-        here = self.seen_ & ~np.isnan(y)
+        """Log density of the features of row t whose level and scale are known.
+
+        A feature counts from its third value in a stream (the first gives the level,
+        the second the scale), from its first after `fit`.
+        """
+        here = self.weighed_ & ~np.isnan(y)
         if not here.all():
             x, y = x[:, here], y[here]
         precision, normaliser = 0.5 / self.noise_[here], self.normaliser_[here].sum()

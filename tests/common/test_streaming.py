@@ -139,7 +139,7 @@ def rows_of_two_states(n, seed):
 
 
 def markov(**parameters):
-    cheap = {"n_iter": 100, "burn_in": 60, "random_state": 0}
+    cheap = {"n_iter": 40, "burn_in": 60, "random_state": 0}
     return Stream(
         lambda: skpacbayes.DirichletProcessHMM(**(cheap | parameters)),
         rows_of_two_states,
