@@ -40,6 +40,7 @@ class Fitted(NamedTuple):
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
     intercepts: np.ndarray | None = None  # of the draws, of two classes
+    threshold: float = 0.0  # of the log odds, of a ranker
     radius: float = np.inf
     most: int = 0  # the largest number of variables of a model
 

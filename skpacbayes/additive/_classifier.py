@@ -55,10 +55,10 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the rows of each class, as in scikit-learn. They move
         the probabilities.
-    n_iter : int, default=3000
-        Iterations of each chain that are kept: each makes ten moves between models,
-        and draws coefficients.
-    burn_in : int, default=1000
+    n_iter : int, default=500
+        Iterations of each chain that are kept: each makes twenty moves between
+        models, and draws coefficients.
+    burn_in : int, default=100
         Iterations of each chain before these, which are dropped.
     n_chains : int, default=2
         Number of chains.
