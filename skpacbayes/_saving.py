@@ -4,6 +4,8 @@ TRUSTED_TYPES = [
     "builtins.NoneType",
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "scipy.interpolate._bsplines.BSpline",
+    "skpacbayes._kernels.online_network.NetworkState",
+    "skpacbayes._kernels.online_state.LinearState",
     "skpacbayes.additive._base.Fitted",
     "skpacbayes.additive._basis.Dictionary",
     "skpacbayes.additive._basis.Orthonormal",
