@@ -17,14 +17,14 @@ A `prior` is a table and the ridge. The table's columns are numbers of variables
 functions; its rows the terms of the log weight, the probabilities that a move is of a
 kind or of one before it, and logs of those of the move back over those of a move.
 
-A `chain` is a `ChainState` as a tuple, a `record` the first two arrays of a
-`ChainRecord`: the classes name what the arrays hold.
+A `chain` is `model`, integers, and `numbers` of two models, the current and a proposed
+one, with a tally of the moves; `factors`, of each the Cholesky factor L of P, below it
+L^-1 b, and one more, scratch; and `work`, scratch. Its `record` is `visits`, in a row
+the number of the model after a move, and the functions of the model of that number;
+and `weights`, its log weight. `additive._chain_state` names what the arrays hold.
 """
 
 import math
-from typing import NamedTuple
-
-import numpy as np
 
 from . import kernel
 
@@ -48,192 +48,6 @@ CURRENT, MODELS, MOVES = 0, 1, 2
 SCRATCH = 2  # number of a factor
 FITS, HALF_LOGS = -2, -1  # rows of the scratch
 TINY = 1e-300
-
-
-class ChainState(NamedTuple):
-    """The current and a proposed model of a chain, and scratch.
-
-    Parameters
-    ----------
-    model : ndarray of int64 of shape (3, 5, n)
-        Variables, orders and functions of the two models; then the tally of the moves.
-    numbers : ndarray of shape (2, 3, n)
-        Of each model the log weights of its neighbours against its own, and its own.
-    factors : ndarray of shape (3, largest + 1, largest)
-        Of each model the Cholesky factor L of P and, below it, L^-1 b; then scratch.
-    work : ndarray of shape (largest + 3, n_features * max_order)
-        Scratch; its last rows are parts of the log weights of the larger neighbours.
-    """
-
-    model: np.ndarray
-    numbers: np.ndarray
-    factors: np.ndarray
-    work: np.ndarray
-
-    @classmethod
-    def empty(cls, n_features, max_order, largest):
-        """Room for two models of at most `largest` functions; no variable is in."""
-        side, n_columns = max(largest, max_order), n_features * max_order
-        return cls(
-            model=np.zeros((3, COUNTS + 1, max(largest, KNOWN) + 1), dtype=np.int64),
-            numbers=np.zeros((2, SCALARS + 1, max(n_columns, SCALARS + 1))),
-            factors=np.zeros((3, side + 1, side)),
-            work=np.zeros((largest + 3, n_columns)),
-        )
-
-    @property
-    def current(self):
-        """Which of the two models is the current one."""
-        return self.model[TALLY, OTHER, CURRENT]
-
-    @property
-    def n_variables(self):
-        """Number of variables of the current model."""
-        return self.model[self.current, COUNTS, SIZE]
-
-    @property
-    def n_functions(self):
-        """Number of functions of the current model, once it is factorised."""
-        return self.model[self.current, COUNTS, TOTAL]
-
-    @property
-    def features(self):
-        """Variables of the current model."""
-        return self.model[self.current, FEATURES, : self.n_variables]
-
-    @property
-    def orders(self):
-        """Their orders."""
-        return self.model[self.current, ORDERS, : self.n_variables]
-
-    @property
-    def owners(self):
-        """Variable of each function of the current model."""
-        return self.model[self.current, OWNERS, : self.n_functions]
-
-    @property
-    def places(self):
-        """Place of each function of the current model among those of its variable."""
-        return self.model[self.current, PLACES, : self.n_functions]
-
-    @property
-    def log_weight(self):
-        """Log weight of the current model."""
-        return self.numbers[self.current, SCALARS, WEIGHT]
-
-    @property
-    def larger(self):
-        """Log weights of the larger neighbours against the current model's."""
-        return self.numbers[self.current, LARGER, : self.work.shape[1]]
-
-    @property
-    def fits(self):
-        """Of these what the functions explain of b."""
-        return self.work[FITS]
-
-    @property
-    def half_logs(self):
-        """Of these half the log determinants."""
-        return self.work[HALF_LOGS]
-
-    @property
-    def smaller(self):
-        """Log weights of the smaller neighbours against the current model's."""
-        return self.numbers[self.current, SMALLER, : self.n_variables]
-
-    @property
-    def factor(self):
-        """Cholesky factor L of the current model's P."""
-        return np.tril(
-            self.factors[self.current][: self.n_functions, : self.n_functions]
-        )
-
-    @property
-    def solution(self):
-        """L^-1 b of the current model."""
-        return self.factors[self.current][self.n_functions, : self.n_functions]
-
-    @property
-    def tried(self):
-        """Number of moves tried, of each kind."""
-        return self.model[TALLY, TRIED, :STAY]
-
-    @property
-    def accepted(self):
-        """Number of moves accepted, of each kind."""
-        return self.model[TALLY, ACCEPTED, :STAY]
-
-    @property
-    def n_models(self):
-        """Number of models recorded."""
-        return self.model[TALLY, OTHER, MODELS]
-
-    @property
-    def n_moves(self):
-        """Number of moves recorded."""
-        return self.model[TALLY, OTHER, MOVES]
-
-    def start(self, features, orders):
-        """Take a model for the current one."""
-        now, size = self.current, len(features)
-        self.model[now, COUNTS, SIZE] = size
-        self.model[now, COUNTS, KNOWN] = 0
-        self.model[now, FEATURES, :size] = features
-        self.model[now, ORDERS, :size] = orders
-
-    def forget(self):
-        """Forget what is known of the models: G, b or the prior has changed."""
-        self.model[:, COUNTS, KNOWN] = 0
-
-    def go_back(self, model, accepted):
-        """Take back a move: the model that was current, the moves accepted before."""
-        self.model[TALLY, OTHER, CURRENT] = model
-        self.accepted[:] = accepted
-
-    def count_anew(self):
-        """Count moves and recorded models from zero."""
-        self.tried[:] = self.accepted[:] = 0
-        self.model[TALLY, OTHER, MODELS:] = 0
-
-    def count(self, *, models=0, moves=0):
-        """Count models and moves that were recorded elsewhere than in the kernel."""
-        self.model[TALLY, OTHER, MODELS] += models
-        self.model[TALLY, OTHER, MOVES] += moves
-
-
-class ChainRecord(NamedTuple):
-    """Where a chain has been.
-
-    Parameters
-    ----------
-    visits : ndarray of int64 of shape (n_moves, 1 + largest)
-        In row i the number of the model after move i, and the functions of model i: one
-        more than their columns, 0 fills the row.
-    weights : ndarray of shape (n_moves,)
-        Log weight of model i.
-    draws : ndarray of shape (n_moves, largest)
-        Coefficients of model i, in chains that draw them.
-    """
-
-    visits: np.ndarray
-    weights: np.ndarray
-    draws: np.ndarray
-
-    @classmethod
-    def empty(cls, n_moves, largest):
-        """Room for a number of moves."""
-        visits = np.zeros((n_moves, 1 + largest), dtype=np.int64)
-        return cls(visits, np.zeros(n_moves), np.zeros((n_moves, largest)))
-
-    @property
-    def path(self):
-        """Number of the model after each move."""
-        return self.visits[:, 0]
-
-    @property
-    def columns(self):
-        """Functions of each model: one more than their columns."""
-        return self.visits[:, 1:]
 
 
 @kernel

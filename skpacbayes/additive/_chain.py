@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels import additive as kernels
-from .._kernels.additive import ChainRecord, ChainState
+from ._chain_state import ChainRecord, ChainState
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
 N_ROWS = kernels.LOG_TOTAL + 1  # of the table of a prior
