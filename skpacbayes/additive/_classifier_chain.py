@@ -111,7 +111,7 @@ class LogisticChain:
             ranks, beta, most, variance=variance, n_variables=self._n_chosen
         )
         self._flat = values.reshape(-1, values.shape[2])
-        self._pulls = np.where(positive, 0.5, -0.5) * weights
+        self.temper(weights)
         share = (weights @ positive + 1) / (weights.sum() + 2)
         intercept = math.log(share / (1 - share))
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -144,6 +144,16 @@ class LogisticChain:
             if keep:
                 loss = -self.log_likelihood() / self.weights.sum()
                 self.kept.append(self.draw._replace(loss=loss))
+
+    def temper(self, weights):
+        """Take other exponents of the likelihood of the rows."""
+        self.weights = weights
+        self._pulls = np.where(self.positive, 0.5, -0.5) * weights
+
+    def log_posterior(self):
+        """Log density of the current draw, less the prior's but for the intercept."""
+        log_prior = -0.5 * self.draw.intercept**2 / INTERCEPT_VARIANCE
+        return self.log_likelihood() + log_prior
 
     def log_likelihood(self):
         """Tempered log likelihood of the current draw."""

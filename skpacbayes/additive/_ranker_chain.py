@@ -6,7 +6,9 @@ proposal for another target, accepted with probability
 
     min(1, g' / g),   g = density of the target / density of the classifier's posterior,
 
-before and after the sweep [1]_. The target here is the ranker's posterior of models and
+before and after the sweep [1]_. One proposal in four comes from a hot posterior, whose
+likelihood has a quarter of the exponent: it reaches models far from the classifier's.
+The target here is the ranker's posterior of models and
 coefficients, together with what a ranking leaves open: the intercept and, for the AUC,
 the length of the coefficients. These have the normal distribution that approximates
 their logistic posterior given the rest, so that they hardly change g.
@@ -24,6 +26,7 @@ from scipy.special import gammaln, log_ndtr
 from .._kernels import ranking as kernels
 from ._classifier_chain import INTERCEPT_VARIANCE
 
+HOT, PERIOD = 0.25, 4  # of a hot proposal: factor of the exponents; one in so many
 LARGEST = 700.0  # the exponential of such a number does not overflow
 LOG_2_PI = math.log(2 * math.pi)
 
@@ -66,20 +69,17 @@ class RankingTarget:
         mode = self._mode(draw, effects, exponents)
         return mode[5] - 0.5 * self._log_determinant(draw, mode)
 
-    def log_ratio(self, draw, effects, exponents, inverse_temperature):
-        """Log of g: of the target over the density of the classifier's posterior.
+    def log_density(self, draw, effects, exponents, inverse_temperature):
+        """Log density of the target, less the prior's of models and coefficients.
 
         Returns
         -------
-        log_ratio, risk : float
-            The log of g, up to a constant, and the risk.
+        log_density, risk : float
+            The log density, up to a constant, and the risk.
         """
         risk = float(self.risk(effects[None])[0])
-        scores = np.where(self.positive, 1.0, -1.0) * (draw.intercept + effects)
-        log_posterior = -(exponents @ np.logaddexp(0.0, -scores))
-        log_posterior -= 0.5 * draw.intercept**2 / INTERCEPT_VARIANCE
         log_open = self._log_open(draw, self._mode(draw, effects, exponents))
-        return log_open - inverse_temperature * risk - log_posterior, risk
+        return log_open - inverse_temperature * risk, risk
 
 
 class Misranked(RankingTarget):
@@ -215,7 +215,8 @@ class RankingChain:
     def __init__(self, proposal, target, inverse_temperature):
         self.proposal, self.target = proposal, target
         self.inverse_temperature = inverse_temperature
-        self._log_ratio, self._risk = self._ratio()
+        self._exponents = proposal.weights
+        self._log_density, self._risk = self._density()
         self._tried = self._accepted = 0
         self.kept = []
 
@@ -243,21 +244,25 @@ class RankingChain:
 
     def _move(self):
         """Propose a sweep, and take it back if it is refused."""
-        before = self.proposal.draw, self.proposal.effects
-        self.proposal.sweep()
-        log_ratio, risk = self._ratio()
+        proposal = self.proposal
+        hot = self._tried % PERIOD == 0
+        proposal.temper(self._exponents * (HOT if hot else 1.0))
+        before = proposal.draw, proposal.effects
+        log_ratio = proposal.log_posterior() - self._log_density
+        proposal.sweep()
+        log_density, risk = self._density()
+        log_ratio += log_density - proposal.log_posterior()
         self._tried += 1
-        if math.log1p(-self.proposal.rng.random()) < log_ratio - self._log_ratio:
-            self._log_ratio, self._risk = log_ratio, risk
+        if math.log1p(-proposal.rng.random()) < log_ratio:
+            self._log_density, self._risk = log_density, risk
             self._accepted += 1
         else:
-            self.proposal.draw, self.proposal.effects = before
+            proposal.draw, proposal.effects = before
 
-    def _ratio(self):
-        proposal = self.proposal
-        return self.target.log_ratio(
-            proposal.draw,
-            proposal.effects,
-            proposal.weights,
+    def _density(self):
+        return self.target.log_density(
+            self.proposal.draw,
+            self.proposal.effects,
+            self._exponents,
             self.inverse_temperature,
         )
