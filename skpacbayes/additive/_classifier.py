@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import fit_context
 from .._compat import Interval, StrOptions
 from ..certificates import Certificate
+from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
-from ._certificates import catoni_terms, logistic_divergence
+from ._certificates import logistic_divergence
 from ._two_classes import _TwoClassAdditiveGibbs
 
 

@@ -17,7 +17,7 @@ from ._gram import WeightedRows, precision_factor
 from ._polya_gamma import polya_gamma
 
 MOVES = 20  # between models, for each draw of the rates
-N_CANDIDATES = 256  # variables among which a chain chooses between draws of the rates
+N_CANDIDATES = 128  # variables among which a chain chooses between draws of the rates
 INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
 
 
@@ -106,7 +106,7 @@ class LogisticChain:
         self.values, self.positive, self.weights = values, positive, weights
         self.ranks, self.rng = ranks, rng
         self._usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
-        self._n_chosen = min(len(self._usable), max(N_CANDIDATES, 4 * most))
+        self._n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * most))
         self.prior = Prior.of(
             ranks, beta, most, variance=variance, n_variables=self._n_chosen
         )

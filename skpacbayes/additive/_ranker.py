@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import fit_context
 from .._compat import StrOptions
 from ..certificates import Certificate
+from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
-from ._certificates import catoni_terms, ranking_divergence
+from ._certificates import ranking_divergence
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 from ._two_classes import _TwoClassAdditiveGibbs
 

@@ -19,12 +19,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     _classifier_chain,
 )
-from skpacbayes.additive._certificates import (
-    catoni_terms,
-    log_prior_mass,
-    logistic_normal,
-    ranking_divergence,
-)
+from skpacbayes.additive._certificates import ranking_divergence
 from skpacbayes.additive._chain import Prior
 from skpacbayes.additive._classifier_chain import LogisticChain
 from skpacbayes.additive._ranker_chain import (
@@ -32,6 +27,8 @@ from skpacbayes.additive._ranker_chain import (
     PairwiseLogistic,
     RankingChain,
 )
+from skpacbayes.certificates.additive import log_prior_mass, logistic_normal
+from skpacbayes.certificates.pac_bayes import catoni_terms
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
 N_BATCHES = 40
