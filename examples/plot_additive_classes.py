@@ -5,8 +5,8 @@ Few variables, their effects, and the order of two classes
 
 :class:`SparseAdditiveGibbsClassifier` averages additive logistic models over which
 variables are in and how rough their effects are. :class:`SparseAdditiveGibbsRanker`
-does so for scores that are judged by the order they give, the area under the ROC curve
-itself being the loss.
+does so for scores that are judged by the order they give: with ``loss="auc"`` the area
+under the ROC curve itself is the loss.
 """
 
 # %%
@@ -41,7 +41,7 @@ X, X_test, y, y_test = train_test_split(
     random_state=0,
     stratify=tumours.target,
 )
-classifier = SparseAdditiveGibbsClassifier(beta=0.1, n_iter=9000, random_state=0)
+classifier = SparseAdditiveGibbsClassifier(beta=0.1, n_iter=900, random_state=0)
 lasso = make_pipeline(
     StandardScaler(),
     LogisticRegressionCV(
@@ -109,7 +109,7 @@ X_test, y_test = with_gross_errors(5000)
 figure, axes = plt.subplots(figsize=(5, 5))
 for model in (
     SparseAdditiveGibbsClassifier(max_order=1, random_state=0),
-    SparseAdditiveGibbsRanker(max_order=1, random_state=0),
+    SparseAdditiveGibbsRanker("auc", max_order=1, random_state=0),
 ):
     model.fit(X, y)
     first, second = model.coef_[:2, 0]
@@ -126,7 +126,7 @@ axes.set_title("5000 new rows, with gross errors")
 
 both = {
     "classifier": SparseAdditiveGibbsClassifier(random_state=0),
-    "ranker": SparseAdditiveGibbsRanker(random_state=0),
+    "ranker": SparseAdditiveGibbsRanker("auc", random_state=0),
 }
 for name, model in both.items():
     area = roc_auc_score(y_test, model.fit(X, y).decision_function(X_test))

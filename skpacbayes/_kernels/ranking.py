@@ -1,4 +1,4 @@
-"""Coefficients drawn for several models, and the risks of the scores they give.
+"""Risks of scores that rank, and the logistic regression on one score.
 
 A scoring gives each row a score; those of the positives come first. `weights` is None
 where all rows weigh the same: what None excludes is not compiled.
@@ -8,9 +8,8 @@ import math
 
 from . import kernel
 
-ROUNDING = 1e-12  # of a square: functions may depend on each other
-FEW = 30.0  # t^2 q, up to which forward steps lose but five digits
-FAR = 16.0  # so far out an error in the ratio does not count: exp(-2 FAR)
+MOST_STEPS = 200  # of Newton's ascent to a mode
+STEP = 1e-9  # relative length of a step below which it has arrived
 
 
 @kernel
@@ -86,117 +85,71 @@ def pairwise_logistic(positive, negative, weights, total, n_factors, products, o
 
 
 @kernel
-def propose(models, laplace, flat, options, drawn, factors, log_volumes, scores):
-    """Draw coefficients for several models, each from its pseudo-prior; score the rows.
+def logistic_mode(scores, positive, weights, n_functions, variance, between, out):
+    """Mode of the slope and the intercept of a logistic regression on one score.
 
-    models : (sizes, pairs, columns), the number of variables of each model, (variable,
-    order) of all of them, and room for the functions of one. laplace : (gram,
-    curvatures, linear), the Hessian and the gradient of what the pseudo-priors
-    approximate; without a matrix, of no rows, its entries are products of functions by
-    `curvatures`. flat : (n_functions, n_samples), values of the functions.
-    options : (width, ridge, spread, unit), the number of functions of a variable; the
-    precision is LL' = (gram + ridge I) / spread; with `unit` only the direction of the
-    coefficients is kept, at length 1.
-    drawn : (3, n_models, largest), the coefficients, L'm, and L' times the
-    coefficients, in which standard normal numbers are given; factors : (n_models,
-    largest, largest), zeros, L; log_volumes : (n_models,), log of the determinant of
-    L; scores : (n_models, n_samples), zeros.
+    The log density is the log likelihood, rows to the powers `weights`, plus the log
+    prior: the intercept is N(0, between), and the slope is the length of `n_functions`
+    coefficients that are N(0, variance). Without functions the slope is 1 and known.
+
+    scores, weights : (n,); positive : (n,) of bool; out : (6,), the slope, the
+    intercept, the entries (slope, slope), (slope, intercept), (intercept, intercept)
+    of minus the Hessian there, and the log density but for constants of the priors.
     """
-    (sizes, pairs, columns), (gram, curvatures, linear) = models, laplace
-    (width, ridge, spread, unit), place = options, 0
-    for t in range(len(sizes)):
-        q = 0
-        for _ in range(sizes[t]):
-            for a in range(pairs[place, 1]):
-                columns[q] = pairs[place, 0] * width + a
-                q += 1
-            place += 1
-        factor, center, whitened, row = factors[t], drawn[1, t], drawn[2, t], scores[t]
-        log_volume, square = 0.0, 0.0
-        for a in range(q):
-            x = flat[columns[a]]
-            center[a] = linear[columns[a]] / spread
-            for b in range(a + 1):
-                value = 0.0
-                if len(gram) > 0:
-                    value = gram[columns[a], columns[b]]
-                else:
-                    y = flat[columns[b]]
-                    for i in range(len(x)):
-                        value += x[i] * y[i] * curvatures[i]
-                if a == b:
-                    value += ridge + ROUNDING * value
-                value /= spread
-                for c in range(b):
-                    value -= factor[a, c] * factor[b, c]
-                factor[a, b] = math.sqrt(value) if a == b else value / factor[b, b]
-            for b in range(a):
-                center[a] -= factor[a, b] * center[b]
-            center[a] /= factor[a, a]
-            whitened[a] += center[a]
-            log_volume += math.log(factor[a, a])
-        log_volumes[t] = log_volume
-        for a in range(q - 1, -1, -1):
-            value = whitened[a]
-            for b in range(a + 1, q):
-                value -= factor[b, a] * drawn[0, t, b]
-            value /= factor[a, a]
-            drawn[0, t, a] = value
-            square += value * value
-        for a in range(len(whitened)):
-            if a >= q:
-                whitened[a] = 0.0
-            elif unit:
-                drawn[0, t, a] /= math.sqrt(square)
-                whitened[a] /= math.sqrt(square)
-        for a in range(q):
-            x, value = flat[columns[a]], drawn[0, t, a]
-            for i in range(len(x)):
-                row[i] += value * x[i]
-
-
-@kernel
-def directions(totals, centers, whitened, log_volumes, out):
-    """Log density of a uniform direction, over that of the direction of a normal law.
-
-    totals : (n_models,), dimensions; centers : (n_models, largest), L'm, for a law of
-    precision LL' and mean m; whitened : (n_models, largest), L' times the direction;
-    log_volumes : (n_models,), log of the determinant of L.
-
-    The density of a direction is I_q(t), the integral over r > 0 of r^(q - 1) exp(t r -
-    r^2 / 2), but for factors. The integrals follow from I_(q + 1) = t I_q + (q - 1)
-    I_(q - 1), in that direction where all terms are positive or few; else backwards,
-    from a ratio so far out that it need not be exact.
-    """
-    for model in range(len(out)):
-        q = totals[model]
-        inner, square, distance = 0.0, 0.0, 0.0
-        for a in range(q):
-            along, center = whitened[model, a], centers[model, a]
-            inner += along * center
-            square += along * along
-            distance += center * center
-        log_ratio = 0.0
-        if q > 0:
-            log_ratio = math.lgamma(0.5 * q) + (0.5 * q - 1.0) * math.log(2.0)
-            log_ratio += 0.5 * distance + 0.5 * q * math.log(square)
-            log_ratio -= log_volumes[model]
-            t = inner / math.sqrt(square)
-            if t > 0.0 or t * t * q < FEW:
-                first = 0.5 * t * t + 0.5 * math.log(0.5 * math.pi)
-                first += math.log(math.erfc(-t / math.sqrt(2.0)))
-                log_ratio -= first
-                ratio = t + math.exp(-first)
-                for i in range(1, q):
-                    log_ratio -= math.log(ratio)
-                    ratio = t + i / ratio
-            else:
-                reach = math.sqrt(q) - FAR / t
-                last = 20 + int(reach * reach)
-                ratio = 0.5 * (t + math.sqrt(t * t + 4.0 * last))
-                for i in range(last - 1, 0, -1):
-                    ratio = i / (ratio - t)
-                    if i < q:
-                        log_ratio -= math.log(ratio)
-                log_ratio += math.log(ratio - t)
-        out[model] = log_ratio
+    power = n_functions - 1.0
+    slope, intercept = 1.0, 0.0
+    if n_functions > 0:
+        slope = math.sqrt(n_functions * min(variance, 1.0))
+    value = -math.inf
+    step_slope, step_intercept, share = 0.0, 0.0, 1.0
+    for _ in range(MOST_STEPS):
+        while True:  # halve the step until the density does not fall
+            r = slope + share * step_slope
+            b = intercept + share * step_intercept
+            new = -0.5 * b * b / between
+            if n_functions > 0:
+                new -= 0.5 * r * r / variance
+            if n_functions > 1:
+                new += power * math.log(r)
+            first, second, g_r, g_b = 0.0, 0.0, 0.0, -b / between
+            h_rr, h_rb, h_bb = 0.0, 0.0, 1.0 / between
+            for i in range(scores.shape[0]):
+                score = r * scores[i] + b
+                margin = score if positive[i] else -score
+                tail = math.exp(-abs(margin))
+                new -= weights[i] * (math.log1p(tail) + max(-margin, 0.0))
+                share_wrong = 1.0 / (1.0 + tail)
+                if margin > 0.0:
+                    share_wrong *= tail
+                curvature = weights[i] * tail / (1.0 + tail) ** 2
+                first = weights[i] * (share_wrong if positive[i] else -share_wrong)
+                second = curvature * scores[i]
+                g_r += first * scores[i]
+                g_b += first
+                h_rr += second * scores[i]
+                h_rb += second
+                h_bb += curvature
+            if new >= value - 1e-12 * abs(value) or share < 1e-10:
+                break
+            share *= 0.5
+        slope, intercept, value = r, b, new
+        if n_functions > 0:
+            g_r -= r / variance
+            h_rr += 1.0 / variance
+        if n_functions > 1:
+            g_r += power / r
+            h_rr += power / (r * r)
+        if n_functions == 0:
+            step_slope, step_intercept = 0.0, g_b / h_bb
+        else:
+            determinant = h_rr * h_bb - h_rb * h_rb
+            step_slope = (h_bb * g_r - h_rb * g_b) / determinant
+            step_intercept = (h_rr * g_b - h_rb * g_r) / determinant
+        share = 1.0
+        if n_functions > 1 and slope + step_slope <= 0.0:
+            share = -0.9 * slope / step_slope
+        size = max(abs(slope), 1.0) + abs(intercept)
+        if share * max(abs(step_slope), abs(step_intercept)) < STEP * size:
+            break
+    out[0], out[1], out[5] = slope, intercept, value
+    out[2], out[3], out[4] = h_rr, h_rb, h_bb

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import PacBayesEstimator, user_stack_level
+from .._chains import R_HAT_LIMIT, warn_unmixed
+from .._compat import HasMethods, Interval, StrOptions
 from ._basis import NAMED, Dictionary, Orthonormal
 from ._posterior import Posterior
 
@@ -19,10 +20,12 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
 FAR = 10.0  # interquartile ranges from the quartiles, where a range ends at the latest
 BLOCK = 2**20  # values of functions that are held at a time, to predict
+SELECTED = 0.5  # least inclusion probability of a variable that is selected
+N_ERRORS = 2.0  # Monte Carlo errors from SELECTED within which a selection is unsure
 
 
 class Fitted(NamedTuple):
-    """What predictions need, and what there is to say of the chains."""
+    """What predictions and fitted attributes read."""
 
     dictionary: Dictionary
     functions: Orthonormal
@@ -32,21 +35,18 @@ class Fitted(NamedTuple):
     inverse_temperature: float
     acceptance_rate: float
     r_hat: float
-    full: int = 0  # the largest number of variables, if a chain was there
+    errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
+    full: int = 0  # the largest number of variables, if a chain had as many
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
+    intercepts: np.ndarray | None = None  # of the draws, of two classes
+    threshold: float = 0.0  # of the log odds, of a ranker
     radius: float = np.inf
     most: int = 0  # the largest number of variables of a model
-    standing: tuple = ()  # where the chains stand, and the noise there
 
 
 class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
-    """An additive model, known from `_ready()`.
-
-    A subclass defines it: it returns a `Fitted`.
-    """
-
-    _largest_r_hat = 1.1  # beyond it chains disagree
+    """An additive model; its `_answer()` is a `Fitted`."""
 
     _parameter_constraints: dict = {
         "basis": [StrOptions(set(NAMED)), HasMethods(["fit", "transform"])],
@@ -68,7 +68,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, of which only the variable is looked at.
+            Rows; only their values of the variable are read.
         feature : int or str
             The variable: its column, or its name.
 
@@ -77,7 +77,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         effect : ndarray of shape (n_samples,)
             Posterior mean of the effect. Its mean over the rows of `fit` is 0.
         std : ndarray of shape (n_samples,)
-            Posterior standard deviation, that of being in or out included.
+            Posterior standard deviation; that of being in the model included.
         """
         check_is_fitted(self)
         return self._effect(self._rows(X), self._column(feature))
@@ -95,16 +95,16 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         Returns
         -------
         coefficients : ndarray of shape (n_samples, n_features, max_order)
-            Draws of what `coef_` is the mean of.
+            Draws; `coef_` is their mean.
         """
-        found = self._ready()
+        found = self._answer()
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
         seed = check_random_state(random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
         draws = [found.posterior.draw(rng) for _ in range(n_samples)]
         return np.array(draws).reshape(n_samples, *found.posterior.shape)
 
-    def get_support(self, indices=False, *, threshold=0.5):
+    def get_support(self, indices=False, *, threshold=SELECTED):
         """Select variables by their inclusion probabilities.
 
         Parameters
@@ -119,7 +119,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         support : ndarray
             Mask of shape (n_features,), or the columns selected.
         """
-        mask = self.inclusion_probabilities_ >= threshold
+        mask = self._answer().posterior.inclusion()[:, 0] >= threshold
         return np.flatnonzero(mask) if indices else mask
 
     def _get_support_mask(self):
@@ -128,22 +128,27 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
     @property
     def inclusion_probabilities_(self):
         """Probability that each variable is in the model."""
-        return self._ready().posterior.inclusion()[:, 0]
+        return self._answer().posterior.inclusion()[:, 0]
+
+    @property
+    def inclusion_errors_(self):
+        """Monte Carlo standard errors of the inclusion probabilities."""
+        return self._answer().errors.copy()
 
     @property
     def expected_orders_(self):
         """Posterior mean of the order of each variable."""
-        return self._ready().posterior.inclusion().sum(axis=1)
+        return self._answer().posterior.inclusion().sum(axis=1)
 
     @property
     def coef_(self):
         """Coefficients of the orthonormal functions."""
-        return self._ready().coefficients.copy()
+        return self._answer().coefficients.copy()
 
     @property
     def intercept_(self):
-        """What is predicted where all effects are 0."""
-        return float(self._ready().intercept)
+        """Prediction where all effects are 0."""
+        return float(self._answer().intercept)
 
     @property
     def models_(self):
@@ -158,22 +163,22 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
     @property
     def inverse_temperature_(self):
         """Inverse temperature used."""
-        return float(self._ready().inverse_temperature)
+        return float(self._answer().inverse_temperature)
 
     @property
     def acceptance_rate_(self):
         """Share of the moves to other variables that were accepted."""
-        return self._ready().acceptance_rate
+        return self._answer().acceptance_rate
 
     @property
     def r_hat_(self):
         """Largest potential scale reduction of the chains."""
-        return self._ready().r_hat
+        return self._answer().r_hat
 
     @property
     def feature_ranges_(self):
         """Range that is mapped to [-1, 1]."""
-        dictionary = self._ready().dictionary
+        dictionary = self._answer().dictionary
         return np.column_stack([dictionary.low, dictionary.high])
 
     def __sklearn_tags__(self):
@@ -183,7 +188,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 
     def _models(self):
         """Distinct models and their weights, the most probable first."""
-        posterior = self._ready().posterior
+        posterior = self._answer().posterior
         orders = posterior.orders()
         if posterior.ridge is not None:
             return orders, posterior.weights.copy()
@@ -204,7 +209,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         return Dictionary(self.basis, self.max_order, low, high, rows.X)
 
     def _check_range(self):
-        """Refuse what is not a pair of finite ends, one below the other."""
+        """Refuse a range that is not two finite ends, one below the other."""
         if self.feature_range is None:
             return
         try:
@@ -219,9 +224,6 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
                 "feature_range must be two finite ends, low < high, for all features "
                 f"or for each of {self.n_features_in_}; got {self.feature_range!r}."
             )
-
-    def _draw_seed(self):
-        return check_random_state(self.random_state).randint(2**31 - 1)
 
     def _parts(self, count):
         """Parts of a run, which callbacks see and may stop."""
@@ -244,7 +246,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 
     def _effect(self, X, feature):
         """Effect of one variable at validated rows, and its deviation."""
-        found = self._ready()
+        found = self._answer()
         values = found.functions(found.dictionary(X, [feature]), [feature])
         effect = found.posterior.mean()[feature] @ values[0]
         variance = found.posterior.variance(values, np.array([feature]))
@@ -252,7 +254,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 
     def _decision(self, X):
         """Intercept and sum of the effects, at validated rows."""
-        found = self._ready()
+        found = self._answer()
         features = np.flatnonzero(found.coefficients.any(axis=1))
         result = np.full(len(X), float(found.intercept))
         for rows in self._blocks(X, features):
@@ -262,7 +264,7 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 
     def _variance(self, X):
         """Posterior variance of the sum of the effects, at validated rows."""
-        found = self._ready()
+        found = self._answer()
         features = np.unique(found.posterior.visited // found.posterior.shape[1])
         result = np.zeros(len(X))
         for rows in self._blocks(X, features):
@@ -284,11 +286,21 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         return posterior.draw(rng)
 
     def _warn_of(self, found):
-        """Warn if chains disagree, or were held back by `max_active`."""
-        if found.r_hat > self._largest_r_hat:
+        """Warn if the chains disagree, or if another seed may find another model."""
+        warn_unmixed(
+            found.r_hat,
+            "increase n_iter or burn_in",
+            of="the loss and of the variables in the model",
+        )
+        inclusion = found.posterior.inclusion()[:, 0]
+        distances = abs(inclusion - SELECTED) / np.maximum(found.errors, 1e-12)
+        feature = distances.argmin()
+        if found.r_hat <= R_HAT_LIMIT and distances[feature] < N_ERRORS:
             warn(
-                f"The chains disagree (R-hat {found.r_hat:.2f}, more than "
-                f"{self._largest_r_hat}): increase n_iter or burn_in.",
+                f"Another seed may select other variables: feature {feature} is in the "
+                f"model with probability {inclusion[feature]:.2f}, with a Monte Carlo "
+                f"error of {found.errors[feature]:.2f}, and is selected from "
+                f"{SELECTED} on. Increase n_iter, or read inclusion_probabilities_.",
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
@@ -304,9 +316,9 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
 def usual_range(X, weights):
     """Range of the rows, cut `FAR` interquartile ranges beyond the quartiles.
 
-    Few rows far away would else leave the others a small part of it, where functions of
-    low order are nearly lines, and have functions of high order follow the few. Where
-    the quartiles are equal, nothing is cut.
+    Otherwise a few far rows would leave the others a small part of the range, where
+    functions of low order are nearly lines. Where the quartiles are equal, nothing is
+    cut.
     """
     low, high = X.min(axis=0), X.max(axis=0)
     quartiles = np.quantile(

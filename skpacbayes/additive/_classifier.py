@@ -4,22 +4,19 @@ import math
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp
-from sklearn.utils._param_validation import Interval, StrOptions
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
-from .._kernels.additive import LOG_SIZE
+from .._compat import Interval, StrOptions
 from ..certificates import Certificate
+from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
-from ._binary import _BinaryAdditiveGibbs
-from ._bound import catoni_terms, log_logistic_evidence, log_prior_mass
-from ._logistic import INTERCEPT_VARIANCE, MOVES, LogisticChain
-
-MOST_MODELS = 100  # whose evidence goes into the certificate
+from ._certificates import logistic_divergence
+from ._two_classes import _TwoClassAdditiveGibbs
 
 
-class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
+class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     """Sparse additive logistic classification by a Gibbs posterior.
 
     The log odds of the second class is a sum of functions of a few variables. Which
@@ -59,11 +56,11 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the rows of each class, as in scikit-learn. They move
         the probabilities.
-    n_iter : int, default=3000
-        Moves of each chain that count. Each tenth is followed by a draw of the
-        coefficients, which is kept.
-    burn_in : int, default=1000
-        Moves of each chain before these.
+    n_iter : int, default=500
+        Iterations of each chain that are kept: each makes twenty moves between
+        models, and draws coefficients.
+    burn_in : int, default=100
+        Iterations of each chain before these, which are dropped.
     n_chains : int, default=2
         Number of chains.
     max_active : int, default=None
@@ -82,6 +79,8 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         The classes.
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each variable is in the model.
+    inclusion_errors_ : ndarray of shape (n_features,)
+        Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
     coef_ : ndarray of shape (n_features, max_order)
@@ -161,7 +160,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
     """
 
     _parameter_constraints: dict = {
-        **_BinaryAdditiveGibbs._parameter_constraints,
+        **_TwoClassAdditiveGibbs._parameter_constraints,
         "slab_scale": [SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
         "gamma": [POSITIVE],
@@ -181,8 +180,8 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         gamma=1.0,
         score_bound=3.0,
         class_weight=None,
-        n_iter=3000,
-        burn_in=1000,
+        n_iter=500,
+        burn_in=100,
         n_chains=2,
         max_active=None,
         prediction="mean",
@@ -230,32 +229,23 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         ValueError
             If there are not two classes, or X or a weight is not valid.
         """
-        with self._all_or_nothing(keep=lambda value: value):
-            rows, positive = self._two_classes(X, y, sample_weight, self.class_weight)
-            problem = self._problem(rows, positive)
-            weights = problem.weights
-            temperature = self._temperature(weights.sum())
-            prior = self._prior(problem.functions.orders, self.slab_scale**2)
-            rng = self._generator()
-            chains = [
-                LogisticChain(
-                    problem.values,
-                    positive,
-                    weights * (temperature / weights.sum()),
-                    problem.functions.orders,
-                    prior,
-                    self.score_bound,
-                    seed,
-                )
-                for seed in rng.spawn(self.n_chains)
-            ]
-            n_burn_in, n_kept = (-(-n // MOVES) for n in (self.burn_in, self.n_iter))
-            drawn = self._advanced(chains, n_burn_in, n_kept)
-            self._result = self._published(problem, prior, drawn, temperature, rng)
-            self._risk = None
-            if self.inverse_temperature == "pac":
-                self._risk = self._certified_risk(problem, prior, drawn)
-            self._warn_of(self._result)
+        rows = self._two_classes(X, y, sample_weight, self.class_weight)
+        problem = self._problem(rows)
+        total = rows.weights.sum()
+        temperature = self._temperature(total)
+        exponents = rows.weights * (temperature / total)
+        rng = self._generator()
+        chains = [
+            self._chain(problem, exponents, self.slab_scale**2, seed)
+            for seed in rng.spawn(self.n_chains)
+        ]
+        self._run(chains)
+        most = chains[0].prior.most
+        self._computed = self._fitted(problem, most, chains, temperature, rng)
+        self._risk = None
+        if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
+            self._risk = self._certified_risk(rows, problem, chains[0].prior)
+        self._warn_of(self._computed)
         return self
 
     def decision_function(self, X):
@@ -272,15 +262,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
             Log odds of the probabilities of `predict_proba`.
         """
         check_is_fitted(self)
-        X = self._rows(X)
-        if self.prediction != "mean":
-            return self._bounded(self._decision(X))
-        log_odds = np.empty(len(X))
-        for rows, scores in self._scores_of_draws(X):
-            scores = self._bounded(scores)
-            positive = logsumexp(log_expit(scores), axis=0)
-            log_odds[rows] = positive - logsumexp(log_expit(-scores), axis=0)
-        return log_odds
+        return self._log_odds(self._rows(X))
 
     def predict_proba(self, X):
         """Probability of each class.
@@ -299,11 +281,15 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         log_odds = self.decision_function(X)
         return expit(np.column_stack([-log_odds, log_odds]))
 
-    def certificate(self, confidence=0.95):
+    def certificate(self, X=None, y=None, *, confidence=0.95):
         """Bound the log loss of new rows, under `inverse_temperature="pac"`.
 
         Parameters
         ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            New rows on which the loss is observed; None for the rows of the fit.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
         confidence : float, default=0.95
             Probability with which the bound holds.
 
@@ -322,8 +308,8 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
         check_is_fitted(self)
         if self._risk is None:
             raise NotImplementedError(
-                'A certificate exists for inverse_temperature="pac" and rows of equal '
-                "weights."
+                "certificate needs inverse_temperature='pac' and rows of equal weights,"
+                f" got inverse_temperature={self.inverse_temperature!r}."
             )
         largest = math.log1p(math.exp(self.score_bound))
         terms = catoni_terms(
@@ -332,9 +318,12 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
             largest=largest,
             confidence=confidence,
         )
+        observed = terms["observed"]
+        if X is not None:
+            observed = self._loss(*self._labelled(X, y), bound=self.score_bound)
         return Certificate(
             theorem="Theorem 1.2.6 of Catoni (2007)",
-            observed=terms["observed"],
+            observed=observed,
             bound=sum(terms.values()),
             terms=terms,
             assumptions={
@@ -342,7 +331,7 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
                 "ranges of the features known before the rows": (
                     self.feature_range is not None
                 ),
-                "rows independent, of one law": None,
+                "rows independent, of one distribution": None,
             },
         )
 
@@ -360,40 +349,27 @@ class SparseAdditiveGibbsClassifier(_BinaryAdditiveGibbs):
             return scores
         return scores.clip(-self.score_bound, self.score_bound)
 
-    def _certified_risk(self, problem, prior, chains):
-        """Return what the certificate takes from the rows; None if they have weights.
+    def _loss(self, X, positive, bound=np.inf):
+        """Mean over the draws of the log loss of rows, scores clipped to a bound."""
+        total = 0.0
+        for rows, scores in self._scores_of_draws(X):
+            margins = np.where(positive[rows], scores, -scores).clip(-bound, bound)
+            total += np.logaddexp(0.0, -margins).mean(axis=0).sum()
+        return float(total / len(X))
 
-        The Gibbs posterior has the least sum of expected loss and divergence over
-        lambda: minus the log evidence over lambda. A lower bound on the evidence, of
-        the models visited most, gives an upper bound on the divergence.
-        """
-        weights = problem.weights
-        if np.ptp(weights) > 0:
-            return None
-        found = self._result
-        models, visits = found.posterior.orders(), found.posterior.weights
-        models, group = np.unique(models, axis=0, return_inverse=True)
-        visits = np.bincount(group.ravel(), weights=visits)
-        models = models[np.argsort(-visits, kind="stable")[:MOST_MODELS]]
-        temperature = found.inverse_temperature
-        exponents = np.full(len(weights), temperature / len(weights))
-        places = np.arange(problem.values.shape[1])
-        log_evidence = -math.inf
-        for orders in models:
-            inside = problem.values[places < orders[:, None]]
-            variances = np.full(len(inside) + 1, 1 / prior.ridge)
-            variances[0] = INTERCEPT_VARIANCE
-            design = np.vstack([np.ones(len(weights)), inside])
-            log_evidence = np.logaddexp(
-                log_evidence,
-                prior.table[LOG_SIZE, np.count_nonzero(orders)]
-                + orders.sum() * math.log(self.beta)
-                + log_logistic_evidence(design, problem.positive, exponents, variances),
-            )
-        log_evidence -= log_prior_mass(problem.functions.orders, self.beta, prior.most)
-        loss = np.mean([chain.losses for chain in chains])
+    def _certified_risk(self, rows, problem, prior):
+        """Return what the certificate reads of the rows of the fit."""
+        found = self._answer()
+        loss = self._loss(rows.X, rows.positive)
         return {
-            "observed": float(np.mean([chain.bounded for chain in chains])),
-            "divergence": float(-log_evidence - temperature * loss),
-            "count": len(weights),
+            "observed": self._loss(rows.X, rows.positive, bound=self.score_bound),
+            "divergence": logistic_divergence(
+                problem,
+                found.posterior,
+                prior,
+                self.beta,
+                found.inverse_temperature,
+                loss,
+            ),
+            "count": len(rows.X),
         }

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ._quadratic import precision_factor
+from ._gram import precision_factor
 
 BLOCK = 2**20  # entries of the matrices of models that are solved at a time
 

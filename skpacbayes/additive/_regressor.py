@@ -1,21 +1,34 @@
 """Sparse additive regression by a Gibbs posterior."""
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import fit_context
+from .._base import fit_context, is_plain, refuse_beyond, updates_state
+from .._compat import Interval, StrOptions
+from .._stream import (
+    StreamingEstimator,
+    as_count,
+    checked_weights,
+    counted,
+    partial_fit_context,
+)
 from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
-from ._certificate import certify
-from ._greedy import LEAST_DISTANCE
-from ._sampling import Settings, sample
-from ._streaming import _LearnsRows, as_it_is
+from ._certificates import certify_regression
+from ._regressor_chains import LEAST_DISTANCE, Settings, sample
+from ._regressor_stream import Rows, Stream
+
+FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
+FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
+LARGEST = 1e150  # a target whose square, times many rows, is a number
 
 
-class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveGibbs):
+class SparseAdditiveGibbsRegressor(
+    RegressorMixin, _SparseAdditiveGibbs, StreamingEstimator
+):
     """Additive regression that selects its variables, by a Gibbs posterior.
 
     The prediction is a sum of effects, one for each of the few variables that matter,
@@ -59,9 +72,9 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
     sampler : {"collapsed", "carlin_chib"}, default="collapsed"
         "carlin_chib" is the paper's, corrected, far slower; for comparison.
     n_iter : int, default=3000
-        Moves of each chain that count.
+        Moves of each chain that are kept.
     burn_in : int, default=1000
-        Moves of each chain before them.
+        Moves of each chain before these, which are dropped.
     n_chains : int, default=2
         Chains. The first starts at a greedy choice, the others at no variable.
     max_active : int, default=None
@@ -71,12 +84,14 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
     random_state : int, RandomState instance or None, default=None
         Seed.
     n_jobs : int, default=None
-        Threads for the chains.
+        Threads for the chains. It may change within a stream; no other parameter may.
 
     Attributes
     ----------
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each variable is in the model. Of a constant one it is 0.
+    inclusion_errors_ : ndarray of shape (n_features,)
+        Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
     coef_ : ndarray of shape (n_features, max_order)
@@ -167,6 +182,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
         "noise_variance": [StrOptions({"auto"}), POSITIVE],
         "sampler": [StrOptions({"collapsed", "carlin_chib"})],
     }
+    _may_change = ("n_jobs",)
 
     def __init__(
         self,
@@ -234,14 +250,106 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
             if fewer than two rows have a positive weight, or if two parameters do not
             agree.
         """
-        with self._all_or_nothing(keep=as_it_is):
-            rows = self._checked(X, y, sample_weight, reset=True, least=2)
-            self._begin(rows)
-            rng = np.random.default_rng(self._seed)
-            self._result = self._learn(
-                self._stream.problem(self, self._bounded()), None, rng, self._parts
-            )
-            self._warn_of(self._result)
+        rows = self._checked(X, y, sample_weight, reset=True, least=2)
+        self._begin(rows)
+        rng = np.random.default_rng(self._seed)
+        problem = self._stream.problem(self._dictionary, self._bounded())
+        self._computed = self._learned(problem, None, rng, self._parts)
+        self._warn_of(self._computed)
+        return self
+
+    @partial_fit_context
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn more rows; the chains run when something is asked.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : object
+            The regressor.
+
+        Raises
+        ------
+        ValueError
+            If X or y is not finite or has another width; nothing is then changed.
+        """
+        streaming = self._streaming()
+        rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
+        if not streaming:
+            self._begin(Rows.none(self.n_features_in_))
+        vars(self).update(self._extended(rows))
+        vars(self).pop("_computed", None)
+        return self
+
+    def sufficient_statistics(self, X, y, sample_weight=None):
+        """Sum products of 1, y and all functions over some rows.
+
+        They add over sets of rows. `absorb` takes their sum if all of them come from
+        copies of one regressor, which has seen some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
+            The sums, n_functions = n_features x max_order. The first is the sum of the
+            weights.
+        """
+        check_is_fitted(self)
+        rows = self._checked(X, y, sample_weight, reset=False, least=1)
+        return self._stream.summed(self._dictionary).sums.products(rows)
+
+    @updates_state
+    def absorb(self, statistics, memory=1.0):
+        """Learn from sums of products, computed elsewhere or before.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
+            What `sufficient_statistics` returns, or sums of it.
+        memory : float in [0, 1], default=1.0
+            Weight of all rows so far: 1 adds to them, 0 replaces them.
+
+        Returns
+        -------
+        self : object
+            The regressor.
+
+        Raises
+        ------
+        ValueError
+            If the statistics have another shape, cannot be sums of products of rows or
+            count no row, or if `memory` is outside [0, 1]. It cannot be seen that
+            columns are in another order: give `sufficient_statistics` rows with names,
+            which it compares.
+        """
+        check_is_fitted(self)
+        stream = self._stream.summed(self._dictionary)
+        statistics = np.asarray(statistics, dtype=np.float64)
+        stream.sums.check(statistics)
+        if not 0 <= memory <= 1:
+            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
+        weight = memory * self.n_samples_seen_ + statistics[0, 0]
+        if not weight > 0:
+            raise ValueError("statistics and memory leave no row.")
+        self._stream = stream.absorbed(statistics, memory)
+        self.n_samples_seen_ = as_count(weight)
+        vars(self).pop("_computed", None)
         return self
 
     def predict(self, X, return_std=False):
@@ -269,26 +377,29 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
         mean = self._decision(X)
         if not return_std:
             return mean
-        found = self._ready()
+        found = self._answer()
         variance = found.noise_variance + found.intercept_variance
         return mean, np.sqrt(variance + self._variance(X))
 
-    def certificate(self, confidence=0.95):
-        """Bound of the risk: of the mean squared error on new rows.
+    def certificate(self, X=None, y=None, *, confidence=0.95):
+        """Bound the risk: the mean squared error on new rows.
 
-        It holds for coefficients drawn from the posterior, those that the chains drew,
-        and exists for the paper's setting: `inverse_temperature="pac"` and
-        `slab="l1ball"`.
+        It holds for coefficients drawn from the posterior, and exists for the paper's
+        setting: `inverse_temperature="pac"` and `slab="l1ball"`.
 
         Parameters
         ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            New rows on which the risk is observed; None for the rows of the fit.
+        y : array-like of shape (n_samples,), default=None
+            Their targets.
         confidence : float, default=0.95
             Probability with which the bound holds.
 
         Returns
         -------
         certificate : Certificate
-            The empirical risk, and the bound; see
+            The observed risk, and the bound; see
             :func:`skpacbayes.certificates.additive_risk_terms`.
 
         Raises
@@ -302,72 +413,130 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, _LearnsRows, _SparseAdditiveG
                 f"inverse_temperature={self.inverse_temperature!r} and "
                 f"slab={self.slab!r}."
             )
-        found = self._ready()
-        problem = self._stream.problem(self, bounded=True)
-        return certify(self, found, problem, confidence)
+        found = self._answer()
+        problem = self._stream.problem(self._dictionary, bounded=True)
+        certificate = certify_regression(self, found, problem, confidence)
+        if X is None:
+            return certificate
+        rows = self._checked(X, y, None, reset=False, least=1)
+        errors = (rows.y - self._decision(rows.X)) ** 2 + self._variance(rows.X)
+        return replace(certificate, observed=float(errors.mean()))
 
     @property
     def noise_variance_(self):
         """Variance of the noise, given or estimated."""
-        return float(self._ready().noise_variance)
+        return float(self._answer().noise_variance)
 
-    def _check_parameters(self):
+    # How rows come in.
+
+    def _checked(self, X, y, sample_weight, *, reset, least):
+        """Validate rows; return those of positive weight."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            reset=reset,
+            y_numeric=True,
+            ensure_min_samples=least,
+        )
+        y = np.asarray(y, dtype=np.float64)
+        refuse_beyond(LARGEST, "y", y)
+        weights = checked_weights(sample_weight, X, some=least > 1)
+        present = weights > 0
+        if np.count_nonzero(present) < least > 1:
+            raise ValueError(
+                "sample_weight is zero for all rows but "
+                f"{np.count_nonzero(present)}, while {least} are required."
+            )
+        return Rows.of(X[present], y[present], weights[present])
+
+    def _learn_at_once(self, X, y, sample_weight=None):
+        rows = self._plain(X)
+        if rows is None or sample_weight is not None:
+            return False
+        if type(y) is list:
+            y = np.array(y)
+        if type(y) is not np.ndarray or y.dtype.kind not in "iuf":
+            return False
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        if not (is_plain(y, (len(rows),)) and np.abs(y).max() <= LARGEST):
+            return False
+        self._publish(**self._extended(Rows.of(rows, y, np.ones(len(y)))))
+        return True
+
+    def _begin(self, rows):
+        """Forget everything but these rows."""
         if self.slab == "l1ball" and self.sampler == "carlin_chib":
             raise ValueError(
                 f"sampler={self.sampler!r} needs slab='gaussian', got "
                 f"slab={self.slab!r}."
             )
         self._check_range()
+        n_functions = rows.X.shape[1] * self.max_order
+        self._seed = self._draw_seed()
+        self.n_samples_seen_ = counted(0, rows.weights)
+        self._stream = Stream(rows, max(FEW_ROWS, n_functions))
+        if len(rows) > self._stream.n_kept and n_functions <= FEW_FUNCTIONS:
+            self._stream = self._stream.summed(self._dictionary)
+
+    def _extended(self, rows):
+        """Return the stream with more rows, and their number, as attributes."""
+        return {
+            "_stream": self._stream.extended(rows, self._dictionary, self._run),
+            "n_samples_seen_": counted(self.n_samples_seen_, rows.weights),
+        }
 
     def _bounded(self):
         return self.slab == "l1ball"
 
+    def __sklearn_is_fitted__(self):
+        return self._streaming() and self.n_samples_seen_ > 0
+
     # How the posterior is found.
 
-    def _learn(self, problem, standing, rng, tasks):
-        """Run the chains, and keep what predictions need."""
+    def _compute(self):
+        """Run the chains on all rows so far."""
+        rng = np.random.default_rng(self._seed)
+        problem = self._stream.problem(self._dictionary, self._bounded())
+        found = self._learned(problem, self._stream.ends, rng, range)
+        self._warn_of(found)
+        return found
+
+    def _run(self, sums, starts, n_rows):
+        """Run the chains within a stream; return where they end."""
+        rng = np.random.default_rng([self._seed, n_rows])
+        problem = sums.problem(self._bounded())
+        return sample(self._settings(problem), problem, rng, starts, range).ends
+
+    def _settings(self, problem):
+        """Return the parameters that the chains read; refuse targets too close."""
         if 1e-12 * abs(problem.mean) < problem.largest < LEAST_DISTANCE:
             raise ValueError(
                 f"y must differ from its mean by {LEAST_DISTANCE:g} or more, as its "
                 "variance must be a number above 0, or not at all; it differs by at "
                 f"most {problem.largest:g}: divide it by its scale."
             )
-        found = sample(self._settings(), problem, rng, standing, tasks)
+        return Settings(**{name: getattr(self, name) for name in Settings._fields})
+
+    def _learned(self, problem, starts, rng, tasks):
+        """Run the chains; return what predictions read."""
+        found = sample(self._settings(problem), problem, rng, starts, tasks)
+        temperature = found.temperature
         return Fitted(
             dictionary=problem.dictionary,
             functions=problem.functions,
             posterior=found.posterior,
             coefficients=self._chosen(found.posterior, rng),
             intercept=problem.mean,
-            inverse_temperature=found.inverse_temperature,
+            inverse_temperature=temperature.inverse_temperature,
             acceptance_rate=found.acceptance_rate,
             r_hat=found.r_hat,
-            full=found.prior.most if found.full else 0,
-            noise_variance=found.noise_variance,
-            intercept_variance=1 / (2 * found.inverse_temperature),
+            errors=found.errors,
+            full=found.most if found.full else 0,
+            noise_variance=temperature.noise_variance,
+            intercept_variance=1 / (2 * temperature.inverse_temperature),
             radius=found.radius,
-            most=found.prior.most,
-            standing=(found.models, found.noise_variance),
+            most=found.most,
         )
-
-    def _stand(self, sums, standing, n_rows):
-        """Run the chains within a stream; return where they stand."""
-        rng = np.random.default_rng([self._seed, n_rows])
-        problem = sums.problem(self._bounded())
-        return self._learn(problem, standing, rng, range).standing
-
-    def _ready(self):
-        """Return what was found, for all rows so far."""
-        check_is_fitted(self)
-        if self._result is not None:
-            return self._result
-        if "_provisional" not in self.__dict__:
-            rng = np.random.default_rng(self._seed)
-            problem = self._stream.problem(self, self._bounded())
-            found = self._learn(problem, self._stream.standing, rng, range)
-            self._warn_of(found)
-            self._provisional = found
-        return self._provisional
-
-    def _settings(self):
-        return Settings(**{name: getattr(self, name) for name in Settings._fields})

@@ -146,10 +146,11 @@ def log_prior_mass(ranks, beta, most):
     return float(np.logaddexp.reduce(logs - _log_binomial(len(ranks), sizes)))
 
 
-def log_logistic_evidence(values, positive, weights, variances):
-    """Lower bound on the log evidence of a logistic regression with a normal prior.
+def logistic_normal(values, positive, weights, variances):
+    """Approximate a logistic regression with a normal prior by a normal.
 
-    The quadratic bound of [1]_ on each logistic likelihood, the best one.
+    By the quadratic bound of [1]_ on each logistic likelihood, the best one; the
+    evidence under it is below the true one.
 
     Parameters
     ----------
@@ -165,7 +166,11 @@ def log_logistic_evidence(values, positive, weights, variances):
     Returns
     -------
     bound : float
-        The lower bound.
+        Lower bound on the log evidence.
+    mean : ndarray of shape (n_coefficients,)
+        Mean of the coefficients.
+    factor : ndarray of shape (n_coefficients, n_coefficients)
+        Lower Cholesky factor of their precision.
 
     References
     ----------
@@ -184,11 +189,11 @@ def log_logistic_evidence(values, positive, weights, variances):
         bound += 0.5 * linear @ mean - np.log(np.diag(factor)).sum()
         bound -= 0.5 * np.log(variances).sum()
         if bound < best + TOLERANCE:
-            return max(best, float(bound))
+            return max(best, float(bound)), mean, factor
         best = float(bound)
         spread = (values * cho_solve((factor, True), values)).sum(axis=0)
         points = np.sqrt(np.maximum((mean @ values) ** 2 + spread, 1e-12))
-    return best
+    return best, mean, factor
 
 
 def _log_binomial(n, k):

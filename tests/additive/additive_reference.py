@@ -7,7 +7,7 @@ from scipy.special import gammaln, logsumexp
 
 from skpacbayes.additive._basis import Dictionary, Orthonormal, weighted_moments
 from skpacbayes.additive._chain import Chain, Prior
-from skpacbayes.additive._quadratic import WeightedRows
+from skpacbayes.additive._gram import WeightedRows
 
 
 def small_problem(
@@ -84,7 +84,7 @@ def total_variation(shares, exact):
 
 
 def run(chain, n_steps):
-    chain.remember(n_steps)
+    chain.expect(n_steps)
     chain.advance(n_steps)
     return chain
 

@@ -18,11 +18,14 @@ from skpacbayes.additive import (
 )
 
 SHORT = {
-    SparseAdditiveGibbsClassifier: {"n_iter": 600, "burn_in": 200},
-    SparseAdditiveGibbsRanker: {"n_iter": 80, "burn_in": 60},
+    SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},
+    SparseAdditiveGibbsRanker: {"n_iter": 120, "burn_in": 40},
 }
 BOTH = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
-pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")  # short ones
+pytestmark = [  # short chains
+    pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:Another seed may select"),
+]
 
 
 def made(kind, **parameters):
@@ -288,7 +291,7 @@ def test_inverse_temperatures():
     assert model.fit(X, y).inverse_temperature_ == 200
     same = clone(model).set_params(inverse_temperature=200.0).fit(X, y)
     assert_array_equal(model.coef_, same.coef_)
-    prior = clone(model).set_params(inverse_temperature=1e-3, beta=0.5, n_iter=6000)
+    prior = clone(model).set_params(inverse_temperature=1e-3, beta=0.5, n_iter=600)
     prior.fit(X, y)
     # Under the prior 0 to 6 variables are equally probable, but for 255/256 to the
     # power of their number: each is in with probability one half.
@@ -307,26 +310,29 @@ def test_ranker_score_is_the_area_under_the_curve():
 
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_takes_whole_weights_for_rows_repeated(loss):
-    """The random numbers are the same, too; only rounding differs."""
+    """The posterior is the same, its random numbers are not."""
     X, y = rows()
     weights = np.random.default_rng(0).integers(0, 4, size=200)
     ranker = made(SparseAdditiveGibbsRanker, loss=loss).fit(X, y, sample_weight=weights)
     places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])
     scores = repeated.decision_function(X)
-    assert_allclose(ranker.decision_function(X), scores, rtol=1e-6, atol=1e-6)
-    assert_array_equal(ranker.models_, repeated.models_)
+    assert np.corrcoef(ranker.decision_function(X), scores)[0, 1] > 0.99
+    assert_array_equal(ranker.get_support(), repeated.get_support())
+    # Of 300 draws the slope has a relative error of up to .15.
     temperature = repeated.inverse_temperature_
-    assert_allclose(ranker.inverse_temperature_, temperature, rtol=1e-9)
+    assert_allclose(ranker.inverse_temperature_, temperature, rtol=0.5)
 
 
-@pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
+@BOTH
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_ranker_of_extreme_weights(loss, scale):
+def test_weights_whose_sum_counts_no_rows(kind, scale):
     X, y = rows()
-    weights = scale * np.random.default_rng(0).uniform(0.1, 1, size=200)
-    ranker = made(SparseAdditiveGibbsRanker, loss=loss).fit(X, y, sample_weight=weights)
-    assert ranker.score(X, y) > 0.7
+    model = made(kind).fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="multiply sample_weight by a constant"):
+        model.fit(X, y, sample_weight=np.full(200, scale))
+    assert_array_equal(model.decision_function(X), before)  # as it was
 
 
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
@@ -366,6 +372,8 @@ def test_functions_that_are_dependent(kind, slab_scale):
     """Of three values, eight functions that are independent over the range alone."""
     X, y = rows()
     model = made(kind, inverse_temperature="pac", slab_scale=slab_scale)
+    if kind is SparseAdditiveGibbsRanker:
+        model.set_params(loss="auc")
     model.set_params(feature_range=(-2, 2)).fit(X.round(), y)
     assert np.isfinite(model.decision_function(X)).all()
     assert np.isfinite(model.certificate().bound)
@@ -374,12 +382,12 @@ def test_functions_that_are_dependent(kind, slab_scale):
 
 
 def test_ranker_temperatures():
-    """With more to find the loss weighs more; "pac" looks at no label but counts."""
-    few, much = (
-        made(SparseAdditiveGibbsRanker).fit(*rows(slope=slope)).inverse_temperature_
-        for slope in (1.0, 5.0)
+    """The loss weighs as much as rows; "pac" looks at no label but counts."""
+    few, many = (
+        made(SparseAdditiveGibbsRanker).fit(*rows(n)).inverse_temperature_
+        for n in (100, 400)
     )
-    assert 0 < few < 0.5 * much
+    assert 2 < many / few < 8
     X, y = rows()
     ranker = made(SparseAdditiveGibbsRanker, inverse_temperature="pac", gamma=0.5)
     fewest = min(y.sum(), 200 - y.sum())
@@ -405,11 +413,18 @@ def test_certificates_exist_under_pac_alone():
     for kind in SHORT:
         with pytest.raises(NotImplementedError, match="pac"):
             made(kind).fit(X, y).certificate()
-        unknown = made(kind, inverse_temperature="pac").fit(X, y).certificate()
+        pac = {"inverse_temperature": "pac"}
+        if kind is SparseAdditiveGibbsRanker:
+            pac["loss"] = "auc"
+        unknown = made(kind, **pac).fit(X, y).certificate()
         ranges = "ranges of the features known before the rows"
         assert unknown.assumptions[ranges] is False
-        model = made(kind, inverse_temperature="pac", feature_range=(-1, 1)).fit(X, y)
+        model = made(kind, feature_range=(-1, 1), **pac).fit(X, y)
         certificate = model.certificate()
+        new = model.certificate(*rows(seed=1))
+        assert new.bound == certificate.bound
+        assert new.observed != certificate.observed
+        assert_allclose(model.certificate(X, y).observed, certificate.observed)
         assert certificate.assumptions[ranges] is True
         assert_allclose(sum(certificate.terms.values()), certificate.bound)
         assert certificate.observed < certificate.bound

@@ -17,13 +17,12 @@ from additive_reference import (
 from scipy.special import gammaln, logsumexp
 
 from skpacbayes._kernels.additive import LOG_SIZE, LOG_TOTAL
-from skpacbayes.additive._ball import BallChain
 from skpacbayes.additive._basis import Dictionary
-from skpacbayes.additive._carlin_chib import CarlinChib
 from skpacbayes.additive._chain import Prior
-from skpacbayes.additive._greedy import greedy_model
 from skpacbayes.additive._posterior import Posterior
-from skpacbayes.additive._statistics import Rows, Sums
+from skpacbayes.additive._regressor_chains import greedy_model
+from skpacbayes.additive._regressor_drawing import BallChain, CarlinChibChain
+from skpacbayes.additive._regressor_stream import Rows, Sums
 
 # Total variations have a deviation of about .003 (collapsed, 20,000 moves) and .006
 # (Carlin-Chib, 6,000) over seeds, and means of .006 and .02: their targets, .02 and
@@ -33,7 +32,7 @@ COLLAPSED, CARLIN_CHIB = 0.02, 0.06
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
 @pytest.mark.parametrize("noise", [0.2, 0.5])
-def test_collapsed_chain_has_the_exact_law(noise, correlation):
+def test_collapsed_chain_has_the_exact_distribution(noise, correlation):
     problem = small_problem(noise=noise, correlation=correlation)
     exact = exact_posterior(problem, 0.5, 2.0)
     chain = run(make_chain(problem, usual_prior(problem)), 20_000)
@@ -51,21 +50,21 @@ def test_at_most_so_many_variables():
     assert total_variation(visited(chain, 3, 2), exact) < COLLAPSED
 
 
-class PrintedRatio(CarlinChib):
+class PrintedRatio(CarlinChibChain):
     """The sampler as the paper prints it."""
 
     def _log_ratio(self, forth, back, weight):
         return weight - self._weight
 
 
-@pytest.mark.parametrize("kind", [CarlinChib, PrintedRatio])
+@pytest.mark.parametrize("kind", [CarlinChibChain, PrintedRatio])
 def test_carlin_chib_needs_the_corrected_ratio(kind):
     """The paper's ratio fails the test that the corrected one passes."""
     problem = small_problem(noise=0.2)
     exact = exact_posterior(problem, 0.5, 2.0)
     chain = make_chain(problem, usual_prior(problem), kind=kind)
     distance = total_variation(visited(run(chain, 6_000), 3, 2), exact)
-    assert (distance < CARLIN_CHIB) == (kind is CarlinChib)
+    assert (distance < CARLIN_CHIB) == (kind is CarlinChibChain)
 
 
 def test_carlin_chib_draws_the_coefficients():
@@ -79,7 +78,7 @@ def test_carlin_chib_draws_the_coefficients():
         columns = columns_of(model, 1)
         precision = gram[np.ix_(columns, columns)] + np.eye(len(columns)) / 2.0
         expected[columns] += weight * np.linalg.solve(precision, linear[columns])
-    chain = run(make_chain(problem, usual_prior(problem), kind=CarlinChib), 3_000)
+    chain = run(make_chain(problem, usual_prior(problem), kind=CarlinChibChain), 3_000)
     found = posterior_of(chain, problem).mean()[:, 0]
     np.testing.assert_allclose(found, expected, atol=5 * 0.25 / np.sqrt(3_000 / 10))
 
@@ -163,7 +162,7 @@ def test_a_cache_that_is_too_small_changes_nothing(monkeypatch):
     """
     problem = small_problem(n=60, p=8, noise=0.3, correlation=0.5)
     ample = run(make_chain(problem, usual_prior(problem)), 500)
-    monkeypatch.setattr("skpacbayes.additive._quadratic.CACHE_BYTES", 0)
+    monkeypatch.setattr("skpacbayes.additive._gram.CACHE_BYTES", 0)
     scant = run(make_chain(problem, usual_prior(problem)), 500)
     assert len(scant.reader.rows) < len(ample.reader.rows)
     for few, many in zip(scant.recorded(), ample.recorded(), strict=True):

@@ -26,7 +26,7 @@ def at_model(kernel, model, uniforms, **options):
 
 
 def call(kernel, chain, uniforms):
-    chain.remember(len(uniforms))
+    chain.expect(len(uniforms))
     form = chain.reader.form(chain.linear)
     state, record = tuple(chain.state), chain.record[:2]
     return kernel(form, chain.prior[:3], state, record, uniforms)
@@ -40,8 +40,8 @@ STAY = np.array([[1.0, 0.0, 0.0, 0.0]])
 def test_weights_of_the_neighbours(kernel, model):
     problem, chain, done = at_model(kernel, model, STAY)
     assert done == 1
-    assert chain.n_recorded == 0
-    gains = chain.gains()[0]
+    assert chain.n_kept == 0
+    gains = chain.state.larger.reshape(P, MAX_ORDER)
     own = log_weight(problem, model, 0.5, 2.0)
     for j in range(P):
         for order in range(1, MAX_ORDER + 1):
@@ -53,7 +53,7 @@ def test_weights_of_the_neighbours(kernel, model):
     for place, j in enumerate(np.flatnonzero(model)):
         smaller = (*model[:j], 0, *model[j + 1 :])
         losses.append(log_weight(problem, smaller, 0.5, 2.0) - own)
-        assert chain.losses()[place] == pytest.approx(losses[-1], abs=1e-8)
+        assert chain.state.smaller[place] == pytest.approx(losses[-1], abs=1e-8)
     sums = chain.state.numbers[0, additive.SCALARS]
     if losses:
         expected = np.logaddexp.reduce(losses)
@@ -61,7 +61,7 @@ def test_weights_of_the_neighbours(kernel, model):
     if 0 in model:
         assert sums[additive.LARGER] == pytest.approx(np.logaddexp.reduce(gains, None))
     empty = log_weight(problem, (0,) * P, 0.5, 2.0)
-    assert chain.log_weight() == pytest.approx(own - empty, abs=1e-8)
+    assert chain.state.log_weight == pytest.approx(own - empty, abs=1e-8)
 
 
 @twin_of(additive.run)
@@ -86,4 +86,4 @@ def test_it_stops_where_rows_are_missing(kernel):
     chain = make_chain(problem, usual_prior(problem))
     chain.start(np.array([0]), np.array([2]))
     assert call(kernel, chain, np.full((3, 4), 0.5)) == 0
-    assert chain.n_recorded == 0
+    assert chain.n_kept == 0

@@ -1,9 +1,9 @@
-"""NumPy twins of the risks of scores that rank."""
+"""NumPy twins of the risks of scores that rank, and of the mode of a slope."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import gammaln, logsumexp, xlogy
+from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from twins import twin_of
 
@@ -86,83 +86,55 @@ def test_pairwise_logistic(kernel, scale, weighted):
     assert_allclose(out, expected, rtol=1e-12)
 
 
-MODELS = [((0, 2), (2, 1)), (), ((1, 3),), ((0, 1), (1, 1), (2, 2))]
-WIDTH = 3
+@twin_of(ranking.logistic_mode)
+@pytest.mark.parametrize("n_functions", [0, 1, 2, 7])
+@pytest.mark.parametrize("variance", [0.3, 4.0])
+def test_logistic_mode(kernel, n_functions, variance):
+    """Against a minimiser that knows no derivative of the density."""
+    rng = np.random.default_rng(n_functions)
+    scores, between = rng.normal(size=30), 9.0
+    positive = rng.random(30) < 1 / (1 + np.exp(-scores))
+    weights = rng.uniform(0.2, 2.0, size=30)
+    out = np.empty(6)
+    kernel(scores, positive, weights, n_functions, variance, between, out)
 
+    def log_density(slope, intercept):
+        margins = np.where(positive, 1, -1) * (slope * scores + intercept)
+        value = -weights @ np.logaddexp(0, -margins) - intercept**2 / (2 * between)
+        if n_functions:
+            value -= slope**2 / (2 * variance)
+        return value + (n_functions > 1) * (n_functions - 1) * np.log(abs(slope))
 
-@twin_of(ranking.propose)
-@pytest.mark.parametrize("unit", [False, True])
-@pytest.mark.parametrize("known", [False, True])
-def test_propose(kernel, unit, known):
-    """Normal laws of given Hessian and gradient, by NumPy's linear algebra."""
-    rng = np.random.default_rng(0)
-    flat = rng.normal(size=(3 * WIDTH, 20))
-    weights, linear = rng.uniform(0.1, 1, 20), rng.normal(size=len(flat))
-    gram = (flat * weights) @ flat.T
-    ridge, spread = 0.7, 2.0
-    sizes = np.array([len(model) for model in MODELS])
-    pairs = np.array([pair for model in MODELS for pair in model])
-    count, largest = len(MODELS), 4
-    drawn = np.zeros((3, count, largest))
-    noise = rng.normal(size=(count, largest))
-    drawn[2] = noise
-    factors = np.zeros((count, largest, largest))
-    log_volumes, scores = np.empty(count), np.zeros((count, 20))
-    kernel(
-        (sizes, pairs, np.empty(largest, dtype=np.int64)),
-        (gram if known else np.empty((0, 0)), weights, linear),
-        flat,
-        (WIDTH, ridge, spread, unit),
-        drawn,
-        factors,
-        log_volumes,
-        scores,
-    )
-    for t, model in enumerate(MODELS):
-        columns = [j * WIDTH + a for j, order in model for a in range(order)]
-        q = len(columns)
-        precision = (gram[np.ix_(columns, columns)] + ridge * np.eye(q)) / spread
-        factor = np.linalg.cholesky(precision)
-        mean = np.linalg.solve(precision, linear[columns] / spread)
-        values = mean + np.linalg.solve(factor.T, noise[t, :q])
-        if unit and q:
-            values /= np.linalg.norm(values)
-        assert_allclose(factors[t, :q, :q], factor, atol=1e-12)
-        assert_allclose(log_volumes[t], np.log(np.diag(factor)).sum(), atol=1e-12)
-        assert_allclose(drawn[0, t, :q], values, rtol=1e-9)
-        assert_allclose(drawn[1, t, :q], factor.T @ mean, rtol=1e-9)
-        assert_allclose(drawn[2, t, :q], factor.T @ values, rtol=1e-9, atol=1e-12)
-        assert (drawn[:, t, q:] == 0).all()
-        assert_allclose(scores[t], values @ flat[columns], rtol=1e-9, atol=1e-12)
-
-
-@twin_of(ranking.directions)
-@pytest.mark.parametrize("length", [0.1, 3.0, 40.0])
-def test_directions(kernel, length):
-    """Against the integral of the normal density along the ray."""
-    rng = np.random.default_rng(0)
-    totals = np.array([1, 2, 5, 0, 5])
-    centers, whitened = length * rng.normal(size=(5, 5)), np.zeros((5, 5))
-    log_volumes, out = np.zeros(5), np.empty(5)
-    expected = np.zeros(5)
-    for t, q in enumerate(totals):
-        if q == 0:
+    if n_functions == 0:
+        found = minimize(lambda b: -log_density(1.0, b[0]), [0.0], tol=1e-12)
+        slope, intercept = 1.0, found.x[0]
+    else:
+        found = minimize(lambda x: -log_density(*x), [1.0, 0.0], tol=1e-12)
+        slope, intercept = found.x
+    assert_allclose(out[:2], [slope, intercept], atol=1e-4)
+    assert_allclose(out[5], -found.fun, atol=1e-8)
+    h = 1e-4
+    for entry, (u, v) in zip(out[2:5], [(h, 0), (None, None), (0, h)], strict=True):
+        if u is None or (n_functions == 0 and u):
             continue
-        factor = np.tril(rng.normal(size=(q, q))) + 3 * np.eye(q)
-        direction = rng.normal(size=q)
-        direction /= np.linalg.norm(direction)
-        log_volumes[t] = np.log(np.diag(factor)).sum()
-        whitened[t, :q] = along = factor.T @ direction
-        center = centers[t, :q]
-        peak = along @ center / (along @ along)
-        reach = 40 / np.linalg.norm(along)
-        low, high = max(0, peak - reach), max(0, peak) + reach
-        radius = low + (np.arange(400_000) + 0.5) * (high - low) / 400_000
-        squares = ((radius[:, None] * along - center) ** 2).sum(axis=1)
-        log_values = xlogy(q - 1, radius) - 0.5 * squares
-        log_normal = logsumexp(log_values) + np.log(radius[1] - radius[0])
-        log_normal += log_volumes[t] - 0.5 * q * np.log(2 * np.pi)
-        log_area = np.log(2) + 0.5 * q * np.log(np.pi) - gammaln(q / 2)
-        expected[t] = -log_area - log_normal
-    kernel(totals, centers, whitened, log_volumes, out)
-    assert_allclose(out, expected, atol=1e-4)  # of the sum
+        center = log_density(out[0], out[1])
+        sides = log_density(out[0] + u, out[1] + v) + log_density(
+            out[0] - u, out[1] - v
+        )
+        assert_allclose(entry, (2 * center - sides) / h**2, rtol=1e-4)
+    if n_functions:
+        corners = [
+            sign * log_density(out[0] + a * h, out[1] + b * h)
+            for a, b, sign in [(1, 1, 1), (-1, -1, 1), (1, -1, -1), (-1, 1, -1)]
+        ]
+        assert_allclose(out[3], -sum(corners) / (4 * h**2), atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("n_functions", [1, 3])
+def test_logistic_mode_of_separated_classes_is_finite(scale, n_functions):
+    scores = scale * np.linspace(-1, 1, 20)
+    out = np.empty(6)
+    positive = scores > 0
+    ranking.logistic_mode(scores, positive, np.ones(20), n_functions, 1.0, 100.0, out)
+    assert np.isfinite(out).all()

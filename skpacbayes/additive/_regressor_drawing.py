@@ -1,17 +1,92 @@
-"""The paper's sampler, Carlin and Chib's on neighbourhoods, its ratio corrected."""
+"""Chains that draw the coefficients of each model: the l1 ball, and the paper's."""
 
 import math
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
-from ._drawing import DrawingChain
-from ._walk import corrected_log_ratio
+from ._chain import Chain
 
 ADD, DELETE, ORDER = 0, 1, 2
 
 
-class CarlinChib(DrawingChain):
+class DrawingChain(Chain):
+    """A chain on models and coefficients.
+
+    A subclass defines `_begin`, which draws the first coefficients, `_move`, which
+    moves once and returns whether it was accepted, and `_coefficients`, the current
+    ones.
+    """
+
+    draws = True
+
+    def change(self, reader, linear, prior):
+        """Take another quadratic form and prior, of the same functions."""
+        super().change(reader, linear, prior)
+        self._draws = None
+
+    def _advance(self, n_iter, keep):
+        if self._draws is None:
+            self._begin()
+        for _ in range(n_iter):
+            moved = self._move()
+            if keep:
+                self._record(moved)
+
+    def _record(self, moved):
+        """Record the current model and coefficients, a new number if it moved."""
+        state, record = self.state, self.record
+        if moved or state.n_models == 0:
+            place, columns = state.n_models, self.columns()
+            record.columns[place, : len(columns)] = columns + 1
+            record.draws[place, : len(columns)] = self._coefficients()
+            record.weights[place] = state.log_weight
+            state.count(models=1)
+        record.path[state.n_moves] = state.n_models - 1
+        state.count(moves=1)
+
+
+class BallChain(DrawingChain):
+    """A chain on models and coefficients, in the ball of a prior's radius.
+
+    A move of a chain whose coefficients are integrated out, over all space and with a
+    ridge, together with coefficients drawn from what is integrated, leaves that
+    distribution as it is. Here it proposes. What is proposed is accepted with the ratio
+    of the target to that distribution: 0 outside of the ball,
+    exp(ridge |coefficients|^2 / 2) within it.
+    """
+
+    def _begin(self):
+        """Start at no variable, which has no coefficient to draw."""
+        self.start([], [])
+        self._draws, self._log_density = np.zeros(0), 0.0
+
+    def _move(self):
+        """Propose and accept or refuse; returns whether it was accepted."""
+        state = self.state
+        before, accepted = int(state.current), state.accepted.copy()
+        self._run(self.rng.random((1, 4)), self._no_record)
+        if state.current == before:
+            return False
+        normal = self.rng.standard_normal(state.n_functions)
+        draws = solve_triangular(
+            state.factor, state.solution + normal, lower=True, trans=1
+        )
+        log_density = -math.inf
+        if abs(draws).sum() <= self.prior.radius:
+            log_density = 0.5 * self.prior.ridge * (draws @ draws)
+        if not math.log1p(-self.rng.random()) < log_density - self._log_density:
+            state.go_back(before, accepted)
+            return False
+        self._draws, self._log_density = draws, log_density
+        return True
+
+    def _coefficients(self):
+        return self._draws
+
+
+class CarlinChibChain(DrawingChain):
     """Algorithm 7 of the review: models weighed by draws of their coefficients.
 
     Each model of a neighbourhood is given coefficients drawn from its pseudo-prior,
@@ -24,7 +99,8 @@ class CarlinChib(DrawingChain):
 
     the sums W of the weights over the neighbourhoods of the current and of the chosen
     model, of which the latter has fresh draws for all but the current model. The paper
-    prints w' / w instead, which leaves the sums out.
+    prints w' / w instead, which leaves the sums out and does not leave the posterior
+    invariant: the probability w' / W of the choice is not compensated.
 
     A neighbourhood holds the models with one variable more, those with one less or,
     where the paper stays, those in which one variable has another order, or its own.
@@ -38,14 +114,14 @@ class CarlinChib(DrawingChain):
 
     def _begin(self):
         """Draw the coefficients of the first model."""
-        self.neighbours()
+        self.weigh_neighbors()
         self._take(self.rng.standard_normal(len(self.columns())))
 
     def _move(self):
         """One step of the algorithm; returns whether it was accepted."""
         features, orders = self.model
         kind = self._kind(len(features))
-        self.moves[0, kind] += 1
+        self.state.tried[kind] += 1
         only = None
         if kind == ORDER:
             if len(features) == 0:
@@ -64,25 +140,28 @@ class CarlinChib(DrawingChain):
         current = set(zip(features, orders, strict=True))
         weights[self._place(models, weights, current)] = self._weight
         log_ratio = self._log_ratio(
-            (self._log_share(kind, len(features)), 0.0, forth),
-            (self._log_share(back_kind, len(model[0])), 0.0, logsumexp(weights)),
+            self._log_share(kind, len(features)) - forth,
+            self._log_share(back_kind, len(model[0])) - logsumexp(weights),
             weight,
         )
         accepted = math.log(1 - self.rng.random()) < log_ratio
         self._go(*(model if accepted else (features, orders)))
         if accepted:
-            self.moves[1, kind] += 1
+            self.state.accepted[kind] += 1
             self._take(drawn)
         return accepted
 
     def _log_ratio(self, forth, back, weight):
-        """Log of the ratio by which a model is accepted, of `weight` on its own."""
-        return corrected_log_ratio(forth, back)
+        """Log of the ratio by which a model is accepted.
+
+        `forth` and `back` are log(q / W) of the two directions, `weight` is log w'.
+        """
+        return back - forth
 
     def _go(self, features, orders):
         """Make a model the current one, and weigh its neighbours."""
         self.start(features, orders)
-        self.neighbours()
+        self.weigh_neighbors()
 
     def _kind(self, size):
         left = self.rng.random()
@@ -103,10 +182,10 @@ class CarlinChib(DrawingChain):
 
     def _log_weight(self, draws):
         """Log of w for the current model."""
-        (factor, _), scales = self.factor(), self._own_scales()
+        factor, scales = self.state.factor, self._own_scales()
         square = ((scales * draws @ factor) ** 2).sum()
         return (
-            self.log_weight()
+            self.state.log_weight
             + np.log(np.diag(factor)).sum()
             + self._noise(draws, square, scales)
         )
@@ -125,12 +204,13 @@ class CarlinChib(DrawingChain):
 
     def _larger(self, only):
         """All models with one variable more (perhaps a certain one), of any order."""
-        source, (factor, _) = self.reader.source, self.factor()
+        source, factor = self.reader.source, self.state.factor
         width, q = source.diagonal.shape[1], len(factor)
-        gains, _, half_logs = self.gains()
+        gains = self.state.larger.reshape(-1, width)
+        half_logs = self.state.half_logs.reshape(-1, width)
         new = np.flatnonzero(gains[:, 0] > -np.inf)
         new = new if only is None else np.array([only])
-        collapsed = self.log_weight() + np.log(np.diag(factor)).sum()
+        collapsed = self.state.log_weight + np.log(np.diag(factor)).sum()
         rows = self._rows().reshape(q, len(source.ranks), width)[:, new]
         weights = np.full((len(new), width), -np.inf)
         draws = self.rng.standard_normal((width, len(new), q + width))
@@ -162,8 +242,7 @@ class CarlinChib(DrawingChain):
     def _smaller(self):
         """All models with one variable less."""
         features, orders = self.model
-        factor, _ = self.factor()
-        losses = self.losses()
+        factor, losses = self.state.factor, self.state.smaller
         precision, scales = factor @ factor.T, self._own_scales()
         owner = np.repeat(np.arange(len(features)), orders)
         weights, draws = np.empty(len(features)), []
@@ -173,7 +252,7 @@ class CarlinChib(DrawingChain):
             draw = self.rng.standard_normal(len(part))
             scaled = scales[keep] * draw
             weights[i] = (
-                self.log_weight()
+                self.state.log_weight
                 + losses[i]
                 + np.linalg.slogdet(part)[1] / 2
                 + self._noise(draw, scaled @ part @ scaled, scales[keep])
@@ -200,6 +279,6 @@ class CarlinChib(DrawingChain):
         return self.reader.rows[slots, columns % width]
 
     def _coefficients(self):
-        factor, solution = self.factor()
+        factor, solution = self.state.factor, self.state.solution
         mean = np.linalg.solve(factor.T, solution) if len(solution) else solution
         return mean + self._own_scales() * self._draws

@@ -70,18 +70,18 @@ class WeightedRows:
         part = self._flat[columns]
         return (part * self.weights) @ part.T
 
-    def fetch(self, feature, start, stop, out):
-        """Write the rows of G of some functions of a variable."""
-        part = self.values[feature, start:stop] * self.weights
-        np.matmul(part, self._flat.T, out=out)
+    def rows_of(self, columns):
+        """Return the rows of G of some functions."""
+        return (self._flat[columns] * self.weights) @ self._flat.T
 
     def reader(self):
         """Return rows of G for one chain: none is there yet."""
         p, width, _ = self.values.shape
         n_slots = int(max(1, min(p, CACHE_BYTES // (8 * p * width**2))))
         rows = np.empty((n_slots, width, p * width))
-        none = np.full(p, -1)
-        return Reader(self, rows, np.array([self.ranks, none, np.zeros_like(none)]))
+        # With room for all variables each has a slot of its own from the start.
+        slots = np.arange(p) if n_slots == p else np.full(p, -1)
+        return Reader(self, rows, np.array([self.ranks, slots, np.zeros_like(slots)]))
 
 
 class Reader:
@@ -111,15 +111,19 @@ class Reader:
 
     def fetch(self, features, orders):
         """Have the rows of a model ready, in the forms asked for from now on."""
-        for feature, order in zip(features, orders, strict=True):
-            start = self._ready[feature]
-            if start >= order:
-                continue
-            if self._slots[feature] < 0:
-                self._slots[feature] = self._free_slot(features)
-            out = self.rows[self._slots[feature], start:order]
-            self.source.fetch(feature, start, order, out)
-            self._ready[feature] = order
+        missing = np.flatnonzero(self._ready[features] < orders)
+        if len(missing) == 0:
+            return
+        for i in missing:
+            if self._slots[features[i]] < 0:
+                self._slots[features[i]] = self._free_slot(features)
+        counts = orders[missing] - self._ready[features[missing]]
+        owners = np.repeat(features[missing], counts)
+        places = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        places += self._ready[owners]
+        rows = self.source.rows_of(owners * self.rows.shape[1] + places)
+        self.rows[self._slots[owners], places] = rows
+        self._ready[features[missing]] = orders[missing]
 
     def _free_slot(self, features):
         holder = np.full(len(self.rows), -1)

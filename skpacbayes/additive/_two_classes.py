@@ -3,30 +3,36 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_expit, logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import validate_data
 
-from .._convergence import split_r_hat
+from .._chains import run_chains
+from .._stream import checked_weights
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._chain import Prior, advance_all
+from ._chain import MOST_VARIABLES
+from ._classifier_chain import LogisticChain
+from ._mixing import Run, mixing
 from ._posterior import Posterior
-from ._statistics import Rows
 
-MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
+LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # of the weights
 N_POINTS = 2001  # of the grid over which functions are orthonormal under "pac"
+
+
+class Rows(NamedTuple):
+    """Rows of positive weight, and whether they are of the second class."""
+
+    X: np.ndarray
+    positive: np.ndarray
+    weights: np.ndarray
 
 
 class Problem(NamedTuple):
     """Rows of two classes, as functions of one variable each."""
 
-    X: np.ndarray
     dictionary: Dictionary
     functions: Orthonormal
     values: np.ndarray  # (n_features, max_order, n_samples)
@@ -34,12 +40,8 @@ class Problem(NamedTuple):
     weights: np.ndarray
 
 
-class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
+class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
     """Two classes, told apart by the sign of a sum of effects."""
-
-    # A few hundred draws, and the largest of many R-hats: of right chains, too, some
-    # are above 1.1.
-    _largest_r_hat = 1.2
 
     def predict(self, X):
         """Predict the label of each row.
@@ -62,15 +64,11 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _ready(self):
-        check_is_fitted(self, "_result")
-        return self._result
-
     def __sklearn_is_fitted__(self):
-        return "_result" in self.__dict__
+        return "_computed" in vars(self)
 
     def _two_classes(self, X, y, sample_weight=None, class_weight=None):
-        """Rows of positive weight, and whether they are of the second class."""
+        """Validate rows of two classes; return those of positive weight."""
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", ensure_min_samples=2
         )
@@ -81,9 +79,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
                 "Only binary classification is supported. The type of the target is "
                 f"{kind}."
             )
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = checked_weights(sample_weight, X, some=True)
         some = weights > 0
         X, y, weights = X[some], y[some], weights[some]
         classes = np.unique(y)
@@ -99,11 +95,27 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             weights = weights * factors[classes.searchsorted(y)]
             if not (factors > 0).all():
                 raise ValueError(f"class_weight must be positive: {class_weight!r}.")
+        total = weights.sum()
+        if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
+            raise ValueError(
+                "each weight counts as so many rows, and weights must sum to a number "
+                f"from {LEAST_TOTAL:g} to {LARGEST_TOTAL:g}, got {total:g}: multiply "
+                "sample_weight by a constant."
+            )
         self.classes_ = classes
-        positive = y == classes[1]
-        return Rows.of(X, positive.astype(np.float64), weights), positive
+        return Rows(X, y == classes[1], weights)
 
-    def _problem(self, rows, positive):
+    def _labelled(self, X, y):
+        """Validate rows and labels of the classes of the fit, for a certificate."""
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y must be of the classes {self.classes_}, got {unknown}."
+            )
+        return X, y == self.classes_[1]
+
+    def _problem(self, rows):
         """Evaluate the functions, orthonormal over the rows or over their range."""
         self._check_range()
         dictionary = self._dictionary(rows)
@@ -116,59 +128,96 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             moments = weighted_moments(values, rows.weights)
         functions = Orthonormal(*moments, dictionary.along(), rows.weights.sum())
         values = functions(values)
-        return Problem(rows.X, dictionary, functions, values, positive, rows.weights)
+        return Problem(dictionary, functions, values, rows.positive, rows.weights)
 
-    def _advanced(self, chains, n_burn_in, n_kept):
-        """Advance the chains, first unrecorded; what they recorded."""
-        advance_all(chains, n_burn_in, n_kept, self._parts, self.n_jobs)
-        return [chain.drawn() for chain in chains]
-
-    def _prior(self, ranks, variance):
+    def _chain(self, problem, exponents, variance, rng):
+        """Make a chain of the logistic loss, each row's raised to its exponent."""
         most = MOST_VARIABLES if self.max_active is None else self.max_active
-        return Prior.of(ranks, self.beta, most, variance=variance)
+        return LogisticChain(
+            problem.values,
+            problem.positive,
+            exponents,
+            problem.functions.orders,
+            self.beta,
+            most,
+            variance,
+            rng,
+        )
 
-    def _published(self, problem, prior, drawn, inverse_temperature, rng):
+    def _run(self, chains):
+        """Advance the chains."""
+        run_chains(
+            chains,
+            burn_in=self.burn_in,
+            n_iter=self.n_iter,
+            tasks=self._parts,
+            n_jobs=self.n_jobs,
+        )
+
+    def _fitted(self, problem, most, chains, inverse_temperature, rng):
         """Put the draws of the chains together."""
         p, width = problem.functions.means.shape
-        columns = [found for chain in drawn for found in chain.columns]
-        coefficients = [found for chain in drawn for found in chain.coefficients]
-        intercepts = np.concatenate([chain.intercepts for chain in drawn])
-        largest = max(len(found) for found in columns)
-        filled = np.full((len(columns), largest), -1)
-        means = np.zeros((len(columns), largest))
-        for row, (place, values) in enumerate(zip(columns, coefficients, strict=True)):
-            filled[row, : len(place)], means[row, : len(place)] = place, values
-        n_draws = len(columns)
+        draws = [draw for chain in chains for draw in chain.kept]
+        largest = max(len(draw.columns) for draw in draws)
+        columns = np.full((len(draws), largest), -1)
+        means = np.zeros((len(draws), largest))
+        for row, draw in enumerate(draws):
+            columns[row, : len(draw.columns)] = draw.columns
+            means[row, : len(draw.columns)] = draw.coefficients
         posterior = Posterior(
-            np.full(n_draws, 1 / n_draws),
-            filled,
+            np.full(len(draws), 1 / len(draws)),
+            columns,
             means,
-            np.zeros(n_draws),
+            np.zeros(len(draws)),
             (p, width),
             unit=1.0,
             ridge=None,
             among=None,
         )
-        self._intercepts = intercepts
-        chosen, intercept = self._chosen_draws(posterior, intercepts, rng)
-        sizes = [np.unique(place // width).size for place in columns]
+        intercepts = np.array([draw.intercept for draw in draws])
+        runs, start = [], 0
+        for chain in chains:
+            losses = np.array([draw.loss for draw in chain.kept])
+            path = np.arange(len(losses))
+            runs.append(Run(path, columns[start : start + len(losses)], losses))
+            start += len(losses)
+        agreement = mixing(runs, posterior.inclusion()[:, 0], width)
+        coefficients, intercept = self._chosen_draws(posterior, intercepts, rng)
+        sizes = ((columns >= 0) & (columns % width == 0)).sum(axis=1)
         n_usable = np.count_nonzero(problem.functions.orders)
-        tried = sum(chain.tried for chain in drawn)
+        tried, accepted = np.sum([chain.moves for chain in chains], axis=0)
         return Fitted(
             dictionary=problem.dictionary,
             functions=problem.functions,
             posterior=posterior,
-            coefficients=chosen,
+            coefficients=coefficients,
             intercept=intercept,
             inverse_temperature=inverse_temperature,
-            acceptance_rate=sum(chain.accepted for chain in drawn) / max(tried, 1),
-            r_hat=self._disagreement(drawn, width),
-            full=prior.most if max(sizes) == prior.most < n_usable else 0,
+            acceptance_rate=float(accepted / max(tried, 1)),
+            r_hat=agreement.r_hat,
+            errors=agreement.errors,
+            full=most if sizes.max() == most < n_usable else 0,
+            intercepts=intercepts,
         )
+
+    def _log_odds(self, X):
+        """Log odds of the mean probability over the draws, or of one function."""
+        if self.prediction != "mean":
+            return self._bounded(self._decision(X))
+        log_odds = np.empty(len(X))
+        for rows, scores in self._scores_of_draws(X):
+            scores = self._bounded(scores)
+            positive = logsumexp(log_expit(scores), axis=0)
+            log_odds[rows] = positive - logsumexp(log_expit(-scores), axis=0)
+        return log_odds
+
+    def _bounded(self, scores):
+        """Scores that count; a subclass may clip them."""
+        return scores
 
     def _scores_of_draws(self, X):
         """Yield slices of validated rows, and the scores that all draws give them."""
-        found = self._ready()
+        found = self._answer()
         posterior, width = found.posterior, found.posterior.shape[1]
         features = np.unique(posterior.visited // width)
         columns = posterior.columns
@@ -179,7 +228,7 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         for rows in self._blocks(X, features):
             values = found.functions(found.dictionary(X[rows], features), features)
             flat = values.reshape(len(features) * width, values.shape[2])
-            yield rows, table[:, :-1] @ flat + self._intercepts[:, None]
+            yield rows, table[:, :-1] @ flat + found.intercepts[:, None]
 
     def _chosen_draws(self, posterior, intercepts, rng):
         """Coefficients and intercept that predict, as `prediction` says."""
@@ -198,16 +247,3 @@ class _BinaryAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         means = posterior.means[draws, : len(columns)].mean(axis=0)
         coefficients.flat[columns] = means
         return coefficients, float(intercepts[draws].mean())
-
-    def _disagreement(self, drawn, width):
-        """Largest R-hat: of the risk, and of what is in with a probability between."""
-        n_draws = min(len(chain.columns) for chain in drawn)
-        p = self.n_features_in_
-        inside = np.zeros((len(drawn), n_draws, p))
-        for number, chain in enumerate(drawn):
-            for row, columns in enumerate(chain.columns[:n_draws]):
-                inside[number, row, columns // width] = 1.0
-        share = inside.mean(axis=(0, 1))
-        series = [np.array([chain.losses[:n_draws] for chain in drawn])]
-        series += list(np.moveaxis(inside[..., (share > 0.05) & (share < 0.95)], 2, 0))
-        return float(split_r_hat(np.array(series)).max())

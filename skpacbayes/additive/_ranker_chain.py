@@ -1,0 +1,268 @@
+"""The ranker's sampler: the classifier's chain proposes, and a ratio corrects.
+
+A sweep of the classifier's chain is reversible with respect to the classifier's
+posterior: the rates are drawn, and given them all else is moved reversibly. So it is a
+proposal for another target, accepted with probability
+
+    min(1, g' / g),   g = density of the target / density of the classifier's posterior,
+
+before and after the sweep [1]_. One proposal in four comes from a hot posterior, whose
+likelihood has a quarter of the exponent: it reaches models far from the classifier's.
+The target here is the ranker's posterior of models and
+coefficients, together with what a ranking leaves open: the intercept and, for the AUC,
+the length of the coefficients. These have the normal distribution that approximates
+their logistic posterior given the rest, so that they hardly change g.
+
+References
+----------
+.. [1] J. S. Liu (2001). Monte Carlo Strategies in Scientific Computing, Section 9.4.3.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln, log_ndtr
+
+from .._kernels import ranking as kernels
+from ._classifier_chain import INTERCEPT_VARIANCE
+
+HOT, PERIOD = 0.25, 4  # of a hot proposal: factor of the exponents; one in so many
+LARGEST = 700.0  # the exponential of such a number does not overflow
+LOG_2_PI = math.log(2 * math.pi)
+
+
+class RankingTarget:
+    """Gibbs posterior of a risk of scores, against the classifier's posterior.
+
+    Parameters
+    ----------
+    positive : ndarray of bool of shape (n_samples,)
+        Which rows should come first.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows; a pair has the product of two.
+    variance : float
+        Prior variance of a coefficient.
+    """
+
+    def __init__(self, positive, weights, variance):
+        self.positive, self.variance = positive, variance
+        # Positives first; equal weights side by side: a kernel takes them together.
+        self._order = order = np.lexsort((weights, ~positive))
+        self._n_positive = n_positive = int(positive.sum())
+        parts = np.split(weights[order], [n_positive])
+        self._weights, self._total = None, float(n_positive * (~positive).sum())
+        if any(np.ptp(part) > 0 for part in parts):
+            self._weights = tuple(part / part.max() for part in parts)
+            self._total = float(self._weights[0].sum() * self._weights[1].sum())
+
+    def risk(self, scores):
+        """Risks of several scorings of the rows, of shape (n_scorings, n_samples)."""
+        scores = np.ascontiguousarray(scores[:, self._order])
+        return self._risk(scores[:, : self._n_positive], scores[:, self._n_positive :])
+
+    def log_evidence(self, draw, effects, exponents):
+        """Log likelihood of the ranking that a draw gives, less constants.
+
+        The logistic likelihood, rows to the powers `exponents`, with all integrated out
+        that a ranking leaves open, by Laplace's approximation.
+        """
+        mode = self._mode(draw, effects, exponents)
+        return mode[5] - 0.5 * self._log_determinant(draw, mode)
+
+    def log_density(self, draw, effects, exponents, inverse_temperature):
+        """Log density of the target, less the prior's of models and coefficients.
+
+        Returns
+        -------
+        log_density, risk : float
+            The log density, up to a constant, and the risk.
+        """
+        risk = float(self.risk(effects[None])[0])
+        log_open = self._log_open(draw, self._mode(draw, effects, exponents))
+        return log_open - inverse_temperature * risk, risk
+
+
+class Misranked(RankingTarget):
+    """The share of pairs ranked wrongly: 1 - AUC. Only directions matter.
+
+    The normal prior of the coefficients makes all directions equally likely.
+    """
+
+    def _risk(self, positive, negative):
+        risks, weights = np.empty(len(positive)), None
+        if self._weights is None:  # faster than the order
+            positive, negative = np.sort(positive, axis=1), np.sort(negative, axis=1)
+        else:
+            positive, own = _in_order(positive, self._weights[0])
+            negative, others = _in_order(negative, self._weights[1])
+            sums = np.zeros((len(positive), others.shape[1] + 1))
+            np.cumsum(others, axis=1, out=sums[:, 1:])
+            weights = own, sums
+        kernels.misranked(positive, negative, weights, self._total, risks)
+        return risks
+
+    def _mode(self, draw, effects, exponents):
+        """Mode of length and intercept, given the direction."""
+        out, count = np.empty(6), len(draw.coefficients)
+        direction = effects / _length(draw) if count else effects
+        kernels.logistic_mode(
+            direction,
+            self.positive,
+            exponents,
+            count,
+            self.variance,
+            INTERCEPT_VARIANCE,
+            out,
+        )
+        if count:  # the density of the length, normalised
+            out[5] -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
+            out[5] -= count / 2 * math.log(self.variance)
+        return out
+
+    def _log_determinant(self, draw, mode):
+        """Log determinant of minus the Hessian, over that without functions."""
+        if len(draw.coefficients) == 0:
+            return math.log(mode[4])
+        return math.log(mode[2] * mode[4] - mode[3] ** 2) - LOG_2_PI
+
+    def _log_open(self, draw, mode):
+        """Log density of length and intercept, less the prior's of the length."""
+        slope, intercept, h_rr, h_rb, h_bb, _ = mode
+        b = draw.intercept - intercept
+        count = len(draw.coefficients)
+        if count == 0:
+            return 0.5 * math.log(h_bb) - 0.5 * h_bb * b**2
+        length = _length(draw)
+        r, determinant = length - slope, h_rr * h_bb - h_rb**2
+        log_density = 0.5 * math.log(determinant) - 0.5 * LOG_2_PI
+        log_density -= 0.5 * (h_rr * r**2 + 2 * h_rb * r * b + h_bb * b**2)
+        log_density -= log_ndtr(slope * math.sqrt(determinant / h_bb))  # length > 0
+        log_prior = (count - 1) * math.log(length) - 0.5 * length**2 / self.variance
+        log_prior -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
+        log_prior -= count / 2 * math.log(self.variance)
+        return log_density - log_prior
+
+
+class PairwiseLogistic(RankingTarget):
+    """The mean over pairs of the logistic loss of the difference of their scores."""
+
+    def _risk(self, positive, negative):
+        middle = 0.5 * (
+            np.maximum(positive.max(axis=1), negative.max(axis=1))
+            + np.minimum(positive.min(axis=1), negative.min(axis=1))
+        )
+        positive, negative = positive - middle[:, None], negative - middle[:, None]
+        risks = np.empty(len(positive))
+        largest = max(abs(positive).max(), abs(negative).max())
+        if 2 * largest > LARGEST:
+            pairs = None if self._weights is None else np.outer(*self._weights)
+            for t in range(len(risks)):
+                differences = negative[t] - positive[t, :, None]
+                risks[t] = np.average(np.logaddexp(0.0, differences), weights=pairs)
+            return risks
+        n_factors = int(LARGEST / (2 * largest + math.log(2)))
+        kernels.pairwise_logistic(
+            np.exp(-positive),
+            np.exp(negative),
+            self._weights,
+            self._total,
+            max(n_factors, 1),
+            np.empty(negative.shape[1]),
+            risks,
+        )
+        return risks
+
+    def _mode(self, draw, effects, exponents):
+        """Mode of the intercept, given the coefficients."""
+        out = np.empty(6)
+        kernels.logistic_mode(
+            effects, self.positive, exponents, 0, 1.0, INTERCEPT_VARIANCE, out
+        )
+        return out
+
+    def _log_determinant(self, draw, mode):
+        return math.log(mode[4])
+
+    def _log_open(self, draw, mode):
+        """Log density of the intercept."""
+        b = draw.intercept - mode[1]
+        return 0.5 * math.log(mode[4]) - 0.5 * mode[4] * b**2
+
+
+def _length(draw):
+    return math.sqrt(draw.coefficients @ draw.coefficients)
+
+
+def _in_order(scores, weights):
+    """Scores in increasing order, scoring by scoring, and their weights."""
+    order = np.argsort(scores, axis=1)
+    return np.take_along_axis(scores, order, axis=1), weights[order]
+
+
+class RankingChain:
+    """One chain.
+
+    Parameters
+    ----------
+    proposal : LogisticChain
+        The classifier's chain, which moves.
+    target : RankingTarget
+        The ranker's posterior.
+    inverse_temperature : float
+        Weight of the risk.
+    """
+
+    def __init__(self, proposal, target, inverse_temperature):
+        self.proposal, self.target = proposal, target
+        self.inverse_temperature = inverse_temperature
+        self._exponents = proposal.weights
+        self._log_density, self._risk = self._density()
+        self._tried = self._accepted = 0
+        self.kept = []
+
+    @property
+    def prior(self):
+        """Prior of the models."""
+        return self.proposal.prior
+
+    @property
+    def n_kept(self):
+        """Number of draws kept."""
+        return len(self.kept)
+
+    @property
+    def moves(self):
+        """Number of sweeps proposed, and accepted."""
+        return self._tried, self._accepted
+
+    def advance(self, n_iter, keep=True):
+        """Propose sweeps; keep the draws or none of them."""
+        for _ in range(n_iter):
+            self._move()
+            if keep:
+                self.kept.append(self.proposal.draw._replace(loss=self._risk))
+
+    def _move(self):
+        """Propose a sweep, and take it back if it is refused."""
+        proposal = self.proposal
+        hot = self._tried % PERIOD == 0
+        proposal.temper(self._exponents * (HOT if hot else 1.0))
+        before = proposal.draw, proposal.effects
+        log_ratio = proposal.log_posterior() - self._log_density
+        proposal.sweep()
+        log_density, risk = self._density()
+        log_ratio += log_density - proposal.log_posterior()
+        self._tried += 1
+        if math.log1p(-proposal.rng.random()) < log_ratio:
+            self._log_density, self._risk = log_density, risk
+            self._accepted += 1
+        else:
+            proposal.draw, proposal.effects = before
+
+    def _density(self):
+        return self.target.log_density(
+            self.proposal.draw,
+            self.proposal.effects,
+            self._exponents,
+            self.inverse_temperature,
+        )

@@ -1,0 +1,305 @@
+"""From a regression to the posterior of its models."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._chains import run_chains
+from ._chain import MOST_VARIABLES, Chain, Prior
+from ._mixing import Run, mixing
+from ._posterior import Posterior, conditional_means
+from ._regressor_drawing import BallChain, CarlinChibChain
+
+N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
+NEGLIGIBLE = 1e-8  # share of the variance of y below which there is no noise
+LEAST_DISTANCE = 1e-140  # of y from its mean: NEGLIGIBLE times its square is a number
+RIDGE = 1e-8  # of the greedy search, relative to the functions' own squares
+
+
+class Settings(NamedTuple):
+    """Parameters of the estimator that the chains read."""
+
+    beta: float
+    slab: str
+    slab_scale: object
+    radius: object
+    inverse_temperature: object
+    gamma: float
+    noise_variance: object
+    sampler: str
+    n_iter: int
+    burn_in: int
+    n_chains: int
+    max_active: object
+    n_jobs: object
+
+
+class Temperature(NamedTuple):
+    """Inverse temperature lambda, and what follows from it and from the noise."""
+
+    noise_variance: float
+    inverse_temperature: float
+    unit: float  # deviation of the noise for which lambda is the likelihood's
+
+
+class Starts(NamedTuple):
+    """Where chains begin or go on: a model for each, and the noise variance."""
+
+    models: list
+    noise_variance: float
+
+
+class Sample(NamedTuple):
+    """A posterior, and how it was found."""
+
+    posterior: Posterior
+    temperature: Temperature
+    radius: float
+    most: int  # the largest number of variables of a model
+    acceptance_rate: float
+    r_hat: float
+    errors: np.ndarray
+    full: bool  # whether a chain was at the largest number of variables
+    ends: Starts
+
+
+def sample(settings, problem, rng, starts, tasks):
+    """Run the chains.
+
+    Parameters
+    ----------
+    settings : Settings
+        Parameters of the estimator.
+    problem : Problem
+        The regression.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    starts : Starts or None
+        Where the chains go on; None for a greedy choice and empty models.
+    tasks : callable
+        Yields the numbers of the parts of the run; may stop early.
+
+    Returns
+    -------
+    found : Sample
+        The posterior.
+    """
+    setup = Setup(settings, problem, rng)
+    models, noise = setup.first_models() if starts is None else starts
+    models = list(models)
+    if settings.noise_variance == "auto":
+        models[0], noise = setup.estimated_noise(models[0], noise)
+    else:
+        noise = float(settings.noise_variance)
+    temperature = setup.temperature(noise)
+    kind = CarlinChibChain if settings.sampler == "carlin_chib" else setup.kind
+    chains = [
+        setup.chain(kind, number, model, temperature)
+        for number, model in enumerate(models)
+    ]
+    for chain in chains:
+        chain.expect(settings.n_iter)
+    run_chains(
+        chains,
+        burn_in=settings.burn_in,
+        n_iter=settings.n_iter,
+        tasks=tasks,
+        n_jobs=settings.n_jobs,
+    )
+    return summary(chains, setup, temperature)
+
+
+class Setup:
+    """What the chains of one regression have in common.
+
+    Parameters
+    ----------
+    settings : Settings
+        Parameters of the estimator.
+    problem : Problem
+        The regression.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    """
+
+    def __init__(self, settings, problem, rng):
+        self.settings, self.problem = settings, problem
+        self.ranks = problem.functions.orders
+        self.kind = BallChain if settings.slab == "l1ball" else Chain
+        self.radius = ball_radius(settings, problem.largest)
+        most = MOST_VARIABLES if settings.max_active is None else settings.max_active
+        self.most = min(len(self.ranks), most)
+        self._readers = [problem.gram.reader() for _ in range(settings.n_chains)]
+        self._generators = rng.spawn(settings.n_chains)
+
+    def first_models(self):
+        """Choose models: greedily for the first chain, no variable for the others."""
+        *first, noise = greedy_model(self.problem, self._readers[0], self.most)
+        nothing = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        return [first] + [nothing] * (self.settings.n_chains - 1), noise
+
+    def temperature(self, noise):
+        """Inverse temperature for a noise variance."""
+        n, kind = self.problem.weight, self.settings.inverse_temperature
+        if kind == "likelihood":
+            value = n / (2 * noise)
+        elif kind == "pac":
+            value = n * self.settings.gamma / (4 * noise + 4 * self.radius**2)
+        else:
+            value = float(kind)
+        return Temperature(noise, value, math.sqrt(n / (2 * value)))
+
+    def prior(self, unit):
+        """Prior, in units of the noise."""
+        settings, problem = self.settings, self.problem
+        if settings.slab == "l1ball":
+            radius = self.radius / unit
+            return Prior.of(self.ranks, settings.beta, self.most, radius=radius)
+        variance = problem.square / problem.weight or unit**2
+        if settings.slab_scale != "auto":
+            variance = settings.slab_scale**2
+        variance /= unit**2
+        return Prior.of(self.ranks, settings.beta, self.most, variance=variance)
+
+    def chain(self, kind, number, model, temperature):
+        """Make the chain of a number, of a class of chains, at a model."""
+        chain = kind(
+            self._readers[number],
+            self.problem.against / temperature.unit,
+            self.prior(temperature.unit),
+            self._generators[number],
+        )
+        if self.settings.slab == "gaussian":
+            chain.start(*model)
+        return chain
+
+    def estimated_noise(self, model, noise):
+        """Estimate the noise by short runs from a model; return where they end too."""
+        temperature = self.temperature(noise)
+        pilot = self.chain(self.kind, 0, model, temperature)
+        for _ in range(N_PILOTS):
+            pilot.expect(PILOT_MOVES)
+            pilot.advance(PILOT_MOVES)
+            noise = expected_noise(pilot, self.problem, temperature.unit)
+            temperature = self.temperature(noise)
+            unit = temperature.unit
+            linear = self.problem.against / unit
+            pilot.change(self._readers[0], linear, self.prior(unit))
+        return pilot.model, noise
+
+
+def ball_radius(settings, largest):
+    """Radius of the l1 ball: the largest |y - mean| if it is not given."""
+    if settings.radius is not None:
+        return float(settings.radius)
+    return largest if largest > 0 else 1.0
+
+
+def expected_noise(chain, problem, unit):
+    """Mean over a run of the squared residuals over the degrees of freedom."""
+    path, columns, means, _ = chain.recorded()
+    counts, totals = np.bincount(path), (columns >= 0).sum(axis=1)
+    if not chain.draws:
+        among, ridge = chain.reader.among, chain.prior.ridge
+        means = conditional_means(columns, among, chain.linear, ridge)
+    fits = unit * (means * np.append(problem.against, 0.0)[columns]).sum(axis=1)
+    freedom = np.maximum(problem.weight - 1 - totals, 1.0)
+    noise = np.average((problem.square - fits) / freedom, weights=counts)
+    return max(float(noise), least_noise(problem))
+
+
+def summary(chains, setup, temperature):
+    """Put the chains together."""
+    problem, prior = setup.problem, chains[0].prior
+    shape = problem.functions.means.shape
+    posterior = Posterior.of_chains(
+        chains,
+        shape,
+        unit=temperature.unit,
+        ridge=prior.ridge,
+        among=problem.gram.among,
+    )
+    runs = []
+    for chain in chains:
+        path, columns, _, log_weights = chain.recorded()
+        runs.append(Run(path, columns, log_weights[path]))
+    agreement = mixing(runs, posterior.inclusion()[:, 0], shape[1])
+    # Moves to other variables: the first two kinds.
+    tried = sum(chain.state.tried[:2].sum() for chain in chains)
+    accepted = sum(chain.state.accepted[:2].sum() for chain in chains)
+    n_usable = np.count_nonzero(setup.ranks)
+    sizes = (posterior.orders() > 0).sum(axis=1)
+    return Sample(
+        posterior=posterior,
+        temperature=temperature,
+        radius=setup.radius,
+        most=prior.most,
+        acceptance_rate=float(accepted / max(tried, 1)),
+        r_hat=agreement.r_hat,
+        errors=agreement.errors,
+        full=bool(prior.most < n_usable and (sizes == prior.most).any()),
+        ends=Starts([chain.model for chain in chains], temperature.noise_variance),
+    )
+
+
+# The first model.
+
+
+def greedy_model(problem, reader, most):
+    """Add the variable, and the order, that lower the BIC the most, while any does.
+
+    The criterion counts each variable as 2 log(n_features) more: there are so many to
+    choose from.
+
+    Parameters
+    ----------
+    problem : Problem
+        The regression.
+    reader : Reader
+        The rows of its Gram matrix.
+    most : int
+        Largest number of variables.
+
+    Returns
+    -------
+    features, orders : ndarray of shape (n_variables,)
+        The model.
+    noise_variance : float
+        Mean squared residual, over the degrees of freedom.
+    """
+    ranks, weight = problem.functions.orders, problem.weight
+    prior = Prior.flat(ranks, most, RIDGE * weight)
+    chain = Chain(reader, problem.against, prior, np.random.default_rng(0))
+    order = np.arange(1, problem.functions.means.shape[1] + 1)
+    least = least_noise(problem) * weight
+    fit, used = 0.0, 0
+    features, orders = [], []
+    best = weight * np.log(max(problem.square, least))
+    while len(features) < prior.most:
+        chain.start(features, orders)
+        chain.weigh_neighbors()
+        gains = chain.state.fits.reshape(len(ranks), len(order))
+        residual = np.maximum(problem.square - 2 * (fit + gains), least)
+        allowed = (order <= ranks[:, None]) & (5 * (used + order) <= weight)
+        allowed[features] = False
+        if not allowed.any():
+            break
+        price = (used + order) * np.log(weight)
+        price = price + 2 * (len(features) + 1) * np.log(len(ranks))
+        criterion = np.where(allowed, weight * np.log(residual) + price, np.inf)
+        j, a = np.unravel_index(criterion.argmin(), criterion.shape)
+        if not criterion[j, a] < best:
+            break
+        best, fit, used = criterion[j, a], fit + gains[j, a], used + int(order[a])
+        features.append(int(j))
+        orders.append(int(order[a]))
+    noise = (problem.square - 2 * fit) / max(weight - 1 - used, 1.0)
+    noise = max(noise, least_noise(problem))
+    return np.array(features, dtype=int), np.array(orders, dtype=int), noise
+
+
+def least_noise(problem):
+    """Smallest noise variance that is told from none."""
+    variance = problem.square / problem.weight
+    return max(NEGLIGIBLE * variance, 1e-24 * problem.mean**2, 1e-300)

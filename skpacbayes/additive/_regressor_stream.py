@@ -1,0 +1,334 @@
+"""What a regression keeps of its rows: themselves, then sums of products."""
+
+import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._gram import Gram, WeightedRows
+
+BLOCK = 256  # rows whose products are summed at a time
+SCALE = 1e-9  # relative size of what rounding leaves
+MOST_CHECKED = 2002  # rows of statistics whose eigenvalues are computed
+
+
+class Problem(NamedTuple):
+    """A regression on functions that are centred and orthogonal over the rows.
+
+    The k-th of a variable has variance 1 / k^2; or, if they are `bounded`, functions
+    have absolute value 1 at most.
+    """
+
+    dictionary: Dictionary
+    functions: Orthonormal
+    gram: Gram | WeightedRows
+    against: np.ndarray  # products of the functions with y, summed
+    mean: float  # of y
+    square: float  # of y less its mean, summed
+    weight: float  # of the rows
+    largest: float  # absolute value of y less its mean
+
+
+class Rows:
+    """Rows with targets and weights, all positive.
+
+    They are the first rows of a table that has room for more, so that a row can be
+    added without copying all. The table is shared with the `Rows` made by adding rows:
+    `used` counts, in a list that they share, the rows that any of them has; only who
+    has them all adds to the table in place.
+    """
+
+    def __init__(self, table, count, used=None):
+        self._table, self._count = table, count
+        self._used = [count] if used is None else used
+
+    @classmethod
+    def of(cls, X, y, weights):
+        """Return these rows."""
+        return cls(np.column_stack([X, y, weights]), len(y))
+
+    @classmethod
+    def none(cls, n_features):
+        """Return no rows."""
+        return cls(np.zeros((0, n_features + 2)), 0)
+
+    def __len__(self):
+        return self._count
+
+    def __getstate__(self):
+        return {"_table": self._table[: self._count], "_count": self._count}
+
+    def __setstate__(self, state):
+        self.__init__(**{name[1:]: value for name, value in state.items()})
+
+    @property
+    def X(self):
+        """Rows."""
+        return self._table[: self._count, :-2]
+
+    @property
+    def y(self):
+        """Targets."""
+        return self._table[: self._count, -2]
+
+    @property
+    def weights(self):
+        """Weights."""
+        return self._table[: self._count, -1]
+
+    def part(self, start, stop):
+        """Return some of the rows."""
+        part = self._table[start : min(stop, self._count)]
+        return Rows(part, len(part))
+
+    def joined(self, rows):
+        """Return these rows and more; these stay as they are."""
+        count = len(self) + len(rows)
+        table, used = self._table, self._used
+        if count > len(table) or used[0] > len(self):
+            table = np.zeros((1 << (count - 1).bit_length(), table.shape[1]))
+            table[: len(self)] = self._table[: len(self)]
+            used = [count]
+        used[0] = count
+        table[len(self) : count] = rows._table[: len(rows)]
+        return Rows(table, count, used)
+
+    def problem(self, dictionary, bounded):
+        """Return the regression."""
+        values = dictionary(self.X)
+        weight = self.weights.sum()
+        moments = weighted_moments(values, self.weights)
+        functions = Orthonormal(*moments, dictionary.along(), weight)
+        if bounded:
+            functions.rescaled(dictionary)
+        else:
+            functions.damped()
+        values = functions(values)
+        mean = float(self.weights @ self.y / weight)
+        rest = self.y - mean
+        gram = WeightedRows(values, self.weights, functions.orders)
+        return Problem(
+            dictionary,
+            functions,
+            gram,
+            gram.against(rest),
+            mean,
+            float(self.weights @ rest**2),
+            float(weight),
+            float(abs(rest).max()),
+        )
+
+
+class Sums:
+    """Sums of products of 1, y and the functions of a dictionary.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        The functions: they stay as they are.
+    origin : float
+        What is subtracted from y, so that its square keeps its digits.
+    total : ndarray of shape (n_functions + 2, n_functions + 2)
+        The sums; those of 1 and y come first.
+    extremes : tuple of float
+        The smallest and the largest y.
+    """
+
+    def __init__(self, dictionary, origin, total, extremes):
+        self.dictionary, self.origin = dictionary, origin
+        self.total, self.extremes = total, extremes
+
+    @classmethod
+    def of_rows(cls, rows, dictionary):
+        """Sum the products of some rows, block by block."""
+        origin = float(rows.weights @ rows.y / rows.weights.sum())
+        size = 2 + len(dictionary.low) * dictionary.max_order
+        sums = cls(dictionary, origin, np.zeros((size, size)), (np.inf, -np.inf))
+        for start in range(0, len(rows), BLOCK):
+            sums = sums.joined(rows.part(start, start + BLOCK))
+        return sums
+
+    def products(self, rows):
+        """Return the sums of products of some rows."""
+        flat = self.dictionary(rows.X).reshape(-1, len(rows))
+        design = np.vstack([np.ones(len(rows)), rows.y - self.origin, flat])
+        return (design * rows.weights) @ design.T
+
+    def joined(self, rows):
+        """Return these sums and those of more rows."""
+        low, high = self.extremes
+        extremes = min(low, float(rows.y.min())), max(high, float(rows.y.max()))
+        total = self.total + self.products(rows)
+        return Sums(self.dictionary, self.origin, total, extremes)
+
+    def replaced(self, total):
+        """Return other sums of the same products."""
+        return Sums(self.dictionary, self.origin, total, self.extremes)
+
+    def check(self, statistics):
+        """Refuse what cannot be sums of products of rows.
+
+        Such sums are finite and symmetric, with a weight of 0 or more and no negative
+        eigenvalue but by rounding; eigenvalues are computed up to 2000 functions,
+        beyond that only those of pairs. That columns are in another order cannot be
+        seen, nor that all weights are multiplied.
+        """
+        if statistics.shape != self.total.shape:
+            raise ValueError(
+                f"statistics have shape {statistics.shape}, but this regressor's have "
+                f"shape {self.total.shape}."
+            )
+        if not np.isfinite(statistics).all() or statistics[0, 0] < 0:
+            raise ValueError("statistics must be finite, with a weight >= 0.")
+        squares = statistics.diagonal()
+        scales = np.sqrt(np.maximum(squares, 0.0))
+        limits = np.outer(scales, scales) * (1 + SCALE)
+        wrong = None
+        if (squares < 0).any():
+            wrong = "sums of squares are negative"
+        elif (abs(statistics - statistics.T) > SCALE * limits).any():
+            wrong = "they are not symmetric"
+        elif (abs(statistics) > limits).any():
+            wrong = "a product is larger than the squares of its factors allow"
+        elif len(statistics) <= MOST_CHECKED:
+            scales[scales == 0] = 1.0
+            values = np.linalg.eigvalsh(statistics / np.outer(scales, scales))
+            if values[0] < -SCALE * len(values):
+                wrong = f"they have a negative eigenvalue, {values[0]:.3g} when scaled"
+        if wrong is not None:
+            raise ValueError(f"statistics are not sums of products of rows: {wrong}.")
+
+    def problem(self, bounded):
+        """Return the regression, as `Rows.problem`."""
+        weight = self.total[0, 0]
+        average = self.total[0] / weight
+        covariance = self.total - np.outer(self.total[0], average)
+        p, width = len(self.dictionary.low), self.dictionary.max_order
+        every = np.arange(p)
+        blocks = self.total[2:, 2:].reshape(p, width, p, width)[every, :, every, :]
+        functions = Orthonormal(
+            average[2:].reshape(p, width),
+            blocks / weight,
+            self.dictionary.along(),
+            weight,
+        )
+        if bounded:
+            functions.rescaled(self.dictionary)
+        else:
+            functions.damped()
+        turn = functions.transform.transpose(0, 2, 1)
+        gram = covariance[2:, 2:]
+        for _ in range(2):  # from the left, then from the right
+            gram = (turn @ gram.reshape(p, width, -1)).reshape(p * width, -1).T
+        against = (turn @ covariance[2:, 1].reshape(p, width, 1)).ravel()
+        mean = float(self.origin + average[1])
+        return Problem(
+            self.dictionary,
+            functions,
+            Gram(np.ascontiguousarray(gram), functions.orders),
+            against,
+            mean,
+            max(float(covariance[1, 1]), 0.0),
+            float(weight),
+            max(self.extremes[1] - mean, mean - self.extremes[0]),
+        )
+
+
+class Stream:
+    """Rows, as long as they are few; then sums of products, and where chains are.
+
+    The first `n_kept` rows fix the functions. From then on rows are gathered into
+    blocks, wherever the calls cut them, whose products are added. Whenever the number
+    of rows has doubled the chains go on from where they ended.
+
+    Parameters
+    ----------
+    rows : Rows
+        The first rows, perhaps none.
+    n_kept : int
+        See above.
+
+    Attributes
+    ----------
+    ends : Starts or None
+        Where the chains ended when they last ran.
+    """
+
+    def __init__(self, rows, n_kept):
+        self.rows, self.n_kept = rows, n_kept
+        self.sums = self.pending = self.ends = None
+        self.n_summed = self.n_run = 0  # rows in `sums`; when the chains last ran
+
+    def extended(self, rows, dictionary_of, run):
+        """Return the stream with more rows; this one stays as it is.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+        dictionary_of : callable
+            Given the first rows, returns the functions.
+        run : callable
+            `run(sums, ends, n_rows)` runs the chains and returns where they end.
+        """
+        stream = copy.copy(self)
+        start = 0
+        while start < len(rows):
+            if stream.sums is None and len(stream.rows) >= stream.n_kept:
+                stream._sum_up(dictionary_of(stream.rows))
+                stream._run(run)
+            start += stream._take(rows, start)
+            block_is_full = stream.sums is not None and not len(stream.pending)
+            if block_is_full and stream.n_summed >= 2 * stream.n_run:
+                stream._run(run)
+        return stream
+
+    def _take(self, rows, start):
+        """Take rows up to the end of a block; return their number."""
+        if self.sums is None:
+            part = rows.part(start, start + self.n_kept - len(self.rows))
+            self.rows = self.rows.joined(part)
+            return len(part)
+        part = rows.part(start, start + BLOCK - len(self.pending))
+        self.pending = self.pending.joined(part)
+        if len(self.pending) == BLOCK:
+            self._add_pending()
+        return len(part)
+
+    def _sum_up(self, dictionary):
+        """From now on the functions are fixed, and rows are summed."""
+        self.sums = Sums.of_rows(self.rows, dictionary)
+        self.n_summed = len(self.rows)
+        self.rows, self.pending = None, Rows.none(self.rows.X.shape[1])
+
+    def _add_pending(self):
+        self.sums = self.sums.joined(self.pending)
+        self.n_summed += len(self.pending)
+        self.pending = Rows.none(self.pending.X.shape[1])
+
+    def _run(self, run):
+        self.ends = run(self.sums, self.ends, self.n_summed)
+        self.n_run = self.n_summed
+
+    def summed(self, dictionary_of):
+        """Return the stream with its rows summed, however few they are."""
+        stream = copy.copy(self)
+        if stream.sums is None:
+            stream._sum_up(dictionary_of(stream.rows))
+        if len(stream.pending):
+            stream._add_pending()
+        return stream
+
+    def absorbed(self, statistics, memory):
+        """Return a stream whose rows are summed with sums of more rows."""
+        stream = copy.copy(self)
+        stream.sums = stream.sums.replaced(memory * stream.sums.total + statistics)
+        return stream
+
+    def problem(self, dictionary_of, bounded):
+        """Return the regression on all rows so far."""
+        if self.sums is None:
+            return self.rows.problem(dictionary_of(self.rows), bounded)
+        sums = self.sums.joined(self.pending) if len(self.pending) else self.sums
+        return sums.problem(bounded)
