@@ -1,6 +1,7 @@
 """A Markov chain on states, atoms and parameters: the blocked Gibbs sampler."""
 
 import numpy as np
+from scipy.special import gammaln
 
 from .._kernels.hmm import (
     add_moments,
@@ -8,9 +9,11 @@ from .._kernels.hmm import (
     emission_densities,
     forward_filter,
 )
+from .._kernels.hmm_atoms import split_or_merge, swap_neighbors
 from ._conditionals import (
     Moments,
     draw_atoms,
+    draw_base,
     draw_locations,
     draw_log_weights,
     draw_transitions,
@@ -20,6 +23,7 @@ from ._start import groups, guesses
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
+_SPLIT_RATE = 0.5  # share of sweeps in which a split or merger is proposed
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
 _N_TRIAL = 20  # sweeps from each guess at the states
 _MARGIN = 10.0  # of the logarithms of likelihoods
@@ -110,6 +114,9 @@ class Chain:
         self._complete = rows.values.copy() if model.full else rows.values
         self._moves = np.zeros((model.n_states, model.n_states))
         self._firsts = np.zeros(model.n_states)
+        halves = model.shape + 0.5 * np.arange(len(rows) + 1)
+        more = 0.5 * (model.n_features if model.full else 1)
+        self._table = gammaln(halves + more) - gammaln(halves)
         if parameters is None:
             self._start()
 
@@ -134,25 +141,31 @@ class Chain:
             self._moves,
             self._firsts,
         )
-        return atoms, log_densities.sum()
+        return atoms[self.states, np.arange(len(atoms[0]))], log_densities.sum()
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
         old, model, rng = self.parameters, self.model, self.rng
         if model.full:
             self._complete_rows(atoms)
-        moments, centers = Moments.zero(model), old.centers()
-        flat = [part.reshape(-1, *part.shape[2:]) for part in (centers, *moments)]
-        add_moments(self._complete, self.states, atoms, flat[0], model.full, *flat[1:])
+        sizes = self._sizes(atoms)
+        base = draw_base(sizes > 0, old, model, rng)
+        self._move_between_atoms(atoms, sizes, base)
+        moments = Moments.zero(model)
+        centers = np.ascontiguousarray(old.centers())
+        add_moments(self._complete, self.states, atoms, centers, model.full, *moments)
+        hidden = moments.counts * self.rows.rounding
+        np.einsum("...ff->...f", moments.products)[:] += hidden
         of_shapes = moments.of_shapes(model.shared)
         log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
-        means, factors = draw_atoms(of_shapes, old.means, model, rng)
+        means, factors = draw_atoms(of_shapes, old.means, *base, model, rng)
         new = Parameters(
             *draw_transitions(self._moves, self._firsts, old, model, rng),
             log_weights,
             means,
             factors,
             old.locations,
+            *base,
             of_shapes.sizes > 0,
         )
         if model.shared:
@@ -161,6 +174,43 @@ class Chain:
                 locations=draw_locations(moments, moved, new, model, rng)
             )
         self.parameters = new
+
+    def _sizes(self, atoms):
+        """Rows of each atom, (n_shapes, n_atoms)."""
+        shape = self.model.n_shapes, self.model.n_atoms
+        shapes = 0 if self.model.shared else self.states
+        index = (shapes * shape[1] + atoms)[atoms >= 0]
+        return np.bincount(index, minlength=shape[0] * shape[1]).reshape(shape) * 1.0
+
+    def _move_between_atoms(self, atoms, sizes, base):
+        """Split or merge atoms, and exchange their places on the stick."""
+        model, rng, n_rows = self.model, self.rng, len(self.rows)
+        if model.n_atoms == 1:
+            return
+        values, shapes = self._complete, self.states
+        if model.shared:
+            values = values - self.parameters.locations[self.states]
+            shapes = np.zeros_like(shapes)
+        prior = model.mean_count, model.shape, self.rows.rounding
+        d = model.n_features
+        members = np.empty((3, d)), np.empty((3, d)), np.empty((3, d, d)), np.empty(d)
+        if rng.random() < _SPLIT_RATE:
+            split_or_merge(
+                values,
+                shapes,
+                atoms,
+                sizes,
+                base,
+                prior,
+                model.concentration,
+                model.full,
+                self._table,
+                rng.permutation(n_rows),
+                rng.random(n_rows + 2),
+                members,
+            )
+        thresholds = -rng.standard_exponential((model.n_shapes, model.n_atoms - 1))
+        swap_neighbors(shapes, atoms, sizes, model.concentration, thresholds)
 
     def _complete_rows(self, atoms):
         """Draw what is missing of rows that are partly observed, given their atoms."""
@@ -175,7 +225,7 @@ class Chain:
             if not len(hidden):
                 continue
             states = self.states[index]
-            own = atoms[states, index]
+            own = atoms[index]
             shapes = np.zeros_like(states) if self.model.shared else states
             here = sigmas[..., seen[:, None], seen]
             slopes = sigmas[..., hidden[:, None], seen] @ np.linalg.inv(here)
@@ -216,8 +266,8 @@ class Chain:
             locations[j] = np.median(values[states == j], axis=0)
         residuals = values - locations[states]
         n_shapes = min(_N_SHAPES * d, model.n_atoms)
-        atoms = np.full((k, len(rows)), -1)
-        atoms[:, observed] = groups(residuals, n_shapes, self.rng)
+        atoms = np.full(len(rows), -1)
+        atoms[observed] = groups(residuals, n_shapes, self.rng)
         self._moves[:], self._firsts[:] = 0.0, 0.0
         for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
             path = self.states[start:stop]
@@ -233,5 +283,7 @@ class Chain:
             means,
             np.broadcast_to(np.eye(d), (*means.shape, d)).copy(),
             locations,
+            np.zeros((model.n_shapes, d)),
+            np.full((model.n_shapes, d), model.scale_shape / model.scale_rate),
         )
         self._draw_parameters(atoms)

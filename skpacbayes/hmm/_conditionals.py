@@ -55,40 +55,70 @@ def draw_log_weights(sizes, concentration, rng):
     return log_weights
 
 
-def draw_atoms(moments, means, model, rng):
+def draw_base(occupied, parameters, model, rng):
+    """Draw origins and scales of shapes given their atoms that have rows.
+
+    `occupied` (n_shapes, n_atoms). Atoms without rows are summed out: their values say
+    nothing, and are drawn anew next.
+    """
+    factors = parameters.factors
+    precisions = np.einsum("glef,gleh->glfh", factors, factors)
+    precisions = precisions * occupied[..., None, None]
+    n_occupied = occupied.sum(axis=1, keepdims=True)
+    # A Wishart law counts half its degrees of freedom for each feature.
+    extra = 0.5 * (model.n_features - 1) if model.full else 0.0
+    shapes = model.scale_shape + (model.shape + extra) * n_occupied
+    rates = model.scale_rate + np.einsum("glff->gf", precisions)
+    scales = rng.standard_gamma(np.broadcast_to(shapes, rates.shape)) / rates
+    if model.shared:
+        return parameters.origins, scales
+    prior = np.eye(model.n_features) / model.location_variance
+    precision = prior + model.mean_count * precisions.sum(axis=1)
+    pull = model.mean_count * np.einsum("glfh,glh->gf", precisions, parameters.means)
+    best = np.linalg.solve(precision, pull[..., None])[..., 0]
+    root = np.linalg.cholesky(precision).swapaxes(-1, -2)
+    noise = rng.standard_normal(best.shape)[..., None]
+    return best + np.linalg.solve(root, noise)[..., 0], scales
+
+
+def draw_atoms(moments, means, origins, scales, model, rng):
     """Means and factors of the atoms given their rows, from conjugate laws.
 
-    The moments are of shapes, about `means` (n_shapes, n_atoms, n_features).
+    The moments are of shapes, about `means` (n_shapes, n_atoms, n_features); `origins`
+    and `scales` (n_shapes, n_features).
     """
     _, counts, sums, products = moments
     total = model.mean_count + counts
-    step = (sums - model.mean_count * means) / total
+    origins, scales = origins[:, None], scales[:, None]
+    step = (sums - model.mean_count * (means - origins)) / total
     best = means + step
     noise = rng.standard_normal(means.shape)
     if model.full:
-        factors = _draw_factors(model, counts[..., 0], sums, products, step, best, rng)
+        prior = (best - origins, scales)
+        factors = _draw_factors(model, counts[..., 0], sums, products, step, prior, rng)
         noise = np.linalg.solve(factors, noise[..., None])[..., 0]
     else:
         squares = products.diagonal(axis1=-2, axis2=-1)
         squares = squares + step * (counts * step - 2 * sums)
-        squares += model.mean_count * best**2
+        squares += model.mean_count * (best - origins) ** 2
         precisions = rng.standard_gamma(model.shape + 0.5 * counts)
-        precisions /= model.scale + 0.5 * np.maximum(squares, 0.0)
+        precisions /= scales + 0.5 * np.maximum(squares, 0.0)
         roots = np.sqrt(precisions)
         factors = roots[..., None] * np.eye(model.n_features)
         noise /= roots
     return best + noise / np.sqrt(total), factors
 
 
-def _draw_factors(model, counts, sums, products, step, best, rng):
+def _draw_factors(model, counts, sums, products, step, prior, rng):
     """Factors of inverse covariances, of a Wishart law by Bartlett's decomposition."""
     d = sums.shape[-1]
+    gaps, scales = prior
     lower = np.tril(products)
     scatter = lower + np.tril(products, -1).swapaxes(-1, -2)
     cross = step[..., :, None] * sums[..., None, :]
     scatter += counts[..., None, None] * step[..., :, None] * step[..., None, :]
-    scatter += model.mean_count * best[..., :, None] * best[..., None, :]
-    scatter += 2 * model.scale * np.eye(d) - cross - cross.swapaxes(-1, -2)
+    scatter += model.mean_count * gaps[..., :, None] * gaps[..., None, :]
+    scatter += 2 * scales[..., None] * np.eye(d) - cross - cross.swapaxes(-1, -2)
     degrees = 2 * model.shape + d - 1 + counts
     bartlett = np.tril(rng.standard_normal(scatter.shape), -1)
     chi_squares = 2 * rng.standard_gamma(

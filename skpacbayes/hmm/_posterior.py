@@ -36,17 +36,20 @@ def _log_student(rows, draw, model):
     """
     seen = ~np.isnan(rows.values)
     degrees = 2 * model.shape
-    scale = 2 * model.scale * (1 + 1 / model.mean_count)  # degrees times its square
-    gaps = rows.values - draw.locations[:, None]
+    factor = 2 * (1 + 1 / model.mean_count)
+    scale = factor * draw.scales[:, None]  # degrees times the square of Student's
+    gaps = rows.values - (draw.locations + draw.origins)[:, None]
     squares = np.where(seen, gaps * gaps, 0.0) / scale
     if model.full:  # features are independent but for their unit
-        squares, n_values = squares.sum(axis=2), seen.sum(axis=1)
+        n_values = seen.sum(axis=1)
+        log_units = np.where(seen, np.log(scale), 0.0).sum(axis=2)
+        squares = squares.sum(axis=2)
     else:
-        n_values = 1
+        n_values, log_units = 1, np.log(scale)
     log_density = (
         gammaln(0.5 * (degrees + n_values))
         - gammaln(0.5 * degrees)
-        - 0.5 * n_values * np.log(np.pi * scale)
+        - 0.5 * (n_values * np.log(np.pi) + log_units)
         - 0.5 * (degrees + n_values) * np.log1p(squares)
     )
     if not model.full:

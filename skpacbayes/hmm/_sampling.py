@@ -132,7 +132,7 @@ class SampledHMM(SeriesEstimator):
         """Run the chains for each of `blocks`, from where they stand, and publish."""
         X, bounds, model = self._series.rows, self._series.bounds, self._model
         units = units_of(X)
-        rows = Rows(units.standard(X), bounds)
+        rows = Rows(units.standard(X), bounds, units.rounding)
         runs = []
         for parameters, rng, votes in self._chains:
             if parameters is not None:

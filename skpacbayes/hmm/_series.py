@@ -6,6 +6,7 @@ import numpy as np
 
 _IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal law
 _FARTHEST = 1e100  # from zero, in standard units
+_LEAST_GAP = 1e-3  # between neighbouring values, in standard units
 
 
 def sequence_bounds(n_rows, lengths=None, groups=None):
@@ -67,10 +68,14 @@ class Series:
 
 
 class Units(NamedTuple):
-    """Zero and unit of each feature: median and spread, which outliers do not move."""
+    """Zero and unit of each feature: median and spread, which outliers do not move.
+
+    `rounding`: the variance of what rounding took from a value, in standard units.
+    """
 
     offset: np.ndarray
     unit: np.ndarray
+    rounding: np.ndarray
 
     def standard(self, X):
         """Rows in standard units, moved nearer where their squares would overflow."""
@@ -83,16 +88,20 @@ def units_of(X):
     """Median and interquartile range, as a normal law's deviation, of each feature.
 
     Where the range is zero, the deviation; where that is zero or nothing was observed,
-    one.
+    one. Where values repeat they were rounded, to the median gap between neighbours.
     """
     offset, unit = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    gap = np.zeros(X.shape[1])
     for f, column in enumerate(X.T):
         seen = column[~np.isnan(column)]
         if len(seen):
             low, offset[f], high = np.quantile(seen, [0.25, 0.5, 0.75])
             spread = (high - low) / _IQR_OF_NORMAL or (seen - offset[f]).std()
             unit[f] = spread if spread > 0 else 1.0
-    return Units(offset, unit)
+            values = np.unique(seen)
+            if 1 < len(values) < len(seen):
+                gap[f] = min(np.median(np.diff(values)) / unit[f], 1.0)
+    return Units(offset, unit, gap.clip(_LEAST_GAP) ** 2 / 12)
 
 
 class Group(NamedTuple):
@@ -110,10 +119,12 @@ class Group(NamedTuple):
 class Rows:
     """Sequences in standard units, grouped by what is missing.
 
-    `values` (n_rows, n_features), NaN where missing; `bounds` (n_sequences + 1,).
+    `values` (n_rows, n_features), NaN where missing; `bounds` (n_sequences + 1,);
+    `rounding` (n_features,): the variance of what rounding took from a value.
     """
 
-    def __init__(self, values, bounds):
+    def __init__(self, values, bounds, rounding=0.0):
+        self.rounding = np.broadcast_to(np.float64(rounding), values.shape[1:]).copy()
         self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
         self.groups = list(self._grouped(~np.isnan(values)))
 

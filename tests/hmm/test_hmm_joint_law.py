@@ -56,6 +56,10 @@ def statistics_of(point, gaps):
     parts = [
         *(transitions, start, point["weights"], indicators, means, logs, correlation),
         *(locations, rows, transitions**2, moves, of_states, means**2, locations**2),
+        *(point["origins"], point["origins"] ** 2, np.log(point["scales"])),
+        (point["origins"][:, :, None] * means).mean(axis=2),
+        (np.log(point["scales"])[:, :, None] * logs).mean(axis=2),
+        point["weights"] ** 2,
         *(transitions * moves, start * indicators[:, 0], locations * of_states),
         locations.mean(axis=1) * rows.mean(axis=1),
         residuals.mean(axis=1),
@@ -184,7 +188,7 @@ def _filled_with_centers(chain, atoms):
     [
         (ignoring_first_states, "short sequences", 1500),
         (ignoring_the_bound, "shared", 1500),
-        (looking_forward_only, "per state", 2500),
+        (looking_forward_only, "per state", 4000),
         (forgetting_the_step, "one atom", 800),
         (other_prior(shape=3.6), "per state", 1500),
         (other_prior(mean_count=0.45), "per state", 1500),
