@@ -1,5 +1,10 @@
 """Sphinx, offline: nothing here reads from the network."""
 
+import inspect
+from importlib import import_module
+
+from numpydoc.docscrape_sphinx import SphinxDocString
+
 import skpacbayes
 
 project = "skpacbayes"
@@ -10,20 +15,33 @@ version = release = skpacbayes.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "auto_examples/*.ipynb"]
+exclude_patterns = ["_build", "_templates", "auto_examples/*.ipynb", "*.py"]
 templates_path = ["_templates"]
 default_role = "code"
-nitpicky = False
+nitpicky = True  # with -W, a reference to nothing ends the build
+
+# Written by make_inventories.py.
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3/", "inventories/python.inv"),
+    "numpy": ("https://numpy.org/doc/stable/", "inventories/numpy.inv"),
+    "scipy": ("https://docs.scipy.org/doc/scipy/", "inventories/scipy.inv"),
+    "sklearn": ("https://scikit-learn.org/stable/", "inventories/scikit-learn.inv"),
+    "joblib": ("https://joblib.readthedocs.io/en/stable/", "inventories/joblib.inv"),
+}
 
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
-suppress_warnings = ["ref.python"]  # coef_ is an attribute of several estimators
+suppress_warnings = [
+    "ref.python",  # coef_ is an attribute of several estimators
+    "config.cache",  # the functions in autosummary_context cannot be pickled
+]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skpacbayes"
@@ -47,3 +65,57 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
 }
+
+
+def public_methods(module, name):
+    """Return the public methods of a class, for the table on its page.
+
+    First those that the package defines, in the order of the source; then those that
+    scikit-learn adds, such as `get_params`, in the order of the alphabet.
+    """
+    cls = getattr(import_module(module), name)
+    ours, theirs = [], []
+    for base in cls.__mro__:
+        for method, value in vars(base).items():
+            if method.startswith("_") or method in ours + theirs:
+                continue
+            if inspect.isroutine(getattr(cls, method, value)):
+                mine = base.__module__.startswith("skpacbayes")
+                written = mine and not method.endswith("_request")
+                (ours if written else theirs).append(method)
+    return ours + sorted(theirs)
+
+
+autosummary_context = {"public_methods": public_methods}
+
+
+def describe(
+    doc, name, description, fake_autosummary, process=SphinxDocString._process_param
+):
+    """Describe an attribute in the words of the class, not of its property."""
+    return process(doc, name, description, False)
+
+
+SphinxDocString._process_param = describe
+
+
+def resolve_short_names(app, env, node, contnode):
+    """Resolve `PACOClusterer.fit` and `skpacbayes.PACOClusterer.fit` from anywhere.
+
+    Every name imports from `skpacbayes` and from its family, and is documented once,
+    under its family.
+    """
+    target = node.get("reftarget", "").removeprefix("skpacbayes.")
+    name = target.partition(".")[0]
+    if node.get("refdomain") != "py" or name not in skpacbayes.__all__:
+        return None
+    full = f"skpacbayes.{skpacbayes._FAMILY_OF[name]}.{target}"
+    domain = env.domains["py"]
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], full, node, contnode
+    )
+
+
+def setup(app):
+    """Connect the handlers above."""
+    app.connect("missing-reference", resolve_short_names)

@@ -5,33 +5,58 @@ import copy
 import functools
 import math
 import sys
+import threading
+import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.callback import CallbackSupportMixin
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-# Validates the parameters against `_parameter_constraints`, tears callbacks down.
-fit_context = _fit_context(prefer_skip_nested_validation=True)
+from . import __version__
+from ._compat import OWN_ATTRIBUTES, CallbackSupportMixin, validated
 
 
-def partial_fit_context(method):
-    """`fit_context` for `partial_fit`: free of charge once a stream has begun.
+def updates_state(method, *, forgets=False):
+    """Let a method work on a draft of the estimator, which then replaces its state.
 
-    scikit-learn's context checks the parameters on the first call only, yet costs
-    more than a compiled update on every call. After the first call there is nothing
-    left for it to do unless a callback must be torn down.
+    In the method, `self` is the draft: a copy whose attributes it sets as it likes.
+    When the method returns, the estimator takes the draft's attributes in one
+    assignment. An exception at any moment before leaves the estimator as it was; there
+    is no moment between.
+
+    Parameters
+    ----------
+    method : callable
+        A method that returns `self`, or something else.
+    forgets : bool, default=False
+        Whether the draft begins without any fitted attribute.
+
+    Returns
+    -------
+    wrapper : callable
+        The method; it validates the parameters first.
     """
-    careful = fit_context(method)
+    careful = validated(method)
 
     @functools.wraps(method)
     def wrapper(estimator, *args, **kwargs):
-        if estimator._watched() or not estimator._streaming():
-            return careful(estimator, *args, **kwargs)
-        return method(estimator, *args, **kwargs)
+        for rows in (*args[:1], kwargs.get("X")):
+            estimator._refuse_collection(rows, method.__name__)
+        with estimator._lock():
+            draft = estimator._draft(forgets=forgets)
+            result = careful(draft, *args, **kwargs)
+            draft._before_publication()
+            estimator.__dict__ = vars(draft)
+        return estimator if result is draft else result
 
     return wrapper
+
+
+def fit_context(method):
+    """Decorate `fit`: it forgets everything, and works on a draft."""
+    return updates_state(method, forgets=True)
 
 
 def user_stack_level():
@@ -43,17 +68,7 @@ def user_stack_level():
 
 
 def _ours(module):
-    return module.partition(".")[0] in ("skpacbayes", "sklearn")
-
-
-def refuse_changes(names, before, now):
-    """Refuse parameters that are not those with which a stream began."""
-    for name, old, new in zip(names, before, now, strict=True):
-        if new != old:
-            raise ValueError(
-                f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
-                "partial_fit of a clone, starts a new one."
-            )
+    return module.partition(".")[0] in ("skpacbayes", "sklearn", "joblib")
 
 
 def are_finite(values):
@@ -86,42 +101,112 @@ def is_plain(values, shape, dtype=np.float64):
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
-    """Callbacks, random numbers and the doors through which rows come in."""
+    """Drafts, answers computed when asked for, callbacks, rows and random numbers."""
 
-    def _streaming(self):
-        """Whether `partial_fit` has been called since the last `fit`."""
-        return "n_samples_seen_" in self.__dict__
+    # Attributes that an update changes in place: a draft has copies of them. All other
+    # attributes are replaced, never changed.
+    _changed_in_place: tuple = ()
+
+    # How the statistics of partitions are merged, in the words of `_refuse_collection`.
+    _merge = "sum"
+
+    # The state, and how it is replaced.
+
+    def _lock(self):
+        """Lock that writers hold, and those who compute an answer."""
+        state = vars(self)
+        lock = state.get("_state_lock")
+        return lock or state.setdefault("_state_lock", threading.RLock())
+
+    def _draft(self, *, forgets):
+        """Return a copy to work on."""
+        state = vars(self)
+        if forgets:
+            parameters = self._get_param_names()
+            kept = {
+                name: value
+                for name, value in state.items()
+                if name in parameters or not _is_state(name)
+            }
+        else:
+            kept, memo = dict(state), {}
+            for name in self._changed_in_place:
+                if name in kept:
+                    kept[name] = copy.deepcopy(kept[name], memo)
+        draft = object.__new__(type(self))
+        draft.__dict__ = kept
+        return draft
+
+    def _refuse_collection(self, X, method):
+        """Refuse a Dask collection where its partitions' statistics can be merged."""
+        library = type(X).__module__.partition(".")[0]
+        if library in ("dask", "dask_expr") and hasattr(self, "sufficient_statistics"):
+            raise TypeError(
+                f"{type(self).__name__}.{method} got a Dask collection of type "
+                f"{type(X).__name__}, and would gather it in this process. Begin with "
+                "the rows of one partition, then merge the statistics of the others:\n"
+                "    statistics = dask.delayed(estimator.sufficient_statistics)\n"
+                "    parts = dask.compute(*map(statistics, "
+                "X.to_delayed().ravel()))\n"
+                f"    estimator.absorb({self._merge}(parts))"
+            )
+
+    def _before_publication(self):
+        """Complete a draft, just before it replaces the state."""
+
+    def _publish(self, **attributes):
+        """Replace these attributes in one assignment; answers are out of date."""
+        state = {**vars(self), **attributes}
+        state.pop("_computed", None)
+        self.__dict__ = state
+
+    # Answers that are computed when they are first asked for.
+
+    def _answer(self):
+        """Return what `_compute` finds of the state, computed once for each state."""
+        found = vars(self).get("_computed")
+        if found is None:
+            check_is_fitted(self)
+            with self._lock():
+                found = vars(self).get("_computed")
+                if found is None:
+                    found = self._computed = self._compute()
+        return found
+
+    def _compute(self):
+        """Compute what fitted attributes and answers read; change nothing."""
+        raise NotImplementedError
+
+    # Pickles.
+
+    def __getstate__(self):
+        state = dict(super().__getstate__(), _skpacbayes_version=__version__)
+        state.pop("_state_lock", None)
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        version = state.pop("_skpacbayes_version", "before 0.1")
+        if version != __version__:
+            warnings.warn(
+                VersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=__version__,
+                    original_sklearn_version=version,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+    # Random numbers, rows, and callbacks.
+
+    def _draw_seed(self):
+        """One seed, drawn from `random_state`."""
+        return check_random_state(self.random_state).randint(2**31 - 1)
 
     def _generator(self):
         """One random generator, seeded by `random_state`."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return np.random.default_rng(seed)
-
-    @contextlib.contextmanager
-    def _all_or_nothing(self, keep=copy.deepcopy):
-        """Put the estimator back as it was if the body raises.
-
-        `keep` makes what is put back from an attribute: a copy, which a body that
-        replaces attributes, and changes none, can do without.
-        """
-        kept = {"_skl_callbacks", "_parent_callback_ctx", *self.get_params(deep=False)}
-        before = {
-            name: keep(value) for name, value in vars(self).items() if name not in kept
-        }
-        try:
-            yield
-        except BaseException:
-            for name in (
-                set(vars(self))
-                - kept
-                - {
-                    "_callback_fit_ctx",
-                    "_skl_callbacks_to_teardown",
-                }
-            ):
-                del vars(self)[name]
-            vars(self).update(before)
-            raise
+        return np.random.default_rng(self._draw_seed())
 
     def _recognises(self, X):
         """Whether X is an array such as kernels take, but for its finiteness."""
@@ -132,17 +217,39 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             and X.shape[1] == self.n_features_in_
             and X.flags.c_contiguous
             and X.shape[0] > 0
-            and "feature_names_in_" not in self.__dict__
+            and "feature_names_in_" not in vars(self)
         )
+
+    def _plain(self, X):
+        """Rows of X if one conversion at most makes them ready for a kernel, or None.
+
+        Lists of numbers and arrays of integers or floats are converted to float64, as
+        `validate_data` does it, at a tenth of its cost. None says that X needs
+        `validate_data`, which converts other kinds of tables and words the errors.
+        """
+        if not self._recognises(X):
+            if type(X) is list:
+                try:
+                    X = np.array(X)
+                except ValueError:  # rows of different lengths
+                    return None
+            if type(X) is not np.ndarray or X.dtype.kind not in "iuf":
+                return None
+            X = np.ascontiguousarray(X, dtype=np.float64)
+            if not self._recognises(X):
+                return None
+        return X if are_finite(X) else None
 
     def _rows(self, X, *, reset=False, **checks):
         """Rows of X as a finite, C-contiguous float64 array.
 
-        Arrays that are so already, after the first call, are recognised in a
-        microsecond; all else goes through scikit-learn's `validate_data`.
+        Plain rows, after the first call, are recognised in a microsecond; all else
+        goes through scikit-learn's `validate_data`.
         """
-        if not (reset or checks) and self._recognises(X) and are_finite(X):
-            return X
+        if not (reset or checks):
+            rows = self._plain(X)
+            if rows is not None:
+                return rows
         return validate_data(
             self, X, dtype=np.float64, order="C", reset=reset, **checks
         )
@@ -186,3 +293,79 @@ class SeriesEstimator(PacBayesEstimator):
         if not reset and self._recognises(X) and not np.isinf(X).any():
             return X
         return super()._rows(X, reset=reset, ensure_all_finite="allow-nan")
+
+
+class VersionWarning(InconsistentVersionWarning):
+    """An estimator was saved by another version of skpacbayes."""
+
+    def __str__(self):
+        return (
+            f"{self.estimator_name} was saved by skpacbayes "
+            f"{self.original_sklearn_version} and is loaded by skpacbayes "
+            f"{self.current_sklearn_version}: attributes may be missing and answers "
+            "wrong; fit it again, or install the version that saved it."
+        )
+
+
+def _is_state(name):
+    """Whether an attribute of that name is set by a fit, not by the user."""
+    kept = name in OWN_ATTRIBUTES or name == "_state_lock"
+    return not kept and (name.startswith("_") or name.endswith("_"))
+
+
+# What the families used before `_stream.py`; it goes when the last of them has moved.
+
+
+def partial_fit_context(method):
+    """`updates_state` for `partial_fit`: free of charge once a stream has begun."""
+    careful = validated(method)
+
+    @functools.wraps(method)
+    def wrapper(estimator, *args, **kwargs):
+        if estimator._watched() or not estimator._streaming():
+            return careful(estimator, *args, **kwargs)
+        return method(estimator, *args, **kwargs)
+
+    return wrapper
+
+
+def refuse_changes(names, before, now):
+    """Refuse parameters that are not those with which a stream began."""
+    for name, old, new in zip(names, before, now, strict=True):
+        if new != old:
+            raise ValueError(
+                f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
+                "partial_fit of a clone, starts a new one."
+            )
+
+
+class _Transitional:
+    def _streaming(self):
+        return "n_samples_seen_" in vars(self)
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self, keep=copy.deepcopy):
+        kept = {
+            "_skl_callbacks",
+            "_parent_callback_ctx",
+            "_state_lock",
+            *self.get_params(deep=False),
+        }
+        before = {
+            name: keep(value) for name, value in vars(self).items() if name not in kept
+        }
+        try:
+            yield
+        except BaseException:
+            for name in (
+                set(vars(self))
+                - kept
+                - {"_callback_fit_ctx", "_skl_callbacks_to_teardown"}
+            ):
+                del vars(self)[name]
+            vars(self).update(before)
+            raise
+
+
+PacBayesEstimator._streaming = _Transitional._streaming
+PacBayesEstimator._all_or_nothing = _Transitional._all_or_nothing

@@ -4,8 +4,10 @@ Numba is imported with the first call of a kernel: a process that fits nothing d
 without it.
 """
 
+import contextlib
 import functools
 import gc
+import warnings
 
 
 class Kernel:
@@ -45,6 +47,7 @@ class Kernel:
             compiled = njit(**options)(self.py_func)
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
             compiled.compile = _without_collection(_for_types(compiled.compile))
+            _forgive(compiled._cache)
         type(self).__call__ = staticmethod(compiled)  # later calls take no detour
         return compiled
 
@@ -86,3 +89,47 @@ def _for_types(compile_for):
         return compile_for(tuple(map(types.unliteral, signature)))
 
     return wrapper
+
+
+_folders_warned_of = set()
+
+
+def _forgive(cache):
+    """Let a kernel compile where its cache on disk cannot be read or written.
+
+    A full disk, and files that are truncated, empty or not Numba's, cost a compilation
+    in each process, and one warning for each folder.
+    """
+    load, save = cache.load_overload, cache.save_overload
+
+    @functools.wraps(load)
+    def load_overload(signature, target_context):
+        try:
+            return load(signature, target_context)
+        except Exception as error:
+            _warn_of_cache(cache, "cannot be read", error)
+            with contextlib.suppress(OSError):
+                cache.flush()  # an empty index in place of a bad one
+
+    @functools.wraps(save)
+    def save_overload(signature, compiled):
+        try:
+            save(signature, compiled)
+        except Exception as error:
+            _warn_of_cache(cache, "cannot be written", error)
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload
+
+
+def _warn_of_cache(cache, fault, error):
+    """Warn once a process about a folder of the cache."""
+    folder = cache.cache_path
+    if folder not in _folders_warned_of:
+        _folders_warned_of.add(folder)
+        warnings.warn(
+            f"Numba's cache in {folder} {fault} ({type(error).__name__}: {error}): "
+            "kernels are compiled anew in each process. Empty that folder, free space "
+            "on its disk, or set NUMBA_CACHE_DIR to another folder.",
+            RuntimeWarning,
+            stacklevel=2,
+        )

@@ -55,7 +55,7 @@ class NearestCenterMixin(
 
         Returns
         -------
-        distances : ndarray of shape (n_samples, n_clusters_)
+        distances : ndarray of shape (n_samples, `n_clusters_`)
             Euclidean distances, or Manhattan distances if that is the loss.
         """
         check_is_fitted(self)

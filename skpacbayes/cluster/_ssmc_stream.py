@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._tuples import CenterTuple, Population, propose
+from ._ssmc_particles import CenterTuple, Population, propose
 
 # Swap moves for each cluster; batches of a table; rows of a stream's batch for each
 # cluster, and at least.

@@ -14,8 +14,8 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skpacbayes import SSMCKMeansInit, make_paco_model
+from skpacbayes.cluster._ssmc_particles import Population, propose
 from skpacbayes.cluster._ssmc_stream import Setting, TupleStream
-from skpacbayes.cluster._tuples import Population, propose
 
 X, _ = make_paco_model(3, 60, random_state=0)
 LEAST_P = 1e-6  # a correct sampler fails a test of chance once in a million

@@ -1,19 +1,23 @@
 """The laws of the streaming contract, each a function of a `Stream`."""
 
+import contextlib
 import copy
 import gc
 import io
 import itertools
 import pickle
+import sys
+import threading
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.utils._param_validation import generate_valid_param, make_constraint
 from sklearn.utils.validation import validate_data
 from states import assert_same_state, changes, state_of
 
@@ -32,7 +36,9 @@ class Stream:
     `importance`, one step of weight two is not two steps: law 5 then asks that zero be
     absence and one be no weight. Where the docstring says that the estimator `grows`
     with the stream, law 4 does not hold. `missing`: whether NaN is welcome, as a
-    missing value.
+    missing value. `places`: origins and units that the rows may have (counts have none
+    but their own). `asks`: methods of rows, the answers of many threads. `count`: the
+    attribute that counts rows.
     """
 
     make: Callable
@@ -46,6 +52,36 @@ class Stream:
     importance: bool = False
     grows: bool = False
     missing: bool = False
+    places: tuple = ("shifted", "small", "large")
+    asks: tuple = ("predict", "predict_proba", "score_samples", "transform")
+    count: str = "n_samples_seen_"
+
+    def placed(self, place):
+        """Return the stream with its rows about another origin, or in another unit.
+
+        Powers of two, and an origin of fourteen bits, keep the values exact in float32.
+        """
+        shift, unit = PLACES[place]
+
+        def rows(n, seed):
+            X, *targets = self.rows(n, seed)
+            moved = (y if is_discrete(y) else shift + unit * y for y in targets)
+            return (shift + unit * X, *moved)
+
+        return replace(self, rows=rows)
+
+
+PLACES = {
+    "": (0.0, 1.0),
+    "shifted": (1e4, 1.0),
+    "small": (0.0, 2.0**-10),
+    "large": (0.0, 2.0**10),
+}
+
+
+def is_discrete(y):
+    """Whether targets are classes."""
+    return len(np.unique(y)) < 5
 
 
 def rounded(X):
@@ -304,6 +340,182 @@ def refuse(*args, **kwargs):
     raise AssertionError("a row that needs no validation was validated")
 
 
+def interrupts(stream, tries=25):
+    """2. An exception at any bytecode leaves the state before the call or after it.
+
+    `tries` moments of each of three calls, drawn at random: the first call of a stream,
+    one row, and many rows.
+    """
+    data = stream.rows(stream.length, 0)
+    half = stream.length // 2
+    begun = fed(stream, [part[:half] for part in data])
+    rng = np.random.default_rng(0)
+    for estimator, rows in (
+        (stream.make(), slice(half)),
+        (begun, slice(half, half + 1)),
+        (begun, slice(half, None)),
+    ):
+        first = {} if estimator is begun else stream.first
+        arguments = [part[rows] for part in data]
+        saved = pickle.dumps(estimator)
+        before = state_of(pickle.loads(saved))
+        whole = pickle.loads(saved)
+        n_steps = interrupted_at(None, whole, arguments, first)
+        after = state_of(whole)
+        for step in rng.choice(n_steps, min(tries, n_steps), replace=False):
+            other = pickle.loads(saved)
+            with pytest.raises(Interrupt):
+                interrupted_at(step, other, arguments, first)
+            state = state_of(other)
+            paths = [changes(before, state), changes(after, state)]
+            assert not all(paths), (
+                f"interrupted at step {step} of {n_steps}: not as before, "
+                f"{', '.join(paths[0][:4])}; not as after, {', '.join(paths[1][:4])}"
+            )
+        other = pickle.loads(saved)  # and a call that is tried again is made once
+        with pytest.raises(Interrupt):
+            interrupted_at(n_steps // 2, other, arguments, first)
+        if not changes(before, state_of(other)):
+            other.partial_fit(*arguments, **first)
+        assert not changes(after, state_of(other)), "tried again: not as after"
+
+
+class Interrupt(BaseException):
+    """What a user's Ctrl-C, or a time limit, raises."""
+
+
+def interrupted_at(step, estimator, arguments, keywords):
+    """Call `partial_fit`, raising before one bytecode of ours; count the bytecodes."""
+    counter = itertools.count()
+
+    def trace(frame, event, argument):
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(("skpacbayes", "sklearn.base", "sklearn.utils.valid")):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and next(counter) == step:
+            raise Interrupt
+        return trace
+
+    tracing = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        estimator.partial_fit(*arguments, **keywords)
+    finally:
+        sys.settrace(tracing)
+    return next(counter)
+
+
+def any_thread_may_ask(stream, n_threads=4, rounds=5):
+    """8. Threads that ask a state at rest get the answers that one would."""
+    data = stream.rows(stream.length, 0)
+    saved = pickle.dumps(fed(stream, data))
+    rows = data[0][:5]
+    expected = answers(stream, pickle.loads(saved), rows)
+    with often_switched():
+        for _ in range(rounds):
+            estimator, found = pickle.loads(saved), []
+            in_step = threading.Barrier(n_threads)
+
+            def ask(estimator=estimator, found=found, in_step=in_step):
+                in_step.wait()
+                try:
+                    found.append(answers(stream, estimator, rows))
+                except Exception as error:
+                    found.append(error)
+
+            run_together([ask] * n_threads)
+            for answer in found:
+                assert not isinstance(answer, Exception), repr(answer)
+                assert answer.keys() == expected.keys()
+                for name, value in answer.items():
+                    np.testing.assert_array_equal(value, expected[name], err_msg=name)
+
+
+def answers(stream, estimator, rows):
+    """Fitted numbers and answers for rows, by name."""
+    found = {
+        name: value
+        for name in dir(estimator)
+        if name.endswith("_")
+        and not name.startswith("_")
+        and isinstance(
+            value := getattr(estimator, name, None), np.ndarray | float | int
+        )
+    }
+    for name in stream.asks:
+        if hasattr(estimator, name):
+            found[name] = getattr(estimator, name)(rows)
+    return found
+
+
+def writers_take_turns(stream, n_threads=4):
+    """8. Rows that several threads pass to one estimator are all learnt, or refused."""
+    data = stream.rows(stream.length, 0)
+    begun = fed(stream, [part[:20] for part in data])
+    parts = np.array_split(np.arange(20, stream.length), 4 * n_threads)
+    refused = []
+
+    def write(number):
+        for part in parts[number::n_threads]:
+            try:
+                feed(stream, begun, [column[part] for column in data])
+            except RuntimeError:
+                refused.extend(part)
+
+    with often_switched():
+        run_together([lambda k=k: write(k) for k in range(n_threads)])
+    assert getattr(begun, stream.count) == stream.length - len(refused)
+
+
+@contextlib.contextmanager
+def often_switched():
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def run_together(calls):
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def parameters_are_kept(stream):
+    """7. A change within a stream is refused, or documented as one that may be made."""
+    data = stream.rows(stream.length, 0)
+    begun = fed(stream, [part[:-5] for part in data])
+    last = [part[-5:] for part in data]
+    for name, value in other_values(begun):
+        estimator = copy.deepcopy(begun).set_params(**{name: value})
+        if name in estimator._may_change:
+            estimator.partial_fit(*last)
+            continue
+        before = state_of(estimator)
+        with pytest.raises(ValueError, match=f"^{name} changed"):
+            estimator.partial_fit(*last)
+        assert not changes(before, state_of(estimator)), name
+
+
+def other_values(estimator):
+    """Name and another valid value of each parameter."""
+    for name, constraints in type(estimator)._parameter_constraints.items():
+        for constraint in map(make_constraint, constraints):
+            try:
+                value = generate_valid_param(constraint)
+            except NotImplementedError:
+                continue
+            if repr(value) != repr(getattr(estimator, name)) and not callable(value):
+                yield name, value
+                break
+
+
 LAWS = [
     split_invariance,
     all_or_nothing,
@@ -312,4 +524,9 @@ LAWS = [
     bounded_memory,
     integer_weights,
     one_row,
+    interrupts,
+    any_thread_may_ask,
+    writers_take_turns,
+    parameters_are_kept,
 ]
+LAWS_OF_PLACE = [split_invariance, resume, fit_forgets, integer_weights, one_row]

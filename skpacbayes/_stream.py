@@ -1,0 +1,156 @@
+"""The streaming contract: `partial_fit` replaces a state, and never half-changes it.
+
+Parameters are recorded when a stream begins, and a change is refused. Rows that need no
+validation are learnt by one compiled call or one assignment; all others by a draft.
+"""
+
+import functools
+from numbers import Number
+
+import numpy as np
+
+from ._base import PacBayesEstimator, updates_state
+from ._compat import check_sample_weight
+
+
+def partial_fit_context(method):
+    """Decorate `partial_fit`: rows are learnt at once, or by a draft.
+
+    The signature of the estimator's `_learn_at_once` is that of the method.
+    """
+    careful = updates_state(method)
+
+    @functools.wraps(method)
+    def wrapper(estimator, *args, **kwargs):
+        if "_begun_with" in vars(estimator):
+            with estimator._lock():
+                if (
+                    not estimator._parameters_changed()
+                    and not estimator._watched()
+                    and estimator._learn_at_once(*args, **kwargs)
+                ):
+                    return estimator
+        return careful(estimator, *args, **kwargs)
+
+    return wrapper
+
+
+class StreamingEstimator(PacBayesEstimator):
+    """An estimator whose state `partial_fit` replaces."""
+
+    # Parameters that may change within a stream, and then take effect.
+    _may_change: tuple = ()
+
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        """Learn rows that need no validation; whether they were learnt.
+
+        The state is changed by one compiled call that includes counts and losses, or
+        by one assignment; where False is returned nothing is changed.
+        """
+        return False
+
+    def _streaming(self):
+        """Whether there is a state that `partial_fit` goes on from."""
+        return "_begun_with" in vars(self)
+
+    def __sklearn_is_fitted__(self):
+        return self._streaming()
+
+    # Parameters are kept.
+
+    def _parameters_changed(self):
+        """Whether parameters that may change did; refuse a change of any other."""
+        state, changed = vars(self), False
+        for name, before in state["_begun_with"].items():
+            now = state[name]
+            if now is before or described(now) == before:
+                continue
+            if name not in self._may_change:
+                plain = isinstance(before, _PLAIN) and isinstance(now, _PLAIN)
+                values = f" from {before!r} to {now!r}" if plain else ""
+                raise ValueError(
+                    f"{name} changed{values} within a stream; fit, or partial_fit of a "
+                    "clone, starts a new one."
+                )
+            changed = True
+        return changed
+
+    def _draft(self, *, forgets):
+        """Return a copy to work on, with the parameters of the stream."""
+        if not forgets and self._streaming() and self._parameters_changed():
+            self._validate_params()
+        return super()._draft(forgets=forgets)
+
+    def _before_publication(self):
+        self._begun_with = {
+            name: described(vars(self)[name]) for name in self._get_param_names()
+        }
+
+
+_PLAIN = (type(None), Number, str, bytes)
+
+
+def described(value):
+    """Return what tells whether a parameter is still what it was.
+
+    Numbers and strings stand for themselves; arrays, containers and estimators are
+    described by their content, as they may be changed in place; generators of random
+    numbers by their type, as they are changed by use.
+    """
+    if isinstance(value, _PLAIN):
+        return value
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, np.ndarray):
+        content = value.tolist() if value.dtype.hasobject else value.tobytes()
+        return [kind, value.dtype.str, list(value.shape), content]
+    if isinstance(value, list | tuple):
+        return [kind, *map(described, value)]
+    if isinstance(value, dict):
+        return [kind, *([key, described(value[key])] for key in value)]
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return kind
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        parameters = value.get_params(deep=False)
+        return [kind, *([name, described(parameters[name])] for name in parameters)]
+    return value
+
+
+# Weights and counts.
+
+
+def checked_weights(sample_weight, X, *, some=False):
+    """Validate weights: non-negative, one for each row; None is one each.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), number or None
+        Weights as the user gave them.
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    some : bool, default=False
+        Whether at least one weight must be positive.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_samples,)
+        The weights, C-contiguous float64.
+    """
+    weights = check_sample_weight(
+        sample_weight,
+        X,
+        dtype=np.float64,
+        ensure_non_negative=True,
+        allow_all_zero_weights=not some,
+    )
+    return np.ascontiguousarray(weights)
+
+
+def counted(seen, weights):
+    """Total weight so far, added row by row so that the calls do not matter."""
+    return as_count(np.cumsum(np.append(float(seen), weights))[-1])
+
+
+def as_count(total):
+    """Return a total weight, as an int where it is one up to rounding."""
+    nearest = round(float(total))
+    return nearest if abs(total - nearest) <= 1e-9 * nearest else float(total)

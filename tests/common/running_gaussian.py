@@ -1,0 +1,91 @@
+"""A streaming estimator, as `CONTRIBUTING.md` tells a newcomer to write one."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skpacbayes._base import fit_context
+from skpacbayes._compat import Interval
+from skpacbayes._stream import (
+    StreamingEstimator,
+    as_count,
+    checked_weights,
+    partial_fit_context,
+)
+
+
+class RunningGaussian(DensityMixin, StreamingEstimator):
+    """Independent Gaussians, one a column, learnt one row after another."""
+
+    _parameter_constraints: dict = {
+        "smallest_variance": [Interval(Real, 0, None, closed="neither")]
+    }
+
+    def __init__(self, smallest_variance=1e-12):
+        self.smallest_variance = smallest_variance
+
+    @fit_context
+    def fit(self, X, y=None, sample_weight=None):
+        """Forget everything, then learn the rows."""
+        X = self._rows(X, reset=True)
+        weights = checked_weights(sample_weight, X, some=True)
+        self._moments = updated(np.zeros((3, X.shape[1])), X, weights)
+        return self
+
+    @partial_fit_context
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Learn more rows."""
+        begun = self._streaming()
+        X = self._rows(X, reset=not begun)
+        moments = self._moments if begun else np.zeros((3, X.shape[1]))
+        self._moments = updated(moments, X, checked_weights(sample_weight, X))
+        return self
+
+    def score_samples(self, X):
+        """Log density of each row."""
+        check_is_fitted(self)
+        squares = (self._rows(X) - self.mean_) ** 2 / self.variance_
+        return -0.5 * (squares + np.log(2 * np.pi * self.variance_)).sum(axis=1)
+
+    def score(self, X, y=None):
+        """Mean log density of the rows."""
+        return float(self.score_samples(X).mean())
+
+    @property
+    def n_samples_seen_(self):
+        """Total weight of the rows."""
+        check_is_fitted(self)
+        return as_count(self._moments[0, 0])
+
+    @property
+    def mean_(self):
+        """Mean of each column."""
+        check_is_fitted(self)
+        return self._moments[1]
+
+    @property
+    def variance_(self):
+        """Variance of each column."""
+        total, _, scatter = self._moments
+        return np.maximum(scatter / np.maximum(total, 1), self.smallest_variance)
+
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        X = self._plain(X)
+        if X is None or sample_weight is not None:
+            return False
+        self._moments = updated(self._moments, X, np.ones(len(X)))
+        return True
+
+
+def updated(moments, X, weights):
+    """Add rows to totals, means and scatters (Welford); a new array."""
+    total, mean, scatter = moments
+    for row, weight in zip(X, weights, strict=True):
+        if weight > 0:
+            total = total + weight
+            step = row - mean
+            mean = mean + weight / total * step
+            scatter = scatter + weight * step * (row - mean)
+    return np.array([total, mean, scatter])

@@ -1,0 +1,82 @@
+"""The reference: each public method has an anchor, and no reference is dead."""
+
+import inspect
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skpacbayes
+
+for package in ("sphinx", "sphinx_gallery", "pydata_sphinx_theme"):
+    pytest.importorskip(package, reason="the extra `doc` is not installed")
+
+ROOT = Path(__file__).parents[2]
+BUILT = shutil.ignore_patterns("_build", "generated", "auto_examples", "__pycache__")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Documented names and warnings of a build that runs no example, writes no page."""
+    folder = tmp_path_factory.mktemp("site")
+    for part in ("doc", "examples"):
+        shutil.copytree(ROOT / part, folder / part, ignore=BUILT)
+    command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-D", "plot_gallery=0"]
+    done = subprocess.run(
+        [*command, "-d", "doctrees", "doc", "out"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    environment = pickle.loads((folder / "doctrees/environment.pickle").read_bytes())
+    return environment.domaindata["py"]["objects"], done.stderr
+
+
+def public_classes():
+    """Return the public classes, with the name under which each is documented."""
+    for name in skpacbayes.__all__:
+        value = getattr(skpacbayes, name)
+        if inspect.isclass(value):
+            yield f"skpacbayes.{skpacbayes._FAMILY_OF[name]}.{name}", value
+
+
+def test_every_public_name_has_an_anchor(site):
+    documented, _ = site
+    expected = {
+        f"skpacbayes.{skpacbayes._FAMILY_OF[name]}.{name}"
+        for name in skpacbayes.__all__
+    }
+    assert expected - set(documented) == set()
+
+
+def test_every_public_method_has_an_anchor(site):
+    documented, _ = site
+    expected = {
+        f"{path}.{method}"
+        for path, cls in public_classes()
+        for method in dir(cls)
+        if not method.startswith("_") and callable(getattr(cls, method, None))
+    }
+    assert len(expected) > 200
+    assert expected - set(documented) == set()
+
+
+def test_no_reference_is_dead(site):
+    _, warnings = site
+    dead = re.findall(r".*(?:\[ref\.|not found|Unknown target|undefined).*", warnings)
+    assert dead == []
+
+
+def test_every_docstring_can_be_read(site):
+    # A docstring that docutils cannot read shows its markup on the page.
+    _, warnings = site
+    errors = [line for line in warnings.splitlines() if "[docutils]" in line]
+    assert errors == []
