@@ -23,7 +23,9 @@ from ._start import groups, guesses
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
-_SPLIT_RATE = 0.5  # share of sweeps in which a split or merger is proposed
+# Share of sweeps in which a split or merger is proposed; with full covariances a
+# proposal is expensive.
+_SPLIT_RATE = {False: 0.5, True: 0.25}
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
 _N_TRIAL = 20  # sweeps from each guess at the states
 _MARGIN = 10.0  # of the logarithms of likelihoods
@@ -92,6 +94,19 @@ def filtered(rows, parameters, model, uniforms=None):
     return laws, highest + np.log(evidence), atoms
 
 
+def observed_rows(rows):
+    """Rows of which something was observed, with zeros for gaps, and their bounds."""
+    observed = np.flatnonzero(~np.isnan(rows.values).all(axis=1))
+    values = np.nan_to_num(rows.values[observed], nan=0.0)
+    return observed, values, np.searchsorted(observed, rows.bounds)
+
+
+def guesses_at(rows, model, rng):
+    """Guesses at the states of the rows of which something was observed."""
+    _, values, bounds = observed_rows(rows)
+    return guesses(values, bounds, model.n_states, rng)
+
+
 class Chain:
     """Gibbs sampler of states, atoms and parameters, given rows.
 
@@ -104,10 +119,12 @@ class Chain:
     rng : numpy.random.Generator
         Source of random numbers.
     parameters : Parameters or None
-        Where the chain stands; None to start it.
+        Where the chain is; None to start it.
+    starts : list of ndarray of shape (n_observed,), or None
+        Guesses at the states of the rows that are not missing; None to make them.
     """
 
-    def __init__(self, rows, model, rng, parameters=None):
+    def __init__(self, rows, model, rng, parameters=None, starts=None):
         self.rows, self.model, self.rng = rows, model, rng
         self.parameters = parameters
         self.states = np.zeros(len(rows), dtype=np.int64)
@@ -118,13 +135,19 @@ class Chain:
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
         if parameters is None:
-            self._start()
+            self._start(guesses_at(rows, model, rng) if starts is None else starts)
 
     def sweep(self):
-        """Draw everything once; the log density of the rows before."""
-        atoms, log_likelihood = self._draw_states()
+        """Draw everything once.
+
+        Returns
+        -------
+        log_densities : ndarray of shape (n_rows,)
+            Of each row given those before it, at the parameters before the sweep.
+        """
+        atoms, log_densities = self._draw_states()
         self._draw_parameters(atoms)
-        return log_likelihood
+        return log_densities
 
     def _draw_states(self):
         """Draw states and atoms given the parameters, which are left as they are."""
@@ -141,7 +164,7 @@ class Chain:
             self._moves,
             self._firsts,
         )
-        return atoms[self.states, np.arange(len(atoms[0]))], log_densities.sum()
+        return atoms[self.states, np.arange(len(atoms[0]))], log_densities
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
@@ -194,7 +217,7 @@ class Chain:
         prior = model.mean_count, model.shape, self.rows.rounding
         d = model.n_features
         members = np.empty((3, d)), np.empty((3, d)), np.empty((3, d, d)), np.empty(d)
-        if rng.random() < _SPLIT_RATE:
+        if rng.random() < _SPLIT_RATE[model.full]:
             split_or_merge(
                 values,
                 shapes,
@@ -238,19 +261,17 @@ class Chain:
             filled = centers[states, own][:, hidden] + draws[..., 0]
             self._complete[index[:, None], hidden] = filled
 
-    def _start(self):
+    def _start(self, starts):
         """Start from the first guess at the states, or from one that is much likelier.
 
         After a few sweeps from each: likelier by so much that chance is excluded, for
         where the order of the rows says nothing all guesses are about as likely.
         """
-        observed = np.flatnonzero(~np.isnan(self.rows.values).all(axis=1))
-        values = np.nan_to_num(self.rows.values[observed], nan=0.0)
-        bounds = np.searchsorted(observed, self.rows.bounds)
+        observed, values, _ = observed_rows(self.rows)
         trials = []
-        for states in guesses(values, bounds, self.model.n_states, self.rng):
+        for states in starts:
             self._start_from(states, values, observed)
-            log_likelihoods = [self.sweep() for _ in range(_N_TRIAL)]
+            log_likelihoods = [self.sweep().sum() for _ in range(_N_TRIAL)]
             mean = np.mean(log_likelihoods[_N_TRIAL // 2 :])
             if not trials or mean > trials[-1][0] + _MARGIN:
                 trials.append((mean, self.parameters))

@@ -61,24 +61,33 @@ def draw_base(occupied, parameters, model, rng):
     `occupied` (n_shapes, n_atoms). Atoms without rows are summed out: their values say
     nothing, and are drawn anew next.
     """
-    factors = parameters.factors
-    precisions = np.einsum("glef,gleh->glfh", factors, factors)
-    precisions = precisions * occupied[..., None, None]
-    n_occupied = occupied.sum(axis=1, keepdims=True)
-    # A Wishart law counts half its degrees of freedom for each feature.
-    extra = 0.5 * (model.n_features - 1) if model.full else 0.0
-    shapes = model.scale_shape + (model.shape + extra) * n_occupied
-    rates = model.scale_rate + np.einsum("glff->gf", precisions)
-    scales = rng.standard_gamma(np.broadcast_to(shapes, rates.shape)) / rates
+    factors, means = parameters.factors, parameters.means
+    if model.full:
+        precisions = factors.swapaxes(-1, -2) @ factors
+        precisions = precisions * occupied[..., None, None]
+        total = precisions.sum(axis=1)
+        rates = np.einsum("gff->gf", total)
+    else:
+        precisions = np.einsum("glff->glf", factors) ** 2 * occupied[..., None]
+        total = rates = precisions.sum(axis=1)
+    # A Wishart distribution counts half its degrees of freedom for each feature.
+    shape = model.shape + (0.5 * (model.n_features - 1) if model.full else 0.0)
+    shapes = model.scale_shape + shape * occupied.sum(axis=1, keepdims=True)
+    scales = rng.standard_gamma(np.broadcast_to(shapes, rates.shape))
+    scales /= model.scale_rate + rates
     if model.shared:
         return parameters.origins, scales
+    noise = rng.standard_normal(rates.shape)
+    if not model.full:
+        precision = 1 / model.location_variance + model.mean_count * total
+        best = model.mean_count * (precisions * means).sum(axis=1) / precision
+        return best + noise / np.sqrt(precision), scales
     prior = np.eye(model.n_features) / model.location_variance
-    precision = prior + model.mean_count * precisions.sum(axis=1)
-    pull = model.mean_count * np.einsum("glfh,glh->gf", precisions, parameters.means)
+    precision = prior + model.mean_count * total
+    pull = model.mean_count * (precisions @ means[..., None])[..., 0].sum(axis=1)
     best = np.linalg.solve(precision, pull[..., None])[..., 0]
     root = np.linalg.cholesky(precision).swapaxes(-1, -2)
-    noise = rng.standard_normal(best.shape)[..., None]
-    return best + np.linalg.solve(root, noise)[..., 0], scales
+    return best + np.linalg.solve(root, noise[..., None])[..., 0], scales
 
 
 def draw_atoms(moments, means, origins, scales, model, rng):

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._series import units_of
+
 # The prior, in units of the spread of each feature. The mean of an atom is normal
 # about the origin of its shape, with its covariance divided by MEAN_COUNT. A variance
 # is inverse gamma with SHAPE and the scale of its shape, which is gamma with
@@ -36,6 +38,11 @@ class Model(NamedTuple):
     scale_shape: float = SCALE_SHAPE
     scale_rate: float = SCALE_RATE
     location_variance: float = LOCATION_VARIANCE
+
+    @staticmethod
+    def units(X):
+        """Return the zero and the unit of each feature of rows."""
+        return units_of(X)
 
     @property
     def n_shapes(self):
@@ -85,11 +92,11 @@ class Parameters(NamedTuple):
             self.occupied[own],
         )
 
-    def rescaled(self, ratio, shift, shared):
+    def rescaled(self, ratio, shift):
         """Follow the rows to ``rows * ratio + shift``, for each feature."""
         means, locations = self.means * ratio, self.locations * ratio
         origins = self.origins * ratio
-        if shared:
+        if len(self.means) < len(self.start):
             locations = locations + shift
         else:
             means, origins = means + shift, origins + shift

@@ -35,10 +35,14 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
 
 
 class Series:
-    """Sequences of rows that can be continued, in one array that grows by doubling."""
+    """Sequences of rows. A longer series shares the memory of the shorter one.
+
+    `bounds` (n_sequences + 1,): first row of each sequence, and the number of rows.
+    """
 
     def __init__(self, X, bounds):
         self._buffer = np.array(X)
+        self._used = [len(X)]  # rows of the buffer that some series has
         self._n_rows = len(X)
         self.bounds = bounds
 
@@ -50,15 +54,20 @@ class Series:
         """All rows, (n_rows, n_features)."""
         return self._buffer[: self._n_rows]
 
-    def extend(self, X):
-        """Continue the last sequence."""
-        start, self._n_rows = self._n_rows, self._n_rows + len(X)
-        if self._n_rows > len(self._buffer):
-            grown = np.empty((2 * self._n_rows, X.shape[1]))
-            grown[:start] = self._buffer[:start]
-            self._buffer = grown
-        self._buffer[start : self._n_rows] = X
-        self.bounds = np.append(self.bounds[:-1], self._n_rows)
+    def extended(self, X):
+        """Return the series in which the last sequence goes on with the rows X."""
+        start, stop = self._n_rows, self._n_rows + len(X)
+        longer = object.__new__(Series)
+        longer._buffer, longer._used = self._buffer, self._used
+        if stop > len(self._buffer) or self._used[0] != start:
+            longer._buffer = np.empty((2 * stop, X.shape[1]))
+            longer._buffer[:start] = self.rows
+            longer._used = [start]
+        longer._used[0] = stop
+        longer._buffer[start:stop] = X
+        longer._n_rows = stop
+        longer.bounds = np.append(self.bounds[:-1], stop)
+        return longer
 
     def __getstate__(self):
         return {"rows": self.rows.copy(), "bounds": self.bounds.copy()}
@@ -83,6 +92,10 @@ class Units(NamedTuple):
             standard = (X - self.offset) / self.unit
         return np.ascontiguousarray(standard.clip(-_FARTHEST, _FARTHEST))
 
+    def log_volume(self, X):
+        """Log of the product of the units of what is observed of each row."""
+        return ~np.isnan(X) @ np.log(self.unit)
+
 
 def units_of(X):
     """Median and interquartile range, as a normal law's deviation, of each feature.
@@ -102,6 +115,11 @@ def units_of(X):
             if 1 < len(values) < len(seen):
                 gap[f] = min(np.median(np.diff(values)) / unit[f], 1.0)
     return Units(offset, unit, gap.clip(_LEAST_GAP) ** 2 / 12)
+
+
+def rows_of(X, units, bounds):
+    """Rows in standard units, and the log of the unit volume of what is observed."""
+    return Rows(units.standard(X), bounds), units.log_volume(X)
 
 
 class Group(NamedTuple):
