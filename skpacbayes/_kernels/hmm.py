@@ -181,7 +181,8 @@ def add_moments(rows, states, atoms, centers, full, sizes, counts, sums, product
     which the latter is negative for a row to leave out. `sizes` (n_states, n_atoms):
     rows; `counts`: values, and `sums`, like `centers` (n_states, n_atoms, n_features);
     `products` (n_states, n_atoms, n_features, n_features), of which the lower triangle
-    is filled if `full`, else the diagonal. If `full`, rows that are not left out miss nothing.
+    is filled if `full`, else the diagonal. If `full`, rows that are not left out miss
+    nothing.
     """
     n_features = rows.shape[1]
     for t in range(rows.shape[0]):

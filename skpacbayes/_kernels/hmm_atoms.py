@@ -100,6 +100,33 @@ def _join(row, which, prior, full, members):
 
 
 @kernel
+def _log_marginal(which, scale, prior, full, members):
+    """Log density of the rows of a group, its parameters summed out; plus a constant.
+
+    The constant is of the rows, the same in whichever groups they are.
+    """
+    counts, _, scatters, _ = members
+    mean_count, shape, _ = prior
+    d = scale.shape[0]
+    total = 0.0
+    if full:
+        n, degrees = counts[which, 0], 2.0 * shape + d - 1.0
+        for f in range(d):
+            total += math.lgamma(0.5 * (degrees + n - f))
+            total -= math.lgamma(0.5 * (degrees - f))
+            total += 0.5 * degrees * math.log(2.0 * scale[f])
+            total -= (degrees + n) * math.log(scatters[which, f, f])
+        return total + 0.5 * d * math.log(mean_count / (mean_count + n))
+    for f in range(d):
+        n = counts[which, f]
+        total += math.lgamma(shape + 0.5 * n) - math.lgamma(shape)
+        total += shape * math.log(scale[f])
+        total -= (shape + 0.5 * n) * math.log(scatters[which, f, f])
+        total += 0.5 * math.log(mean_count / (mean_count + n))
+    return total
+
+
+@kernel
 def _log_stick(n_here, n_after, concentration):
     """Log probability of the numbers of rows in a piece of the stick and after it."""
     return (
@@ -169,14 +196,9 @@ def split_or_merge(
         here = empty[np.int64(uniforms[n_rows] * len(empty))]
     for which in range(3):
         _begin(which, base[0][g], base[1][g], full, members)
-    # Of the rows so far: log densities of the two parts less that of the whole, and the
-    # log probability of sharing them out so.
-    log_ratio, log_choice = 0.0, 0.0
-    n_here, n_there = 1.0, 1.0
+    log_choice, n_here, n_there = 0.0, 1.0, 1.0
     for step in range(2):
         row = rows[first if step == 0 else second]
-        log_ratio += _log_predictive(row, step, prior, table, full, members)
-        log_ratio -= _log_predictive(row, 2, prior, table, full, members)
         _join(row, step, prior, full, members)
         _join(row, 2, prior, full, members)
     for position in range(start, n_rows):
@@ -186,17 +208,14 @@ def split_or_merge(
         row = rows[t]
         log_here = _log_predictive(row, 0, prior, table, full, members)
         log_there = _log_predictive(row, 1, prior, table, full, members)
-        log_ratio -= _log_predictive(row, 2, prior, table, full, members)
         odds = math.log(n_there / n_here) + log_there - log_here
         chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
         to_here = uniforms[t] < chance if split else atoms[t] == here
         if to_here:
             n_here += 1.0
-            log_ratio += log_here
             log_choice += math.log(max(chance, 1e-300))
         else:
             n_there += 1.0
-            log_ratio += log_there
             log_choice += math.log(max(1.0 - chance, 1e-300))
         if split and to_here:
             atoms[t] = here
@@ -205,8 +224,10 @@ def split_or_merge(
     log_before = _log_sticks(sizes[g], concentration)
     sizes[g, here] = n_here if split else 0.0
     sizes[g, there] = n_there if split else n_here + n_there
-    log_ratio -= log_choice
-    log_ratio += math.log(len(empty) + (0.0 if split else 1.0))
+    log_ratio = math.log(len(empty) + (0.0 if split else 1.0)) - log_choice
+    for which in range(3):
+        log_marginal = _log_marginal(which, base[1][g], prior, full, members)
+        log_ratio += log_marginal if which < 2 else -log_marginal
     log_ratio = log_ratio if split else -log_ratio
     log_ratio += _log_sticks(sizes[g], concentration) - log_before
     accepted = math.log(max(uniforms[n_rows + 1], 1e-300)) < log_ratio

@@ -31,8 +31,13 @@ _N_TRIAL = 20  # sweeps from each guess at the states
 _MARGIN = 10.0  # of the logarithms of likelihoods
 
 
-def components(parameters, model, features):
-    """Factors, shifts and constants of all components, in the given features."""
+def components(parameters, model, features, rounding):
+    """Factors, shifts and constants of all components, in the given features.
+
+    A value that was rounded by an unknown error has the geometric mean of its density
+    over the error: the constants contain the variance that `rounding` (n_features,)
+    adds to the squares.
+    """
     shape = model.n_states, model.n_atoms, len(features)
     factors = parameters.factors
     if len(features) < model.n_features:
@@ -43,6 +48,9 @@ def components(parameters, model, features):
         else:
             factors = factors[(..., *of_features)]
     constants = parameters.log_weights - 0.5 * shape[2] * _LOG_2_PI
+    precisions = np.einsum("...ef,...ef->...f", parameters.factors, parameters.factors)
+    hidden = slice(None) if model.full else features  # a gap is filled in if full
+    constants = constants - 0.5 * precisions[..., hidden] @ rounding[hidden]
     diagonals = factors.diagonal(axis1=-2, axis2=-1)
     constants = constants + np.log(diagonals).sum(axis=-1)
     centers = parameters.centers()[..., features, None]
@@ -71,7 +79,7 @@ def densities_of(rows, parameters, model, uniforms=None):
     uniforms = highest if uniforms is None else uniforms
     work = np.empty((k * model.n_atoms + 3, BLOCK))
     for index, features, columns in rows.groups:
-        law = *components(parameters, model, features), model.full
+        law = *components(parameters, model, features, rows.rounding), model.full
         if index is None:
             emission_densities(columns, *law, uniforms, highest, densities, atoms, work)
             continue
@@ -105,6 +113,26 @@ def guesses_at(rows, model, rng):
     """Guesses at the states of the rows of which something was observed."""
     _, values, bounds = observed_rows(rows)
     return guesses(values, bounds, model.n_states, rng)
+
+
+def sizes_of(shapes, atoms, model):
+    """Return the number of rows of each atom, (n_shapes, n_atoms)."""
+    size = model.n_shapes, model.n_atoms
+    index = (shapes * model.n_atoms + atoms)[atoms >= 0]
+    return np.bincount(index, minlength=size[0] * size[1]).reshape(size) * 1.0
+
+
+def means_of(values, shapes, atoms, model):
+    """Return the mean of the rows of each atom, (n_shapes, n_atoms, n_features)."""
+    known = atoms >= 0
+    index = (shapes * model.n_atoms + atoms)[known]
+    means = np.zeros((model.n_features, model.n_shapes * model.n_atoms))
+    for mean, column in zip(means, values[known].T, strict=True):
+        seen = ~np.isnan(column)
+        counts = np.bincount(index[seen], minlength=len(mean))
+        sums = np.bincount(index[seen], column[seen], len(mean))
+        mean[:] = sums / np.maximum(counts, 1)
+    return means.T.reshape(model.n_shapes, model.n_atoms, model.n_features)
 
 
 class Chain:
@@ -171,17 +199,23 @@ class Chain:
         old, model, rng = self.parameters, self.model, self.rng
         if model.full:
             self._complete_rows(atoms)
-        sizes = self._sizes(atoms)
+        values, shapes = self._complete, self.states
+        if model.shared:
+            values = values - old.locations[self.states]
+            shapes = np.zeros_like(shapes)
+        sizes = sizes_of(shapes, atoms, model)
         base = draw_base(sizes > 0, old, model, rng)
-        self._move_between_atoms(atoms, sizes, base)
+        if model.n_atoms > 1:
+            self._move_between_atoms(values, shapes, atoms, sizes, base)
+        near = means_of(values, shapes, atoms, model)
+        centers = np.ascontiguousarray(old.locations[:, None] + near)
         moments = Moments.zero(model)
-        centers = np.ascontiguousarray(old.centers())
         add_moments(self._complete, self.states, atoms, centers, model.full, *moments)
         hidden = moments.counts * self.rows.rounding
         np.einsum("...ff->...f", moments.products)[:] += hidden
         of_shapes = moments.of_shapes(model.shared)
         log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
-        means, factors = draw_atoms(of_shapes, old.means, *base, model, rng)
+        means, factors = draw_atoms(of_shapes, near, *base, model, rng)
         new = Parameters(
             *draw_transitions(self._moves, self._firsts, old, model, rng),
             log_weights,
@@ -192,28 +226,15 @@ class Chain:
             of_shapes.sizes > 0,
         )
         if model.shared:
-            moved = means[0] - old.means[0]
+            moved = means[0] - near[0]
             new = new._replace(
                 locations=draw_locations(moments, moved, new, model, rng)
             )
         self.parameters = new
 
-    def _sizes(self, atoms):
-        """Rows of each atom, (n_shapes, n_atoms)."""
-        shape = self.model.n_shapes, self.model.n_atoms
-        shapes = 0 if self.model.shared else self.states
-        index = (shapes * shape[1] + atoms)[atoms >= 0]
-        return np.bincount(index, minlength=shape[0] * shape[1]).reshape(shape) * 1.0
-
-    def _move_between_atoms(self, atoms, sizes, base):
+    def _move_between_atoms(self, values, shapes, atoms, sizes, base):
         """Split or merge atoms, and exchange their places on the stick."""
         model, rng, n_rows = self.model, self.rng, len(self.rows)
-        if model.n_atoms == 1:
-            return
-        values, shapes = self._complete, self.states
-        if model.shared:
-            values = values - self.parameters.locations[self.states]
-            shapes = np.zeros_like(shapes)
         prior = model.mean_count, model.shape, self.rows.rounding
         d = model.n_features
         members = np.empty((3, d)), np.empty((3, d)), np.empty((3, d, d)), np.empty(d)

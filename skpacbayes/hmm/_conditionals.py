@@ -7,6 +7,7 @@ import numpy as np
 from .._kernels.hmm import invariant_law
 
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
+_ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 _N_SLICES = 4  # steps for each state, where they do
 
 
@@ -128,6 +129,7 @@ def _draw_factors(model, counts, sums, products, step, prior, rng):
     scatter += counts[..., None, None] * step[..., :, None] * step[..., None, :]
     scatter += model.mean_count * gaps[..., :, None] * gaps[..., None, :]
     scatter += 2 * scales[..., None] * np.eye(d) - cross - cross.swapaxes(-1, -2)
+    np.einsum("...ff->...f", scatter)[:] *= 1 + _ROUNDING
     degrees = 2 * model.shape + d - 1 + counts
     bartlett = np.tril(rng.standard_normal(scatter.shape), -1)
     chi_squares = 2 * rng.standard_gamma(

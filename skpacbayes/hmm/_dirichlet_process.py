@@ -73,7 +73,7 @@ class DirichletProcessHMM(DensityMixin, SeriesEstimator, StreamingEstimator):
         Number of states.
     n_states_scores_ : ndarray of shape (n_tried,)
         With ``n_states="auto"``, the predictive score of one, two, three and so on
-        states, in nats per row (see Notes).
+        states, in nats per row (see Notes); else empty.
     emission_ : {"translated", "per_state"}
         The emission that was chosen.
     covariance_type_ : {"diag", "full"}
@@ -549,10 +549,7 @@ class DirichletProcessHMM(DensityMixin, SeriesEstimator, StreamingEstimator):
     @property
     def n_states_scores_(self):
         """Predictive scores of numbers of states, from one."""
-        scores = self._answer().chains.scores
-        if scores is None:
-            raise AttributeError("n_states_scores_ exists where n_states='auto'.")
-        return scores
+        return self._answer().chains.scores
 
     @property
     def emission_(self):

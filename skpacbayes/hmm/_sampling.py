@@ -44,21 +44,21 @@ class Choice(NamedTuple):
 
     model: object
     chain: Chain | None
-    scores: np.ndarray | None
+    scores: np.ndarray
 
 
 class Chains(NamedTuple):
     """The chains after a run, from which the next one goes on.
 
     `states`: of each chain its parameters, its generator and its votes. `n_chosen`:
-    rows when the model was chosen; `scores`: of the numbers of states, or None.
+    rows when the model was chosen; `scores`: of the numbers of states that were tried.
     """
 
     model: object
     units: object
     states: list
     n_chosen: int
-    scores: np.ndarray | None
+    scores: np.ndarray
 
 
 class Posterior(NamedTuple):
@@ -133,14 +133,14 @@ def sample_posterior(series, settings, seed, before, tasks):
 def choose_model(rows, settings, rng):
     """Choose the model whose short chain predicts rows best from those before them."""
     tried = CandidatesOf(rows, rng)
-    n_states, scores = settings.n_states, None
+    n_states, scores = settings.n_states, np.empty(0)
     if n_states is None:
         n_states, scores = path_of_states(
             lambda number: tried[settings.models(number)[-1]], settings.largest
         )
     models, rivals = settings.models(n_states), settings.rivals(n_states)
     if len(models) == 1 and not rivals and not tried:
-        return Choice(models[0], None, None)
+        return Choice(models[0], None, scores)
     best = _best_model(tried, models)
     if rivals:
         rival = _best_model(tried, rivals)

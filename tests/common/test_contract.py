@@ -56,6 +56,7 @@ EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No features were selected"),
     pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same
     pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise
 ]
 

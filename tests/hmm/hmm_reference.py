@@ -103,8 +103,8 @@ class JointLaw:
 
     A point is a dict of arrays whose first axis has length n: `transitions`, `start`,
     `weights` (n, G, L), `means` (n, G, L, d), `covariances` (n, G, L, d, d),
-    `locations` (n, k, d), `origins` and `scales` (n, G, d), `states` (n, T), `rows` (n, T, d). G is 1 if the shape is
-    shared, else k.
+    `locations` (n, k, d), `origins` and `scales` (n, G, d), `states` (n, T), `rows` (n,
+    T, d). G is 1 if the shape is shared, else k.
 
     Parameters
     ----------

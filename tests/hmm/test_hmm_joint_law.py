@@ -161,12 +161,39 @@ def other_prior(**change):
         monkeypatch.setattr(
             _chain,
             "draw_atoms",
-            lambda moments, means, model, rng: right(
-                moments, means, model._replace(**change), rng
+            lambda moments, means, origins, scales, model, rng: right(
+                moments, means, origins, scales, model._replace(**change), rng
             ),
         )
 
     return wrong
+
+
+def moving_between_atoms(name):
+    """Atoms split and merged, or swapped, under another concentration."""
+
+    def wrong(monkeypatch):
+        right = getattr(_chain, name)
+        at = 6 if name == "split_or_merge" else 3
+
+        def moved(*arguments):
+            return right(*arguments[:at], 6.0 * arguments[at], *arguments[at + 1 :])
+
+        monkeypatch.setattr(_chain, name, moved)
+
+    return wrong
+
+
+def base_of_other_prior(monkeypatch):
+    """Origins and scales drawn under another prior."""
+    right = _chain.draw_base
+    monkeypatch.setattr(
+        _chain,
+        "draw_base",
+        lambda occupied, parameters, model, rng: right(
+            occupied, parameters, model._replace(scale_rate=1.5), rng
+        ),
+    )
 
 
 def filling_in_means(monkeypatch):
@@ -191,8 +218,11 @@ def _filled_with_centers(chain, atoms):
         (looking_forward_only, "per state", 4000),
         (forgetting_the_step, "one atom", 800),
         (other_prior(shape=3.6), "per state", 1500),
-        (other_prior(mean_count=0.45), "per state", 1500),
+        (other_prior(mean_count=1.2), "per state", 1500),
         (filling_in_means, "full, missing", 1500),
+        (moving_between_atoms("split_or_merge"), "shared", 1500),
+        (moving_between_atoms("swap_neighbors"), "shared", 1500),
+        (base_of_other_prior, "per state", 1500),
     ],
 )
 def test_the_joint_law_sees_mistakes(mistake, name, n_copies, monkeypatch):
