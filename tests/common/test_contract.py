@@ -93,7 +93,6 @@ def name_of(value):
 @checks.parametrize_with_checks(
     ESTIMATORS,
     expected_failed_checks=lambda est: EXPECTED_FAILURES.get(name_of(est), {}),
-    xfail_strict=True,
 )
 def test_contract(estimator, check):
     check(estimator)
