@@ -169,19 +169,14 @@ def other_prior(**change):
     return wrong
 
 
-def moving_between_atoms(name):
-    """Atoms split and merged, or swapped, under another concentration."""
+def swapping_at_another_price(monkeypatch):
+    """Atoms swapped under another concentration."""
+    right = _chain.swap_neighbors
 
-    def wrong(monkeypatch):
-        right = getattr(_chain, name)
-        at = 6 if name == "split_or_merge" else 3
+    def wrong(shapes, atoms, sizes, concentration, thresholds):
+        right(shapes, atoms, sizes, 6.0 * concentration, thresholds)
 
-        def moved(*arguments):
-            return right(*arguments[:at], 6.0 * arguments[at], *arguments[at + 1 :])
-
-        monkeypatch.setattr(_chain, name, moved)
-
-    return wrong
+    monkeypatch.setattr(_chain, "swap_neighbors", wrong)
 
 
 def base_of_other_prior(monkeypatch):
@@ -207,7 +202,7 @@ def _filled_with_centers(chain, atoms):
         hidden = np.isnan(row)
         if hidden.any() and not hidden.all():
             state = chain.states[t]
-            chain._complete[t, hidden] = centers[state, atoms[state, t], hidden]
+            chain._complete[t, hidden] = centers[state, atoms[t], hidden]
 
 
 @pytest.mark.parametrize(
@@ -220,8 +215,7 @@ def _filled_with_centers(chain, atoms):
         (other_prior(shape=3.6), "per state", 1500),
         (other_prior(mean_count=1.2), "per state", 1500),
         (filling_in_means, "full, missing", 1500),
-        (moving_between_atoms("split_or_merge"), "shared", 1500),
-        (moving_between_atoms("swap_neighbors"), "shared", 1500),
+        (swapping_at_another_price, "shared", 1500),
         (base_of_other_prior, "per state", 1500),
     ],
 )
