@@ -118,5 +118,5 @@ def real_series():
     if river is not None:
         path = Path(river.origin).parent / "datasets" / "water-flow.csv"
         with path.open() as file:
-            flow = [float(row["Flow"]) for row in csv.DictReader(file)]
+            flow = [float(row["Water flow [l/s]"]) for row in csv.DictReader(file)]
         yield "water flow, hourly changes", np.diff(flow)[:, None], 3

@@ -2,7 +2,8 @@
 
 Are the states found and the transitions right, where the emissions are Gaussian and
 where they are not? How well are new rows predicted? hmmlearn's models have five starts
-and keep the likeliest; ours is given the number of states, and nothing else. Needs `hmmlearn` (extra `bench`).
+and keep the likeliest; ours is given the number of states, and nothing else. Needs
+`hmmlearn` (extra `bench`).
 
     python benchmarks/bench_hmm.py [--quick]
 """
@@ -52,7 +53,7 @@ def log_density(name, fit, X):
 
 
 def families(n_sets):
-    """Accuracy of states and log density of new rows; the truth has full covariances."""
+    """Accuracy of the states and log density of new rows."""
     table = []
     for title, (_, k) in FAMILIES.items():
         found = {}
