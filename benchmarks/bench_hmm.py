@@ -1,8 +1,9 @@
 """Hidden Markov models without a shape for the emissions, against hmmlearn.
 
 Are the states found and the transitions right, where the emissions are Gaussian and
-where they are not? hmmlearn's models have five starts and keep the likeliest; ours runs
-its two chains at its default parameters. Needs `hmmlearn` (extra `bench`).
+where they are not? How well are new rows predicted? hmmlearn's models have five starts
+and keep the likeliest; ours is given the number of states, and nothing else. Needs
+`hmmlearn` (extra `bench`).
 
     python benchmarks/bench_hmm.py [--quick]
 """
@@ -12,11 +13,13 @@ import warnings
 
 import numpy as np
 from _harness import Report, arguments
+from _hmm_families import FAMILIES, real_series, simulated
 from _hmm_problems import (
     PEERS,
     accuracy,
     best_of_starts,
     error_of_transitions,
+    log_density_of_peer,
 )
 from sklearn.exceptions import ConvergenceWarning
 
@@ -24,8 +27,13 @@ from skpacbayes.datasets import make_hidden_markov
 from skpacbayes.hmm import DirichletProcessHMM
 
 SHAPES = ("gaussian", "bimodal", "heavy-tailed")
-EMISSIONS = ("translated", "per_state")
 TRUTH = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
+MAIN_PEERS = ("GaussianHMM", "GMMHMM")
+
+
+def ours(X, n_states, seed=0):
+    """Return our fit, of which only the number of states is given."""
+    return DirichletProcessHMM(n_states, random_state=seed).fit(X)
 
 
 def methods(covariance_type, seed):
@@ -34,13 +42,64 @@ def methods(covariance_type, seed):
         name: lambda X, name=name: best_of_starts(name, X, 3, covariance_type)
         for name in PEERS
     }
-    ours = {
-        f"ours, {emission}": lambda X, emission=emission: DirichletProcessHMM(
-            3, emission=emission, covariance_type=covariance_type, random_state=seed
-        ).fit(X)
-        for emission in EMISSIONS
-    }
-    return peers | ours
+    return peers | {"ours": lambda X: ours(X, 3, seed)}
+
+
+def log_density(name, fit, X):
+    """Log density of rows, in nats a row."""
+    if name == "ours":
+        return fit.score(X)
+    return log_density_of_peer(fit, X) / len(X)
+
+
+def families(n_sets):
+    """Accuracy of the states and log density of new rows."""
+    table = []
+    for title, (_, k) in FAMILIES.items():
+        found = {}
+        for seed in range(n_sets):
+            X, states, new, _, _ = simulated(title, seed)
+            for name in (*MAIN_PEERS, "ours"):
+                start = time.process_time()
+                fit = (
+                    ours(X, k) if name == "ours" else best_of_starts(name, X, k, "full")
+                )
+                seconds = time.process_time() - start
+                row = [np.nan, np.nan, np.nan, seconds]
+                if fit is not None:
+                    row[0] = accuracy(states, fit.predict(X), k)[0]
+                    row[1] = log_density(name, fit, new)
+                if name == "ours":
+                    row[2] = fit.r_hat_
+                found.setdefault(name, []).append(row)
+        for name, rows in found.items():
+            share, nats, r_hat, seconds = np.nanmean(rows, axis=0)
+            table.append(
+                [
+                    *(title, name, f"{share:.3f}", f"{nats:.3f}"),
+                    *(f"{r_hat:.2f}" if name == "ours" else "-", f"{seconds:.2f}"),
+                ]
+            )
+    return table
+
+
+def forecasts(quick):
+    """Log density of the last third of real series, standardised by the others."""
+    table = []
+    for title, X, k in real_series():
+        cut = 2 * len(X) // 3
+        past = X[:cut][: 500 if quick else None]
+        mean, scale = past.mean(axis=0), past.std(axis=0)
+        past, new = (past - mean) / scale, (X[cut:] - mean) / scale
+        for name in (*MAIN_PEERS, "ours"):
+            fit = (
+                ours(past, k)
+                if name == "ours"
+                else best_of_starts(name, past, k, "full")
+            )
+            nats = np.nan if fit is None else log_density(name, fit, new)
+            table.append([title, k, name, f"{nats:.3f}"])
+    return table
 
 
 def recovery(n_sets, covariance_type="diag", **data):
@@ -76,7 +135,7 @@ def recovery(n_sets, covariance_type="diag", **data):
 def main():
     quick = arguments(__doc__).quick
     report = Report("hmm", quick=quick)
-    n_sets, n_full = (1, 1) if quick else (10, 4)
+    n_sets, n_full = (1, 1) if quick else (3, 1)
     columns = ["emissions", "method", "fits", "accuracy", "worst"]
     columns += ["error of Q", "worst", "CPU s"]
     report.table(
@@ -88,6 +147,16 @@ def main():
         f"The same with d = 3 and full covariance, {n_full} data sets",
         columns,
         recovery(n_full, "full", n_features=3),
+    )
+    report.table(
+        "Simulated families, 1,500 rows; nats a row of 3,000 new rows",
+        ["family", "method", "accuracy", "nats a row", "R-hat", "CPU s"],
+        families(1),
+    )
+    report.table(
+        "Real series: the last third, given the others",
+        ["series", "states", "method", "nats a row"],
+        forecasts(quick),
     )
     report.save()
 

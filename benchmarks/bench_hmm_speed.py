@@ -36,6 +36,7 @@ def ours_for(n_iter, X, emission):
     model = DirichletProcessHMM(
         3,
         emission=emission,
+        covariance_type="diag",
         n_atoms=8,
         n_iter=n_iter,
         burn_in=0,

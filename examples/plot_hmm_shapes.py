@@ -16,8 +16,9 @@ the states.
 # Two kinds of noise, two models
 # ------------------------------
 # With one atom for each state the model is the usual one, of Gaussian emissions. The
-# default mixes up to ten, by a Dirichlet process, into one shape that all states share,
-# each at a place of its own.
+# other mixes up to ten, by a Dirichlet process, into one shape that all states share,
+# each at a place of its own: as the noise is the same in all states, the default,
+# ``emission="auto"``, would mostly choose that too.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,7 +35,7 @@ noises = {
 }
 models = {
     "Gaussian emissions": {"emission": "per_state", "n_atoms": 1},
-    "shape learnt": {},
+    "shape learnt": {"emission": "translated"},
 }
 transitions = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
 

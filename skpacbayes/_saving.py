@@ -36,6 +36,8 @@ TRUSTED_TYPES = [
     "skpacbayes.hmm._dirichlet_process.DirichletProcessHMM",
     "skpacbayes.hmm._model.Model",
     "skpacbayes.hmm._model.Parameters",
+    "skpacbayes.hmm._sampling.Chains",
+    "skpacbayes.hmm._sampling.Posterior",
     "skpacbayes.hmm._series.Series",
     "skpacbayes.hmm._series.Units",
     "skpacbayes.likelihood_free._local.Prior",

@@ -177,28 +177,27 @@ def draw_states(filtered, transitions, bounds, uniforms, states, moves, firsts):
 def add_moments(rows, states, atoms, centers, full, sizes, counts, sums, products):
     """Add the moments of rows about the centre of their component.
 
-    `rows` (n_rows, n_features), NaN where missing; ``atoms[j, t]`` is the atom of row t
-    if its state is j, negative for a row to leave out. `sizes` (n_components,): rows;
-    `counts`: values, and `sums`, like `centers` (n_components, n_features); `products`
-    (n_components, n_features, n_features), of which the lower triangle is filled if
-    `full`, else the diagonal. If `full`, rows that are not left out miss nothing.
+    `rows` (n_rows, n_features), NaN where missing; `states` and `atoms` (n_rows,), of
+    which the latter is negative for a row to leave out. `sizes` (n_states, n_atoms):
+    rows; `counts`: values, and `sums`, like `centers` (n_states, n_atoms, n_features);
+    `products` (n_states, n_atoms, n_features, n_features), of which the lower triangle
+    is filled if `full`, else the diagonal. If `full`, rows that are not left out miss
+    nothing.
     """
     n_features = rows.shape[1]
-    n_atoms = centers.shape[0] // atoms.shape[0]
     for t in range(rows.shape[0]):
-        atom = atoms[states[t], t]
-        if atom < 0:
+        if atoms[t] < 0:
             continue
-        c = states[t] * n_atoms + atom
-        sizes[c] += 1.0
+        j, a = states[t], atoms[t]
+        sizes[j, a] += 1.0
         for f in range(n_features):
-            gap = rows[t, f] - centers[c, f]
+            gap = rows[t, f] - centers[j, a, f]
             if math.isnan(gap):
                 continue
-            counts[c, f] += 1.0
-            sums[c, f] += gap
+            counts[j, a, f] += 1.0
+            sums[j, a, f] += gap
             for g in range(0 if full else f, f + 1):
-                products[c, f, g] += gap * (rows[t, g] - centers[c, g])
+                products[j, a, f, g] += gap * (rows[t, g] - centers[j, a, g])
 
 
 @kernel

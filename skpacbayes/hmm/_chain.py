@@ -1,6 +1,7 @@
 """A Markov chain on states, atoms and parameters: the blocked Gibbs sampler."""
 
 import numpy as np
+from scipy.special import gammaln
 
 from .._kernels.hmm import (
     add_moments,
@@ -8,9 +9,11 @@ from .._kernels.hmm import (
     emission_densities,
     forward_filter,
 )
+from .._kernels.hmm_atoms import split_or_merge, swap_neighbors
 from ._conditionals import (
     Moments,
     draw_atoms,
+    draw_base,
     draw_locations,
     draw_log_weights,
     draw_transitions,
@@ -20,13 +23,21 @@ from ._start import groups, guesses
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
+# Share of sweeps in which a split or merger is proposed; with full covariances a
+# proposal is expensive.
+_SPLIT_RATE = {False: 0.5, True: 0.25}
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
 _N_TRIAL = 20  # sweeps from each guess at the states
 _MARGIN = 10.0  # of the logarithms of likelihoods
 
 
-def components(parameters, model, features):
-    """Factors, shifts and constants of all components, in the given features."""
+def components(parameters, model, features, rounding):
+    """Factors, shifts and constants of all components, in the given features.
+
+    A value that was rounded by an unknown error has the geometric mean of its density
+    over the error: the constants contain the variance that `rounding` (n_features,)
+    adds to the squares.
+    """
     shape = model.n_states, model.n_atoms, len(features)
     factors = parameters.factors
     if len(features) < model.n_features:
@@ -37,6 +48,9 @@ def components(parameters, model, features):
         else:
             factors = factors[(..., *of_features)]
     constants = parameters.log_weights - 0.5 * shape[2] * _LOG_2_PI
+    precisions = np.einsum("...ef,...ef->...f", parameters.factors, parameters.factors)
+    hidden = slice(None) if model.full else features  # a gap is filled in if full
+    constants = constants - 0.5 * precisions[..., hidden] @ rounding[hidden]
     diagonals = factors.diagonal(axis1=-2, axis2=-1)
     constants = constants + np.log(diagonals).sum(axis=-1)
     centers = parameters.centers()[..., features, None]
@@ -65,7 +79,7 @@ def densities_of(rows, parameters, model, uniforms=None):
     uniforms = highest if uniforms is None else uniforms
     work = np.empty((k * model.n_atoms + 3, BLOCK))
     for index, features, columns in rows.groups:
-        law = *components(parameters, model, features), model.full
+        law = *components(parameters, model, features, rows.rounding), model.full
         if index is None:
             emission_densities(columns, *law, uniforms, highest, densities, atoms, work)
             continue
@@ -88,6 +102,39 @@ def filtered(rows, parameters, model, uniforms=None):
     return laws, highest + np.log(evidence), atoms
 
 
+def observed_rows(rows):
+    """Rows of which something was observed, with zeros for gaps, and their bounds."""
+    observed = np.flatnonzero(~np.isnan(rows.values).all(axis=1))
+    values = np.nan_to_num(rows.values[observed], nan=0.0)
+    return observed, values, np.searchsorted(observed, rows.bounds)
+
+
+def guesses_at(rows, model, rng):
+    """Guesses at the states of the rows of which something was observed."""
+    _, values, bounds = observed_rows(rows)
+    return guesses(values, bounds, model.n_states, rng)
+
+
+def sizes_of(shapes, atoms, model):
+    """Return the number of rows of each atom, (n_shapes, n_atoms)."""
+    size = model.n_shapes, model.n_atoms
+    index = (shapes * model.n_atoms + atoms)[atoms >= 0]
+    return np.bincount(index, minlength=size[0] * size[1]).reshape(size) * 1.0
+
+
+def means_of(values, shapes, atoms, model):
+    """Return the mean of the rows of each atom, (n_shapes, n_atoms, n_features)."""
+    known = atoms >= 0
+    index = (shapes * model.n_atoms + atoms)[known]
+    means = np.zeros((model.n_features, model.n_shapes * model.n_atoms))
+    for mean, column in zip(means, values[known].T, strict=True):
+        seen = ~np.isnan(column)
+        counts = np.bincount(index[seen], minlength=len(mean))
+        sums = np.bincount(index[seen], column[seen], len(mean))
+        mean[:] = sums / np.maximum(counts, 1)
+    return means.T.reshape(model.n_shapes, model.n_atoms, model.n_features)
+
+
 class Chain:
     """Gibbs sampler of states, atoms and parameters, given rows.
 
@@ -100,24 +147,35 @@ class Chain:
     rng : numpy.random.Generator
         Source of random numbers.
     parameters : Parameters or None
-        Where the chain stands; None to start it.
+        Where the chain is; None to start it.
+    starts : list of ndarray of shape (n_observed,), or None
+        Guesses at the states of the rows that are not missing; None to make them.
     """
 
-    def __init__(self, rows, model, rng, parameters=None):
+    def __init__(self, rows, model, rng, parameters=None, starts=None):
         self.rows, self.model, self.rng = rows, model, rng
         self.parameters = parameters
         self.states = np.zeros(len(rows), dtype=np.int64)
         self._complete = rows.values.copy() if model.full else rows.values
         self._moves = np.zeros((model.n_states, model.n_states))
         self._firsts = np.zeros(model.n_states)
+        halves = model.shape + 0.5 * np.arange(len(rows) + 1)
+        more = 0.5 * (model.n_features if model.full else 1)
+        self._table = gammaln(halves + more) - gammaln(halves)
         if parameters is None:
-            self._start()
+            self._start(guesses_at(rows, model, rng) if starts is None else starts)
 
     def sweep(self):
-        """Draw everything once; the log density of the rows before."""
-        atoms, log_likelihood = self._draw_states()
+        """Draw everything once.
+
+        Returns
+        -------
+        log_densities : ndarray of shape (n_rows,)
+            Of each row given those before it, at the parameters before the sweep.
+        """
+        atoms, log_densities = self._draw_states()
         self._draw_parameters(atoms)
-        return log_likelihood
+        return log_densities
 
     def _draw_states(self):
         """Draw states and atoms given the parameters, which are left as they are."""
@@ -134,33 +192,69 @@ class Chain:
             self._moves,
             self._firsts,
         )
-        return atoms, log_densities.sum()
+        return atoms[self.states, np.arange(len(atoms[0]))], log_densities
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
         old, model, rng = self.parameters, self.model, self.rng
         if model.full:
             self._complete_rows(atoms)
-        moments, centers = Moments.zero(model), old.centers()
-        flat = [part.reshape(-1, *part.shape[2:]) for part in (centers, *moments)]
-        add_moments(self._complete, self.states, atoms, flat[0], model.full, *flat[1:])
+        values, shapes = self._complete, self.states
+        if model.shared:
+            values = values - old.locations[self.states]
+            shapes = np.zeros_like(shapes)
+        sizes = sizes_of(shapes, atoms, model)
+        base = draw_base(sizes > 0, old, model, rng)
+        if model.n_atoms > 1:
+            self._move_between_atoms(values, shapes, atoms, sizes, base)
+        near = means_of(values, shapes, atoms, model)
+        centers = np.ascontiguousarray(old.locations[:, None] + near)
+        moments = Moments.zero(model)
+        add_moments(self._complete, self.states, atoms, centers, model.full, *moments)
+        hidden = moments.counts * self.rows.rounding
+        np.einsum("...ff->...f", moments.products)[:] += hidden
         of_shapes = moments.of_shapes(model.shared)
         log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
-        means, factors = draw_atoms(of_shapes, old.means, model, rng)
+        means, factors = draw_atoms(of_shapes, near, *base, model, rng)
         new = Parameters(
             *draw_transitions(self._moves, self._firsts, old, model, rng),
             log_weights,
             means,
             factors,
             old.locations,
+            *base,
             of_shapes.sizes > 0,
         )
         if model.shared:
-            moved = means[0] - old.means[0]
+            moved = means[0] - near[0]
             new = new._replace(
                 locations=draw_locations(moments, moved, new, model, rng)
             )
         self.parameters = new
+
+    def _move_between_atoms(self, values, shapes, atoms, sizes, base):
+        """Split or merge atoms, and exchange their places on the stick."""
+        model, rng, n_rows = self.model, self.rng, len(self.rows)
+        prior = model.mean_count, model.shape, self.rows.rounding
+        d = model.n_features
+        members = np.empty((3, d)), np.empty((3, d)), np.empty((3, d, d)), np.empty(d)
+        if rng.random() < _SPLIT_RATE[model.full]:
+            split_or_merge(
+                values,
+                shapes,
+                atoms,
+                sizes,
+                base,
+                prior,
+                model.concentration,
+                model.full,
+                self._table,
+                rng.permutation(n_rows),
+                rng.random(n_rows + 2),
+                members,
+            )
+        thresholds = -rng.standard_exponential((model.n_shapes, model.n_atoms - 1))
+        swap_neighbors(shapes, atoms, sizes, model.concentration, thresholds)
 
     def _complete_rows(self, atoms):
         """Draw what is missing of rows that are partly observed, given their atoms."""
@@ -175,7 +269,7 @@ class Chain:
             if not len(hidden):
                 continue
             states = self.states[index]
-            own = atoms[states, index]
+            own = atoms[index]
             shapes = np.zeros_like(states) if self.model.shared else states
             here = sigmas[..., seen[:, None], seen]
             slopes = sigmas[..., hidden[:, None], seen] @ np.linalg.inv(here)
@@ -188,19 +282,17 @@ class Chain:
             filled = centers[states, own][:, hidden] + draws[..., 0]
             self._complete[index[:, None], hidden] = filled
 
-    def _start(self):
+    def _start(self, starts):
         """Start from the first guess at the states, or from one that is much likelier.
 
         After a few sweeps from each: likelier by so much that chance is excluded, for
         where the order of the rows says nothing all guesses are about as likely.
         """
-        observed = np.flatnonzero(~np.isnan(self.rows.values).all(axis=1))
-        values = np.nan_to_num(self.rows.values[observed], nan=0.0)
-        bounds = np.searchsorted(observed, self.rows.bounds)
+        observed, values, _ = observed_rows(self.rows)
         trials = []
-        for states in guesses(values, bounds, self.model.n_states, self.rng):
+        for states in starts:
             self._start_from(states, values, observed)
-            log_likelihoods = [self.sweep() for _ in range(_N_TRIAL)]
+            log_likelihoods = [self.sweep().sum() for _ in range(_N_TRIAL)]
             mean = np.mean(log_likelihoods[_N_TRIAL // 2 :])
             if not trials or mean > trials[-1][0] + _MARGIN:
                 trials.append((mean, self.parameters))
@@ -216,8 +308,8 @@ class Chain:
             locations[j] = np.median(values[states == j], axis=0)
         residuals = values - locations[states]
         n_shapes = min(_N_SHAPES * d, model.n_atoms)
-        atoms = np.full((k, len(rows)), -1)
-        atoms[:, observed] = groups(residuals, n_shapes, self.rng)
+        atoms = np.full(len(rows), -1)
+        atoms[observed] = groups(residuals, n_shapes, self.rng)
         self._moves[:], self._firsts[:] = 0.0, 0.0
         for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
             path = self.states[start:stop]
@@ -233,5 +325,7 @@ class Chain:
             means,
             np.broadcast_to(np.eye(d), (*means.shape, d)).copy(),
             locations,
+            np.zeros((model.n_shapes, d)),
+            np.full((model.n_shapes, d), model.scale_shape / model.scale_rate),
         )
         self._draw_parameters(atoms)

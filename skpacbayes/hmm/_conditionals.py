@@ -7,6 +7,7 @@ import numpy as np
 from .._kernels.hmm import invariant_law
 
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
+_ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 _N_SLICES = 4  # steps for each state, where they do
 
 
@@ -55,40 +56,80 @@ def draw_log_weights(sizes, concentration, rng):
     return log_weights
 
 
-def draw_atoms(moments, means, model, rng):
+def draw_base(occupied, parameters, model, rng):
+    """Draw origins and scales of shapes given their atoms that have rows.
+
+    `occupied` (n_shapes, n_atoms). Atoms without rows are summed out: their values say
+    nothing, and are drawn anew next.
+    """
+    factors, means = parameters.factors, parameters.means
+    if model.full:
+        precisions = factors.swapaxes(-1, -2) @ factors
+        precisions = precisions * occupied[..., None, None]
+        total = precisions.sum(axis=1)
+        rates = np.einsum("gff->gf", total)
+    else:
+        precisions = np.einsum("glff->glf", factors) ** 2 * occupied[..., None]
+        total = rates = precisions.sum(axis=1)
+    # A Wishart distribution counts half its degrees of freedom for each feature.
+    shape = model.shape + (0.5 * (model.n_features - 1) if model.full else 0.0)
+    shapes = model.scale_shape + shape * occupied.sum(axis=1, keepdims=True)
+    scales = rng.standard_gamma(np.broadcast_to(shapes, rates.shape))
+    scales /= model.scale_rate + rates
+    if model.shared:
+        return parameters.origins, scales
+    noise = rng.standard_normal(rates.shape)
+    if not model.full:
+        precision = 1 / model.location_variance + model.mean_count * total
+        best = model.mean_count * (precisions * means).sum(axis=1) / precision
+        return best + noise / np.sqrt(precision), scales
+    prior = np.eye(model.n_features) / model.location_variance
+    precision = prior + model.mean_count * total
+    pull = model.mean_count * (precisions @ means[..., None])[..., 0].sum(axis=1)
+    best = np.linalg.solve(precision, pull[..., None])[..., 0]
+    root = np.linalg.cholesky(precision).swapaxes(-1, -2)
+    return best + np.linalg.solve(root, noise[..., None])[..., 0], scales
+
+
+def draw_atoms(moments, means, origins, scales, model, rng):
     """Means and factors of the atoms given their rows, from conjugate laws.
 
-    The moments are of shapes, about `means` (n_shapes, n_atoms, n_features).
+    The moments are of shapes, about `means` (n_shapes, n_atoms, n_features); `origins`
+    and `scales` (n_shapes, n_features).
     """
     _, counts, sums, products = moments
     total = model.mean_count + counts
-    step = (sums - model.mean_count * means) / total
+    origins, scales = origins[:, None], scales[:, None]
+    step = (sums - model.mean_count * (means - origins)) / total
     best = means + step
     noise = rng.standard_normal(means.shape)
     if model.full:
-        factors = _draw_factors(model, counts[..., 0], sums, products, step, best, rng)
+        prior = (best - origins, scales)
+        factors = _draw_factors(model, counts[..., 0], sums, products, step, prior, rng)
         noise = np.linalg.solve(factors, noise[..., None])[..., 0]
     else:
         squares = products.diagonal(axis1=-2, axis2=-1)
         squares = squares + step * (counts * step - 2 * sums)
-        squares += model.mean_count * best**2
+        squares += model.mean_count * (best - origins) ** 2
         precisions = rng.standard_gamma(model.shape + 0.5 * counts)
-        precisions /= model.scale + 0.5 * np.maximum(squares, 0.0)
+        precisions /= scales + 0.5 * np.maximum(squares, 0.0)
         roots = np.sqrt(precisions)
         factors = roots[..., None] * np.eye(model.n_features)
         noise /= roots
     return best + noise / np.sqrt(total), factors
 
 
-def _draw_factors(model, counts, sums, products, step, best, rng):
+def _draw_factors(model, counts, sums, products, step, prior, rng):
     """Factors of inverse covariances, of a Wishart law by Bartlett's decomposition."""
     d = sums.shape[-1]
+    gaps, scales = prior
     lower = np.tril(products)
     scatter = lower + np.tril(products, -1).swapaxes(-1, -2)
     cross = step[..., :, None] * sums[..., None, :]
     scatter += counts[..., None, None] * step[..., :, None] * step[..., None, :]
-    scatter += model.mean_count * best[..., :, None] * best[..., None, :]
-    scatter += 2 * model.scale * np.eye(d) - cross - cross.swapaxes(-1, -2)
+    scatter += model.mean_count * gaps[..., :, None] * gaps[..., None, :]
+    scatter += 2 * scales[..., None] * np.eye(d) - cross - cross.swapaxes(-1, -2)
+    np.einsum("...ff->...f", scatter)[:] *= 1 + _ROUNDING
     degrees = 2 * model.shape + d - 1 + counts
     bartlett = np.tril(rng.standard_normal(scatter.shape), -1)
     chi_squares = 2 * rng.standard_gamma(

@@ -4,15 +4,23 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, partial_fit_context
+from .._base import SeriesEstimator, fit_context
+from .._compat import Interval, StrOptions
+from .._stream import StreamingEstimator, partial_fit_context
 from . import _posterior
-from ._sampling import SampledHMM
-from ._series import sequence_bounds
+from ._forecast import Forecast, forecast_quantiles, state_forecasts
+from ._model import Model
+from ._sampling import Settings, sample_posterior
+from ._series import Series, rows_of, sequence_bounds
+
+_LARGEST = 12  # number of states that "auto" tries, at most
+_MOST_FULL = 20  # features for which "auto" tries full covariances, at most
 
 
-class DirichletProcessHMM(DensityMixin, SampledHMM):
+class DirichletProcessHMM(DensityMixin, SeriesEstimator, StreamingEstimator):
     """Hidden Markov model whose emissions are Dirichlet process mixtures.
 
     A hidden state moves by a Markov chain, and each row is a noisy look at it. What the
@@ -23,55 +31,68 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
 
     Parameters
     ----------
-    n_states : int, default=2
-        Number of states.
-    emission : {"translated", "per_state"}, default="translated"
-        "translated": all states have one shape, each at a location of its own, the
-        model of [2]_. "per_state": each state has its own shape.
+    n_states : int or "auto", default=2
+        Number of states. "auto" tries one, two, three and so on, at most 12, and takes
+        the smallest number that is not clearly worse than the best (see Notes).
+    emission : {"auto", "translated", "per_state"}, default="auto"
+        "per_state": each state has a shape of its own. "translated": all states have
+        one shape, each at a location of its own, the model of [2]_; where regimes
+        differ in spread or shape it fails. "auto" takes the one that predicts better.
     n_atoms : int, default=10
-        Normal laws that a shape mixes, at most: where its Dirichlet process is cut off.
+        Largest number of Gaussians that a shape mixes: where its Dirichlet process is
+        truncated.
     concentration : float, default=1.0
         Concentration of the Dirichlet process. The larger, the more atoms are used.
     transition_prior : float, default=1.0
-        Parameter of the Dirichlet prior of the rows of the matrix of transitions.
+        Parameter of the Dirichlet prior of the rows of the transition matrix.
     min_transition : float, default=1e-3
-        Least probability of a transition, at most 1 / `n_states`. 0 allows transitions
-        that never happen, for which the theorem of [1]_ does not hold.
+        Smallest probability of a transition, at most 1 / `n_states`. 0 allows
+        transitions that never happen, for which the theorem of [1]_ does not hold.
     startprob : {"stationary", "dirichlet"}, default="stationary"
-        Law of the first state: the invariant law of the transitions, or one of its own
-        with a Dirichlet prior.
-    covariance_type : {"diag", "full"}, default="diag"
-        Covariances of the atoms.
+        Distribution of the first state: the stationary distribution of the transition
+        matrix, or one of its own with a Dirichlet prior.
+    covariance_type : {"auto", "diag", "full"}, default="auto"
+        Covariances of the atoms. "auto" takes what predicts better; with more than 20
+        features it is "diag".
     n_iter : int, default=500
         Sweeps of each chain after the burn-in.
-    burn_in : int, default=500
+    burn_in : int, default=300
         First sweeps of each chain, whose draws are dropped.
     thin : int, default=1
         Keep every `thin`-th sweep after the burn-in.
     n_chains : int, default=2
         Number of chains.
     random_state : int, RandomState instance or None, default=None
-        Seeds the chains, and `sample`.
+        Seeds the chains and, unless it is given another, `sample`.
     n_jobs : int, default=None
         Threads for the chains.
 
     Attributes
     ----------
+    n_states_ : int
+        Number of states.
+    n_states_scores_ : ndarray of shape (n_tried,)
+        With ``n_states="auto"``, the predictive score of one, two, three and so on
+        states, in nats per row (see Notes); else empty.
+    emission_ : {"translated", "per_state"}
+        The emission that was chosen.
+    covariance_type_ : {"diag", "full"}
+        The covariances that were chosen.
     transmat_ : ndarray of shape (n_states, n_states)
         Posterior mean of the probabilities of transitions, from row to column.
     transmat_samples_ : ndarray of shape (n_draws, n_states, n_states)
         The draws that it is the mean of.
     startprob_ : ndarray of shape (n_states,)
-        Posterior mean of the law of the first state.
+        Posterior mean of the distribution of the first state.
     locations_ : ndarray of shape (n_states, n_features)
         Posterior mean of the median of each feature in each state.
     log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
         Log density of all rows at each sweep, states and atoms summed out.
     r_hat_ : float
-        Split R-hat of the ranks of the log-likelihoods after `burn_in` [3]_: near 1
+        Rank-normalised split R-hat of the log-likelihoods after `burn_in` [3]_: near 1
         where the chains agree, infinite where there are less than four sweeps.
     n_iter_ : int
-        Sweeps of each chain, the last time.
+        Sweeps of each chain after the burn-in, the last time.
     n_samples_seen_ : int
         Rows since the last `fit`.
     n_features_in_ : int
@@ -85,31 +106,52 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
     feature about its median:
 
     - x_1 ~ f_0, x_t ~ Q[x_(t-1)]; rows of Q iid Dirichlet(a, ..., a), restricted to
-      entries of at least q; f_0 the invariant law of Q, or Dirichlet(a, ..., a).
+      entries of at least q; f_0 the stationary distribution of Q, or Dirichlet(a, ...).
     - y_t ~ sum_l w_l N(m_x + mu_l, S_l): "translated"; sum_l w_xl N(mu_xl, S_xl):
-      "per_state". w breaks a stick, with pieces Beta(1, `concentration`); variances
-      are inverse gamma(2, 1/4), covariances inverse Wishart with these margins;
-      mu_l ~ N(0, 20 S_l); m_j ~ N(0, 10 I).
+      "per_state". w breaks a stick, with pieces Beta(1, `concentration`).
+    - Variances are inverse gamma(2, b), covariances inverse Wishart with these margins;
+      mu_l ~ N(c, 20 S_l). Each shape learns its scale b ~ gamma(1/2, 2) for each
+      feature, and with "per_state" its origin c ~ N(0, 10 I); with "translated", c = 0
+      and m_j ~ N(0, 10 I).
 
     A sweep draws all x by a filter forwards and a pass backwards, atoms summed out;
-    then the atoms; w, mu and S; m; and Q. Because x_1 depends on Q, step 4 of
-    Algorithm 6 of [1]_ is not a draw from a Dirichlet law: that is the proposal of
-    a Metropolis step, whose ratio is that of the invariant probabilities of the first
-    states. The restriction to q is by rejection, or else by slice sampling [4]_.
+    then the atoms; b and c; w, mu and S; m; and Q. In one sweep of two a Metropolis
+    step splits an atom or merges two, their parameters summed out [5]_; in each sweep
+    neighbouring atoms may change places on the stick [6]_. Without these moves chains
+    need thousands of sweeps to forget how many atoms they began with. Because x_1
+    depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
+    distribution: that is the proposal of a Metropolis step, whose ratio is that of the
+    stationary probabilities of the first states. The restriction to q is by rejection,
+    or else by slice sampling [4]_.
 
-    A row that is partly observed has the marginal law of the features that were seen.
+    What "auto" chooses is the model with the highest predictive score: the mean over
+    rows of the log predictive density given the rows before, less its variance over
+    draws (WAIC [7]_), from 60 sweeps of a short chain. The smallest number of states
+    is taken that is within three standard errors of the best; numbers are tried until
+    two more states in a row do not improve the score.
+
+    A row that is partly observed has the marginal distribution of the features that
+    were seen. Values that repeat are taken as rounded to the median gap between
+    distinct values, whose variance is added to the squares of an atom: no atom shrinks
+    to a point.
 
     A chain starts with k-means that sees rows beyond the 5 % and 95 % quantiles there,
-    so that outliers make no state. Lumps of rows need not be states: so with 40 such
+    so that outliers make no state. Groups of rows need not be states: so with 40 such
     groups as symbols, the likeliest of five short chains of a hidden Markov model of
     these is another start, which is taken if after 20 sweeps from either its log-
     likelihood is higher by more than 10. States have no names: after each sweep those
     of the draw are assigned to the labels that the rows had before, and those of the
-    chains to each other's. Where R-hat is above 1.2 the chains have found different
-    laws: there is a warning, and only the chain with the largest mean log-likelihood
-    has its draws kept. Answers for new rows are means over 100 of the draws at most;
-    there an atom without rows has its prior predictive law, Student's with 4 degrees of
-    freedom, so that a row far from all that was seen is improbable, not impossible.
+    chains to each other's. Where R-hat is above 1.1 there is a warning, and only the
+    chain with the largest mean log-likelihood has its draws kept. There is a warning,
+    too, where the rows hardly tell the states apart, and where
+    ``emission="translated"`` predicts clearly worse than "per_state" would.
+
+    Answers for new rows are means over 100 of the draws at most; there an atom without
+    rows has its prior predictive distribution, Student's with 4 degrees of freedom, so
+    that a row far from all that was seen is improbable, not impossible.
+
+    Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
+    effect when the chains are next run.
 
     A sweep costs n_timesteps x n_states x n_atoms exponentials. Memory grows with the
     rows: they are kept, for `partial_fit`.
@@ -125,6 +167,14 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
        "Rank-normalization, folding, and localization: an improved R-hat", Bayesian
        Analysis 16, 2021.
     .. [4] R. M. Neal, "Slice sampling", Annals of Statistics 31, 2003.
+    .. [5] D. B. Dahl and S. Newcomb, "Sequentially allocated merge-split samplers for
+       conjugate Bayesian nonparametric models", Journal of Statistical Computation and
+       Simulation 92, 2022.
+    .. [6] O. Papaspiliopoulos and G. O. Roberts, "Retrospective Markov chain Monte
+       Carlo methods for Dirichlet process hierarchical models", Biometrika 95, 2008.
+    .. [7] S. Watanabe, "Asymptotic equivalence of Bayes cross validation and widely
+       applicable information criterion in singular learning theory", Journal of
+       Machine Learning Research 11, 2010.
 
     Examples
     --------
@@ -160,14 +210,14 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
     """
 
     _parameter_constraints: dict = {
-        "n_states": [Interval(Integral, 1, None, closed="left")],
-        "emission": [StrOptions({"translated", "per_state"})],
+        "n_states": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "emission": [StrOptions({"auto", "translated", "per_state"})],
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "concentration": [Interval(Real, 0, None, closed="neither")],
         "transition_prior": [Interval(Real, 0, None, closed="neither")],
         "min_transition": [Interval(Real, 0, 1, closed="both")],
         "startprob": [StrOptions({"stationary", "dirichlet"})],
-        "covariance_type": [StrOptions({"diag", "full"})],
+        "covariance_type": [StrOptions({"auto", "diag", "full"})],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
@@ -175,20 +225,21 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
+    _may_change = ("n_iter", "burn_in", "thin", "n_jobs")
 
     def __init__(
         self,
         n_states=2,
         *,
-        emission="translated",
+        emission="auto",
         n_atoms=10,
         concentration=1.0,
         transition_prior=1.0,
         min_transition=1e-3,
         startprob="stationary",
-        covariance_type="diag",
+        covariance_type="auto",
         n_iter=500,
-        burn_in=500,
+        burn_in=300,
         thin=1,
         n_chains=2,
         random_state=None,
@@ -236,11 +287,10 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
             If `min_transition` exceeds 1 / `n_states`, or `lengths` do not sum to the
             number of rows.
         """
-        with self._all_or_nothing(keep=lambda replaced: replaced):
-            X = self._rows(X, reset=True)
-            self._begin(X, sequence_bounds(len(X), lengths, groups))
-            for _ in self._sampling(self._tasks(self._blocks(), "sweeps", X)):
-                pass
+        X = self._rows(X, reset=True)
+        self._series = Series(X, sequence_bounds(len(X), lengths, groups))
+        self._seed, self._before = self._draw_seed(), None
+        self._computed = self._sample(lambda count: self._tasks(count, "sweeps", X))
         return self
 
     @partial_fit_context
@@ -269,16 +319,13 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         ValueError
             If a parameter of the model changed since the stream began.
         """
-        if self._streaming() and self._recognises(X) and not np.isinf(X).any():
-            self._continue(X)
-            return self
-        with self._all_or_nothing(keep=lambda replaced: replaced):
-            streaming = self._streaming()
-            X = self._rows(X, reset=not streaming)
-            if streaming:
-                self._continue(X)
-            else:
-                self._begin(X, sequence_bounds(len(X)))
+        if self._streaming():
+            self._extend(self._rows(X))
+        else:
+            X = self._rows(X, reset=True)
+            self._settings(1)
+            self._series = Series(X, sequence_bounds(len(X)))
+            self._seed, self._before = self._draw_seed(), None
         return self
 
     def predict(self, X, lengths=None, groups=None):
@@ -318,7 +365,8 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
             By forward-backward, the mean over draws.
         """
         rows, _ = self._new_rows(X, lengths, groups)
-        return _posterior.state_laws(rows, self._used_draws(), self._model)
+        found = self._answer()
+        return _posterior.state_probabilities(rows, found.used_draws(), found.model)
 
     def decode(self, X, lengths=None, groups=None):
         """Most probable path of states, at the posterior mean of the parameters.
@@ -339,12 +387,12 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         states : ndarray of shape (n_timesteps,)
             The path, of Viterbi's algorithm.
         """
-        rows, log_units = self._new_rows(X, lengths, groups)
-        draws = self._used_draws()
+        rows, log_volume = self._new_rows(X, lengths, groups)
+        found = self._answer()
         log_probability, states = _posterior.most_probable_path(
-            rows, draws, self._model
+            rows, found.used_draws(), found.model
         )
-        return float(log_probability + log_units.sum()), states
+        return float(log_probability - log_volume.sum()), states
 
     def score_samples(self, X, lengths=None, groups=None):
         """Log predictive density of each row given those before it in its sequence.
@@ -364,9 +412,12 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
             Natural logarithms of the mean density over draws; 0 for a row of which
             nothing was observed.
         """
-        rows, log_units = self._new_rows(X, lengths, groups)
-        draws = self._used_draws()
-        return _posterior.log_predictives(rows, draws, self._model) + log_units
+        rows, log_volume = self._new_rows(X, lengths, groups)
+        found = self._answer()
+        log_densities = _posterior.log_predictives(
+            rows, found.used_draws(), found.model
+        )
+        return log_densities - log_volume
 
     def score(self, X, y=None, lengths=None, groups=None):
         """Mean of `score_samples`: the log predictive density per step.
@@ -389,13 +440,50 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         """
         return float(self.score_samples(X, lengths, groups).mean())
 
-    def sample(self, n_samples=1):
-        """Draw a sequence from the posterior predictive law.
+    def forecast(self, n_steps=1, X=None, quantiles=(0.05, 0.5, 0.95)):
+        """Forecast the rows and states that follow a sequence.
+
+        Parameters
+        ----------
+        n_steps : int, default=1
+            Number of steps ahead.
+        X : array-like of shape (n_timesteps, n_features), default=None
+            The sequence, one only, in the order of time; NaN is a missing value. None
+            for the last sequence that was learnt.
+        quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
+            Levels, between 0 and 1.
+
+        Returns
+        -------
+        forecast : Forecast
+            A named tuple: `quantiles` (n_quantiles, n_steps, n_features) of each
+            feature at each step; `state_probabilities` (n_steps, n_states). Both are of
+            the posterior predictive distribution, the mean over draws.
+        """
+        if not (isinstance(n_steps, Integral) and n_steps >= 1):
+            raise ValueError(f"n_steps={n_steps!r} should be an integer of at least 1.")
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
+            raise ValueError(f"quantiles={quantiles!r} should lie between 0 and 1.")
+        found = self._answer()
+        if X is None:
+            X = self._series.rows[self._series.bounds[-2] :]
+        rows, _ = self._new_rows(X)
+        draws = found.used_draws()
+        states = state_forecasts(rows, draws, found.model, n_steps)
+        values = forecast_quantiles(states, draws, found.model, levels)
+        values = values * found.units.unit + found.units.offset
+        return Forecast(values, states.mean(axis=0))
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw a sequence from the posterior predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
             Number of rows.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draw; None for the `random_state` of the estimator.
 
         Returns
         -------
@@ -408,10 +496,13 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
             raise ValueError(
                 f"n_samples={n_samples!r} should be an integer of at least 1."
             )
-        draws, generator = self._used_draws(), self._generator()
+        seed = self.random_state if random_state is None else random_state
+        generator = np.random.default_rng(check_random_state(seed).randint(2**31 - 1))
+        found = self._answer()
+        draws = found.used_draws()
         draw = draws[generator.integers(len(draws))]
         rows, states = _posterior.simulate(n_samples, draw, generator)
-        return rows * self._units.unit + self._units.offset, states
+        return rows * found.units.unit + found.units.offset, states
 
     def emission_density(self, grid, state=None, quantiles=None):
         """Density of the emissions: its posterior mean, or quantiles.
@@ -431,14 +522,170 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         density : ndarray of shape ([n_quantiles,] n_points[, n_states])
             Density of the points in the state, or in each.
         """
-        draws, k = self._used_draws(), self._model.n_states
+        found = self._answer()
+        draws, k = found.used_draws(), found.model.n_states
         if state is not None and state not in range(k):
             raise ValueError(f"state={state!r} should be from 0 to {k - 1}.")
-        rows, log_units = self._grid(grid)
+        rows, log_volume = self._grid(grid)
         if quantiles is None:
-            logs = _posterior.log_mean_emissions(rows, draws, self._model)
+            logs = _posterior.log_mean_emissions(rows, draws, found.model)
         else:
-            logs = np.array(list(_posterior.log_emissions(rows, draws, self._model)))
+            logs = np.array(list(_posterior.log_emissions(rows, draws, found.model)))
             logs = np.quantile(logs, quantiles, axis=0)
-        density = np.exp(np.swapaxes(logs + log_units, -1, -2))
+        density = np.exp(np.swapaxes(logs - log_volume, -1, -2))
         return density if state is None else density[..., state]
+
+    @property
+    def n_samples_seen_(self):
+        """Rows since the last `fit`."""
+        check_is_fitted(self)
+        return len(self._series)
+
+    @property
+    def n_states_(self):
+        """Number of states."""
+        return self._answer().model.n_states
+
+    @property
+    def n_states_scores_(self):
+        """Predictive scores of numbers of states, from one."""
+        return self._answer().chains.scores
+
+    @property
+    def emission_(self):
+        """The emission that was chosen."""
+        return "translated" if self._answer().model.shared else "per_state"
+
+    @property
+    def covariance_type_(self):
+        """The covariances that were chosen."""
+        return "full" if self._answer().model.full else "diag"
+
+    @property
+    def transmat_samples_(self):
+        """Transition matrix of each draw."""
+        return self._answer().draws.transitions
+
+    @property
+    def transmat_(self):
+        """Posterior mean of the transition matrix."""
+        return self.transmat_samples_.mean(axis=0)
+
+    @property
+    def startprob_(self):
+        """Posterior mean of the distribution of the first state."""
+        return self._answer().draws.start.mean(axis=0)
+
+    @property
+    def locations_(self):
+        """Posterior mean of the median of each feature in each state."""
+        found = self._answer()
+        used = type(found.draws)(*(part[found.used] for part in found.draws))
+        standard = _posterior.medians(used).mean(axis=0)
+        return standard * found.units.unit + found.units.offset
+
+    @property
+    def log_likelihoods_(self):
+        """Log density of the rows at each sweep of each chain."""
+        return self._answer().log_likelihoods
+
+    @property
+    def r_hat_(self):
+        """Rank-normalised split R-hat of the log-likelihoods after `burn_in`."""
+        return self._answer().r_hat
+
+    @property
+    def n_iter_(self):
+        """Sweeps of each chain after the burn-in, the last time."""
+        return self._answer().n_iter
+
+    # Steps of `fit` and `partial_fit`.
+
+    def _compute(self):
+        return self._sample(range)
+
+    def _sample(self, tasks):
+        """Sample from the posterior, going on from the chains there are."""
+        settings = self._settings(self.n_features_in_)
+        return sample_posterior(self._series, settings, self._seed, self._before, tasks)
+
+    def _settings(self, n_features):
+        """Return what the parameters ask for; ValueError if they contradict."""
+        auto = self.n_states == "auto"
+        least = self.min_transition
+        if not auto and least * self.n_states > 1 + 1e-12:
+            raise ValueError(
+                f"min_transition={least} should be at most 1 / n_states = "
+                f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
+            )
+
+        def models(n_states, emission=self.emission):
+            shared = {"auto": [True, False], "translated": [True]}
+            full = {"full": [True], "diag": [False]}
+            both = [False, True] if 1 < n_features <= _MOST_FULL else [False]
+            return [
+                self._model(n_features, n_states, one_shape, of_covariance)
+                for one_shape in shared.get(emission, [False])
+                if n_states > 1 or one_shape == (emission == "translated")
+                for of_covariance in full.get(self.covariance_type, both)
+            ]
+
+        def rivals(n_states):
+            contradicted = self.emission == "translated" and n_states > 1
+            return models(n_states, "per_state") if contradicted else []
+
+        return Settings(
+            models=models,
+            rivals=rivals,
+            n_states=None if auto else self.n_states,
+            largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
+            burn_in=self.burn_in,
+            n_iter=self.n_iter,
+            thin=self.thin,
+            n_chains=self.n_chains,
+            n_jobs=self.n_jobs,
+        )
+
+    def _model(self, n_features, n_states, shared, full):
+        return Model(
+            n_states=n_states,
+            n_atoms=self.n_atoms,
+            n_features=n_features,
+            shared=shared and n_states > 1,
+            full=full,
+            concentration=float(self.concentration),
+            transition_prior=float(self.transition_prior),
+            min_transition=float(self.min_transition),
+            stationary=self.startprob == "stationary",
+        )
+
+    def _learn_at_once(self, X, y=None):
+        if not self._recognises(X) or np.isinf(X).any():
+            return False
+        self._extend(X)
+        return True
+
+    def _extend(self, X):
+        """Continue the last sequence; the chains go on from where they are."""
+        found = vars(self).get("_computed")
+        before = self._before if found is None else found.chains
+        self._publish(_series=self._series.extended(X), _before=before)
+
+    # Rows to answer for.
+
+    def _new_rows(self, X, lengths=None, groups=None):
+        """Sequences in standard units, and the log of the unit volume of each row."""
+        found, X = self._answer(), self._rows(X)
+        return rows_of(X, found.units, sequence_bounds(len(X), lengths, groups))
+
+    def _grid(self, grid):
+        """Points to answer for, as `_new_rows` has rows."""
+        grid = np.asarray(grid, dtype=np.float64)
+        if grid.ndim == 1 and self.n_features_in_ == 1:
+            grid = grid[:, None]
+        if grid.ndim != 2 or grid.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
+                "features."
+            )
+        return rows_of(grid, self._answer().units, sequence_bounds(len(grid)))

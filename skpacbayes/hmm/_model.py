@@ -4,11 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._series import units_of
+
 # The prior, in units of the spread of each feature. The mean of an atom is normal
-# about 0, with its covariance divided by MEAN_COUNT; a variance is inverse gamma; a
-# location of a state is normal about 0.
+# about the origin of its shape, with its covariance divided by MEAN_COUNT. A variance
+# is inverse gamma with SHAPE and the scale of its shape, which is gamma with
+# SCALE_SHAPE and SCALE_RATE. Locations of states, and origins, are normal about 0.
 MEAN_COUNT = 0.05
-SHAPE, SCALE = 2.0, 0.25
+SHAPE = 2.0
+SCALE_SHAPE, SCALE_RATE = 0.5, 2.0
 LOCATION_VARIANCE = 10.0
 
 
@@ -31,8 +35,14 @@ class Model(NamedTuple):
     stationary: bool
     mean_count: float = MEAN_COUNT
     shape: float = SHAPE
-    scale: float = SCALE
+    scale_shape: float = SCALE_SHAPE
+    scale_rate: float = SCALE_RATE
     location_variance: float = LOCATION_VARIANCE
+
+    @staticmethod
+    def units(X):
+        """Return the zero and the unit of each feature of rows."""
+        return units_of(X)
 
     @property
     def n_shapes(self):
@@ -46,7 +56,9 @@ class Parameters(NamedTuple):
     `transitions` (n_states, n_states); `start` (n_states,); `log_weights` (n_shapes,
     n_atoms); `means` (n_shapes, n_atoms, n_features); `factors` (n_shapes, n_atoms,
     n_features, n_features), lower triangular: transposed times itself each is the
-    inverse of a covariance; `locations` (n_states, n_features), zero unless shared.
+    inverse of a covariance; `locations` (n_states, n_features), zero unless shared;
+    `origins`, zero if shared, and `scales` (n_shapes, n_features): the prior of the
+    atoms of each shape.
     `occupied` (n_shapes, n_atoms): whether an atom had rows when it was drawn; None if
     that is not known.
     """
@@ -57,6 +69,8 @@ class Parameters(NamedTuple):
     means: np.ndarray
     factors: np.ndarray
     locations: np.ndarray
+    origins: np.ndarray
+    scales: np.ndarray
     occupied: np.ndarray | None = None
 
     def centers(self):
@@ -73,18 +87,25 @@ class Parameters(NamedTuple):
             self.means[own],
             self.factors[own],
             self.locations[order],
+            self.origins[own],
+            self.scales[own],
             self.occupied[own],
         )
 
-    def rescaled(self, ratio, shift, shared):
+    def rescaled(self, ratio, shift):
         """Follow the rows to ``rows * ratio + shift``, for each feature."""
         means, locations = self.means * ratio, self.locations * ratio
-        if shared:
+        origins = self.origins * ratio
+        if len(self.means) < len(self.start):
             locations = locations + shift
         else:
-            means = means + shift
+            means, origins = means + shift, origins + shift
         return self._replace(
-            means=means, locations=locations, factors=self.factors / ratio
+            means=means,
+            locations=locations,
+            origins=origins,
+            scales=self.scales * ratio**2,
+            factors=self.factors / ratio,
         )
 
 

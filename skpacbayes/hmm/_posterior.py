@@ -6,7 +6,6 @@ from scipy.special import gammaln, logsumexp, ndtr
 from .._kernels.hmm import forward_filter, smooth, viterbi
 from ._chain import densities_of
 from ._model import Parameters, covariances
-from ._series import Rows
 
 _N_HALVINGS = 60
 _NEVER = -1e300  # logarithm of the weight of an atom that is left out
@@ -36,17 +35,20 @@ def _log_student(rows, draw, model):
     """
     seen = ~np.isnan(rows.values)
     degrees = 2 * model.shape
-    scale = 2 * model.scale * (1 + 1 / model.mean_count)  # degrees times its square
-    gaps = rows.values - draw.locations[:, None]
+    factor = 2 * (1 + 1 / model.mean_count)
+    scale = factor * draw.scales[:, None]  # degrees times the square of Student's
+    gaps = rows.values - (draw.locations + draw.origins)[:, None]
     squares = np.where(seen, gaps * gaps, 0.0) / scale
     if model.full:  # features are independent but for their unit
-        squares, n_values = squares.sum(axis=2), seen.sum(axis=1)
+        n_values = seen.sum(axis=1)
+        log_units = np.where(seen, np.log(scale), 0.0).sum(axis=2)
+        squares = squares.sum(axis=2)
     else:
-        n_values = 1
+        n_values, log_units = 1, np.log(scale)
     log_density = (
         gammaln(0.5 * (degrees + n_values))
         - gammaln(0.5 * degrees)
-        - 0.5 * n_values * np.log(np.pi * scale)
+        - 0.5 * (n_values * np.log(np.pi) + log_units)
         - 0.5 * (degrees + n_values) * np.log1p(squares)
     )
     if not model.full:
@@ -54,7 +56,7 @@ def _log_student(rows, draw, model):
     return np.where(seen.any(axis=1), log_density, -np.inf)
 
 
-def _filtered(rows, draw, model):
+def filtered_states(rows, draw, model):
     """Laws of the states given the rows so far, and log densities of rows."""
     laws, unit = _densities(rows, draw, model)
     evidence = np.empty(len(rows))
@@ -62,14 +64,14 @@ def _filtered(rows, draw, model):
     return laws, unit + np.log(evidence)
 
 
-def state_laws(rows, draws, model):
+def state_probabilities(rows, draws, model):
     """Probabilities of the states given all rows of a sequence, (n_rows, n_states).
 
     The mean over draws.
     """
     total = np.zeros((model.n_states, len(rows)))
     for draw in draws:
-        laws, _ = _filtered(rows, draw, model)
+        laws, _ = filtered_states(rows, draw, model)
         smooth(laws, draw.transitions, rows.bounds)
         total += laws
     return np.ascontiguousarray(total.T) / len(draws)
@@ -79,7 +81,7 @@ def log_predictives(rows, draws, model):
     """Log density of each row given those before, the mean density over draws."""
     total = np.full(len(rows), -np.inf)
     for draw in draws:
-        total = np.logaddexp(total, _filtered(rows, draw, model)[1])
+        total = np.logaddexp(total, filtered_states(rows, draw, model)[1])
     return total - np.log(len(draws))
 
 
@@ -148,12 +150,3 @@ def simulate(n_samples, parameters: Parameters, rng):
     noise = np.linalg.solve(parameters.factors[shapes, atoms], noise)[..., 0]
     centers = parameters.locations[states] + parameters.means[shapes, atoms]
     return centers + noise, states
-
-
-def rows_of(X, units, bounds):
-    """Rows in standard units, and the logarithm of the density of a unit cube.
-
-    One number for each row: the units of the features that are observed.
-    """
-    log_units = -(~np.isnan(X) @ np.log(units.unit))
-    return Rows(units.standard(X), bounds), log_units

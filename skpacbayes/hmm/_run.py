@@ -1,9 +1,7 @@
-"""Chains that are run for some sweeps, and what is kept of them."""
+"""A chain that is run, and its draws, in which states have the same names."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-
-from ._model import Parameters
 
 
 class Run:
@@ -14,22 +12,27 @@ class Run:
     n_rows) counts these. They may begin with those of fewer rows, from before.
     """
 
-    def __init__(self, chain, votes=None):
-        self.chain = chain
+    def __init__(self, chain, votes=None, thin=1):
+        self.chain, self.thin = chain, thin
         self.votes = np.zeros((chain.model.n_states, len(chain.rows)))
         if votes is not None:
             self.votes[:, : votes.shape[1]] = votes
-        self.draws, self.log_likelihoods = [], []
+        self.draws, self.log_likelihoods, self.n_after = [], [], 0
 
-    def advance(self, keep):
-        """Make a sweep for each of `keep`, and keep those that are true."""
-        for kept in keep:
-            self.log_likelihoods.append(self.chain.sweep())
-            if kept:
-                self.keep()
+    @property
+    def n_kept(self):
+        """Number of draws that were kept."""
+        return len(self.draws)
 
-    def keep(self):
-        """Keep the present draw."""
+    def advance(self, n_iter, keep):
+        """Make sweeps; if `keep`, keep every `thin`-th draw, from the first."""
+        for _ in range(n_iter):
+            self.log_likelihoods.append(self.chain.sweep().sum())
+            if keep and self.n_after % self.thin == 0:
+                self._keep()
+            self.n_after += keep
+
+    def _keep(self):
         states, k = self.chain.states, len(self.votes)
         counts = [np.bincount(states, votes, minlength=k) for votes in self.votes]
         labels = assigned(np.column_stack(counts))
@@ -39,8 +42,7 @@ class Run:
 
     def relabel(self, votes):
         """Rename the states of all draws, to agree best with the votes of another."""
-        labels = assigned(self.votes @ votes.T)
-        order = np.argsort(labels)
+        order = np.argsort(assigned(self.votes @ votes.T))
         self.votes = self.votes[order]
         self.draws = [draw.reordered(order) for draw in self.draws]
 
@@ -52,4 +54,5 @@ def assigned(table):
 
 def stacked(draws):
     """Parameters of all draws, each an array with one more axis."""
-    return Parameters(*(np.array(part) for part in zip(*draws, strict=True)))
+    parts = (np.array(part) for part in zip(*draws, strict=True))
+    return type(draws[0])(*parts)

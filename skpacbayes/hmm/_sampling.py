@@ -1,220 +1,242 @@
-"""How an estimator of a hidden Markov model takes rows in and samples."""
+"""Choose a model for the rows, run its chains, and keep what they drew."""
 
 import copy
 import warnings
-from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
-from .._base import SeriesEstimator, refuse_changes, user_stack_level
-from .._convergence import LEAST_DRAWS, rank_normalised, split_r_hat
+from .._base import user_stack_level
+from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._chain import Chain
-from ._model import Model, Parameters
-from ._posterior import medians, rows_of
 from ._run import Run, stacked
-from ._series import Rows, Series, sequence_bounds, units_of
+from ._selection import CandidatesOf, best_of, path_of_states
+from ._series import Rows
 
 N_USED = 100  # draws that answer for new rows, at most
-# Parameters that stay as they are within a stream.
-OF_MODEL = (
-    "n_states",
-    "emission",
-    "n_atoms",
-    "concentration",
-    "transition_prior",
-    "min_transition",
-    "startprob",
-    "covariance_type",
-    "n_chains",
-)
-read_model = attrgetter(*OF_MODEL)
-R_HAT_LIMIT = 1.2  # from which on chains are said to disagree
-# Chains run in so many blocks, of so many sweeps at least, and callbacks follow.
-_N_BLOCKS, _LEAST_BLOCK = 20, 10
+_GROWTH = 1.5  # of the rows, after which a choice of the model is made again
+_GAIN = 0.01  # nats a row that another emission must gain before there is a warning
+_LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
 
 
-class SampledHMM(SeriesEstimator):
-    """Keeps rows, samples when it has to, and describes the draws."""
+class Settings(NamedTuple):
+    """What is asked for: models that are allowed, and how many sweeps of them.
 
-    @property
-    def transmat_samples_(self):
-        """Matrix of transitions of each draw."""
-        return self._sampled()._draws.transitions
+    `models(n_states)` lists the models that may be chosen; `rivals(n_states)` those
+    with which they are compared, without being chosen; `n_states` is None, with a
+    `largest` number, to choose it.
+    """
 
-    @property
-    def transmat_(self):
-        """Posterior mean of the matrix of transitions."""
-        return self.transmat_samples_.mean(axis=0)
+    models: object
+    rivals: object
+    n_states: int | None
+    largest: int
+    burn_in: int
+    n_iter: int
+    thin: int
+    n_chains: int
+    n_jobs: int | None
 
-    @property
-    def startprob_(self):
-        """Posterior mean of the law of the first state."""
-        return self._sampled()._draws.start.mean(axis=0)
 
-    @property
-    def locations_(self):
-        """Posterior mean of the median of each feature in each state."""
-        used = Parameters(*(part[self._sampled()._used] for part in self._draws))
-        standard = medians(used).mean(axis=0)
-        return standard * self._units.unit + self._units.offset
+class Choice(NamedTuple):
+    """A model, a chain of it that was run already or None, and scores of numbers."""
 
-    @property
-    def log_likelihoods_(self):
-        """Log density of the rows at each sweep of each chain."""
-        return self._sampled()._log_likelihoods
+    model: object
+    chain: Chain | None
+    scores: np.ndarray
 
-    @property
-    def r_hat_(self):
-        """Split R-hat of the log-likelihoods after `burn_in`."""
-        return self._sampled()._r_hat
 
-    @property
-    def n_iter_(self):
-        """Sweeps of each chain, the last time."""
-        return self._sampled()._n_iter
+class Chains(NamedTuple):
+    """The chains after a run, from which the next one goes on.
 
-    def _model_of(self, n_features):
-        """Make the prior that the parameters ask for; ValueError if they contradict."""
-        least = self.min_transition
-        if least * self.n_states > 1 + 1e-12:
-            raise ValueError(
-                f"min_transition={least} should be at most 1 / n_states = "
-                f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
-            )
-        return Model(
-            n_states=self.n_states,
-            n_atoms=self.n_atoms,
-            n_features=n_features,
-            shared=self.emission == "translated",
-            full=self.covariance_type == "full",
-            concentration=float(self.concentration),
-            transition_prior=float(self.transition_prior),
-            min_transition=float(least),
-            stationary=self.startprob == "stationary",
-        )
+    `states`: of each chain its parameters, its generator and its votes. `n_chosen`:
+    rows when the model was chosen; `scores`: of the numbers of states that were tried.
+    """
 
-    def _begin(self, X, bounds):
-        """Keep rows, and forget all others."""
-        self._model = self._model_of(X.shape[1])
-        self._begun_with = read_model(self)
-        self._series = Series(X, bounds)
-        self._chains = [
-            (None, rng, None) for rng in self._generator().spawn(self.n_chains)
-        ]
-        self._n_sampled = 0
-        self.n_samples_seen_ = len(X)
+    model: object
+    units: object
+    states: list
+    n_chosen: int
+    scores: np.ndarray
 
-    def _continue(self, X):
-        """Keep more rows of the last sequence."""
-        refuse_changes(OF_MODEL, self._begun_with, read_model(self))
-        self._series.extend(X)
-        self.n_samples_seen_ = len(self._series)
 
-    def _sampled(self):
-        """Sample, if there are rows that the draws do not know; the estimator."""
-        check_is_fitted(self)
-        if self._n_sampled != len(self._series):
-            for _ in self._sampling(self._blocks()):
-                pass
-        return self
+class Posterior(NamedTuple):
+    """What a run has drawn.
 
-    def _blocks(self):
-        """Whether each sweep is kept, in the blocks in which the chains run."""
-        after = np.arange(-self.burn_in, self.n_iter)
-        kept = (after >= 0) & (after % self.thin == 0)
-        n_blocks = min(_N_BLOCKS, len(kept) // _LEAST_BLOCK)
-        return np.array_split(kept, max(1, n_blocks))
+    `draws`: Parameters whose arrays have an axis for draws before their own; `used`:
+    which of them answer for new rows. `log_likelihoods` (n_chains, n_sweeps), of rows
+    in the units of X; `n_iter`: sweeps after the burn-in.
+    """
 
-    def _sampling(self, blocks):
-        """Run the chains for each of `blocks`, from where they stand, and publish."""
-        X, bounds, model = self._series.rows, self._series.bounds, self._model
-        units = units_of(X)
-        rows = Rows(units.standard(X), bounds)
-        runs = []
-        for parameters, rng, votes in self._chains:
-            if parameters is not None:
-                ratio = self._units.unit / units.unit
-                shift = (self._units.offset - units.offset) / units.unit
-                parameters = parameters.rescaled(ratio, shift, model.shared)
-            chain = Chain(rows, model, copy.deepcopy(rng), parameters)
-            runs.append(Run(chain, votes))
-        for keep in blocks:
-            Parallel(self.n_jobs, require="sharedmem")(
-                delayed(run.advance)(keep) for run in runs
-            )
-            yield
-        log_unit = np.log(units.unit) @ (~np.isnan(X)).sum(axis=0)
-        self._publish(runs, units, log_unit)
-        self._n_sampled = len(X)
+    model: object
+    units: object
+    draws: object
+    used: np.ndarray
+    log_likelihoods: np.ndarray
+    r_hat: float
+    n_iter: int
+    chains: Chains
 
-    def _publish(self, runs, units, log_unit):
-        """Keep the draws of all chains, or of the best if they disagree."""
-        for run in runs:
-            if not run.draws:  # a callback stopped it early
-                run.keep()
-        for run in runs[1:]:
-            run.relabel(runs[0].votes)
-        self._units = units
-        self._chains = [
-            (run.chain.parameters, run.chain.rng, run.votes) for run in runs
-        ]
-        self._log_likelihoods = (
-            np.array([run.log_likelihoods for run in runs]) - log_unit
-        )
-        self._n_iter = self._log_likelihoods.shape[1]
-        kept = self._log_likelihoods[:, min(self.burn_in, self._n_iter - 1) :]
-        self._r_hat = float(split_r_hat(rank_normalised(kept)))
-        if self._r_hat > R_HAT_LIMIT:
-            best = int(kept.mean(axis=1).argmax())
-            self._warn(kept, best)
-            runs = runs[best : best + 1]
-        self._draws = stacked([draw for run in runs for draw in run.draws])
-        n_draws = len(self._draws.start)
-        self._used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
-
-    def _warn(self, kept, best):
-        if kept.shape[1] < LEAST_DRAWS:
-            found = (
-                f"There are too few sweeps after burn_in={self.burn_in} to tell "
-                "whether the chains agree."
-            )
-        else:
-            means = ", ".join(f"{mean:.1f}" for mean in kept.mean(axis=1))
-            many = len(kept) > 1
-            found = (
-                f"{'The chains disagree' if many else 'The chain has not settled'}: "
-                f"R-hat of the log-likelihoods is {self._r_hat:.2f}, more than "
-                f"{R_HAT_LIMIT}, and their mean is {means}."
-            )
-        warnings.warn(
-            f"{found} The draws are those of chain {best}, the best; increase n_iter "
-            "and burn_in, or n_chains.",
-            ConvergenceWarning,
-            stacklevel=user_stack_level(),
-        )
-
-    def _used_draws(self):
+    def used_draws(self):
         """Return the draws that answer for new rows, each as Parameters."""
-        draws = self._sampled()._draws
-        return [Parameters(*(part[i] for part in draws)) for i in self._used]
+        kind = type(self.draws)
+        return [kind(*(part[i] for part in self.draws)) for i in self.used]
 
-    def _new_rows(self, X, lengths=None, groups=None):
-        """Sequences to answer for, in standard units, and the logs of these units."""
-        self._sampled()
-        X = self._rows(X)
-        return rows_of(X, self._units, sequence_bounds(len(X), lengths, groups))
 
-    def _grid(self, grid):
-        """Points to answer for, as `_new_rows` has rows."""
-        grid = np.asarray(grid, dtype=np.float64)
-        if grid.ndim == 1 and self.n_features_in_ == 1:
-            grid = grid[:, None]
-        if grid.ndim != 2 or grid.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
-                "features."
+def sample_posterior(series, settings, seed, before, tasks):
+    """Sample from the posterior of the model that predicts the rows best.
+
+    Parameters
+    ----------
+    series : Series
+        The rows.
+    settings : Settings
+        What is asked for.
+    seed : int
+        Seeds everything, but for chains that go on.
+    before : Chains or None
+        Chains of fewer rows of the same series.
+    tasks : callable
+        Given the number of blocks of sweeps, yields the number of each.
+
+    Returns
+    -------
+    posterior : Posterior
+        Changes nothing that it was made from.
+    """
+    X, rng = series.rows, np.random.default_rng(seed)
+    units = settings.models(1)[0].units(X)
+    rows = Rows(units.standard(X), series.bounds, units.rounding)
+    n_chosen = len(X)
+    if before is not None and not _outgrown(before, settings, len(X)):
+        choice = Choice(before.model, None, before.scores)
+        runs = _continued(before, rows, units, settings)
+        n_chosen = before.n_chosen
+    else:
+        choice = choose_model(rows, settings, rng)
+        runs = _begun(choice, before, rows, settings, rng)
+    run_chains(
+        runs,
+        burn_in=settings.burn_in,
+        n_iter=settings.n_iter,
+        tasks=tasks,
+        n_jobs=settings.n_jobs,
+    )
+    for run in runs[1:]:
+        run.relabel(runs[0].votes)
+    states = [(run.chain.parameters, run.chain.rng, run.votes) for run in runs]
+    chains = Chains(choice.model, units, states, n_chosen, choice.scores)
+    return _posterior(runs, chains, units.log_volume(X).sum())
+
+
+def choose_model(rows, settings, rng):
+    """Choose the model whose short chain predicts rows best from those before them."""
+    tried = CandidatesOf(rows, rng)
+    n_states, scores = settings.n_states, np.empty(0)
+    if n_states is None:
+        n_states, scores = path_of_states(
+            lambda number: tried[settings.models(number)[-1]], settings.largest
+        )
+    models, rivals = settings.models(n_states), settings.rivals(n_states)
+    if len(models) == 1 and not rivals and not tried:
+        return Choice(models[0], None, scores)
+    best = _best_model(tried, models)
+    if rivals:
+        rival = _best_model(tried, rivals)
+        if rival.clearly_better(best, _GAIN):
+            _warn(
+                "The rows contradict emission='translated': with emission='per_state' "
+                "rows are predicted better from those before, by "
+                f"{(rival.scores - best.scores).mean():.2f} nats each. States differ "
+                "in more than their location; use emission='auto' or 'per_state'."
             )
-        return rows_of(grid, self._units, sequence_bounds(len(grid)))
+    return Choice(best.model, best.chain, scores)
+
+
+def _best_model(tried, models):
+    """Return the best candidate: of covariances first, then of emissions with these."""
+    last = models[-1].shared
+    best = best_of([tried[model] for model in models if model.shared == last])
+    rest = [model for model in models if model.full == best.model.full]
+    return best_of([tried[model] for model in rest])
+
+
+def _outgrown(before, settings, n_rows):
+    """Whether a choice was made, and of so few rows that it must be made again."""
+    of_emission = settings.n_states and len(settings.models(settings.n_states)) > 1
+    chosen = settings.n_states is None or of_emission
+    return bool(chosen) and n_rows >= _GROWTH * before.n_chosen
+
+
+def _begun(choice, before, rows, settings, rng):
+    """Chains that start, of which the first goes on from the chain of the choice."""
+    runs, votes = [], [None] * settings.n_chains
+    if before is not None and before.model.n_states == choice.model.n_states:
+        votes = [votes for *_, votes in before.states]
+    for number, own in enumerate(rng.spawn(settings.n_chains)):
+        chain = choice.chain
+        if number or chain is None:
+            chain = Chain(rows, choice.model, own)
+        runs.append(Run(chain, votes[number], settings.thin))
+    return runs
+
+
+def _continued(before, rows, units, settings):
+    """Chains that go on, in the units of the rows there are now."""
+    ratio = before.units.unit / units.unit
+    shift = (before.units.offset - units.offset) / units.unit
+    runs = []
+    for parameters, rng, votes in before.states:
+        parameters = parameters.rescaled(ratio, shift)
+        chain = Chain(rows, before.model, copy.deepcopy(rng), parameters)
+        runs.append(Run(chain, votes, settings.thin))
+    return runs
+
+
+def _posterior(runs, chains, log_volume):
+    """Keep the draws of all chains, or of the best if they disagree."""
+    log_likelihoods = np.array([run.log_likelihoods for run in runs]) - log_volume
+    n_iter = runs[0].n_after
+    kept = log_likelihoods[:, -n_iter:]
+    of_chains = float(r_hat(kept))
+    best = int(kept.mean(axis=1).argmax())
+    warn_unmixed(
+        of_chains,
+        "increase n_iter and burn_in, or n_chains",
+        of="the log-likelihoods",
+        detail=f"The draws are those of chain {best}, the likeliest on average.",
+    )
+    if of_chains > R_HAT_LIMIT:
+        runs = runs[best : best + 1]
+    _warn_of_states(sum(run.votes for run in runs))
+    draws = stacked([draw for run in runs for draw in run.draws])
+    n_draws = len(draws.start)
+    used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
+    return Posterior(
+        chains.model,
+        chains.units,
+        draws,
+        used,
+        log_likelihoods,
+        of_chains,
+        n_iter,
+        chains,
+    )
+
+
+def _warn_of_states(votes):
+    """Warn if the rows hardly tell which state holds."""
+    shares = votes / votes.sum(axis=0)
+    known, guessed = shares.max(axis=0).mean(), shares.mean(axis=1).max()
+    if known - guessed < _LEAST_TOLD * (1 - guessed):
+        _warn(
+            f"The rows hardly tell {len(votes)} states apart: by the posterior "
+            f"{known:.0%} of the states would be right, and {guessed:.0%} if all rows "
+            "had the most frequent one. There may be fewer states, or another kind of "
+            "emission."
+        )
+
+
+def _warn(message):
+    warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())

@@ -6,6 +6,7 @@ import numpy as np
 
 _IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal law
 _FARTHEST = 1e100  # from zero, in standard units
+_LEAST_GAP = 1e-3  # between neighbouring values, in standard units
 
 
 def sequence_bounds(n_rows, lengths=None, groups=None):
@@ -34,10 +35,14 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
 
 
 class Series:
-    """Sequences of rows that can be continued, in one array that grows by doubling."""
+    """Sequences of rows. A longer series shares the memory of the shorter one.
+
+    `bounds` (n_sequences + 1,): first row of each sequence, and the number of rows.
+    """
 
     def __init__(self, X, bounds):
         self._buffer = np.array(X)
+        self._used = [len(X)]  # rows of the buffer that some series has
         self._n_rows = len(X)
         self.bounds = bounds
 
@@ -49,15 +54,20 @@ class Series:
         """All rows, (n_rows, n_features)."""
         return self._buffer[: self._n_rows]
 
-    def extend(self, X):
-        """Continue the last sequence."""
-        start, self._n_rows = self._n_rows, self._n_rows + len(X)
-        if self._n_rows > len(self._buffer):
-            grown = np.empty((2 * self._n_rows, X.shape[1]))
-            grown[:start] = self._buffer[:start]
-            self._buffer = grown
-        self._buffer[start : self._n_rows] = X
-        self.bounds = np.append(self.bounds[:-1], self._n_rows)
+    def extended(self, X):
+        """Return the series in which the last sequence goes on with the rows X."""
+        start, stop = self._n_rows, self._n_rows + len(X)
+        longer = object.__new__(Series)
+        longer._buffer, longer._used = self._buffer, self._used
+        if stop > len(self._buffer) or self._used[0] != start:
+            longer._buffer = np.empty((2 * stop, X.shape[1]))
+            longer._buffer[:start] = self.rows
+            longer._used = [start]
+        longer._used[0] = stop
+        longer._buffer[start:stop] = X
+        longer._n_rows = stop
+        longer.bounds = np.append(self.bounds[:-1], stop)
+        return longer
 
     def __getstate__(self):
         return {"rows": self.rows.copy(), "bounds": self.bounds.copy()}
@@ -67,10 +77,14 @@ class Series:
 
 
 class Units(NamedTuple):
-    """Zero and unit of each feature: median and spread, which outliers do not move."""
+    """Zero and unit of each feature: median and spread, which outliers do not move.
+
+    `rounding`: the variance of what rounding took from a value, in standard units.
+    """
 
     offset: np.ndarray
     unit: np.ndarray
+    rounding: np.ndarray
 
     def standard(self, X):
         """Rows in standard units, moved nearer where their squares would overflow."""
@@ -78,21 +92,34 @@ class Units(NamedTuple):
             standard = (X - self.offset) / self.unit
         return np.ascontiguousarray(standard.clip(-_FARTHEST, _FARTHEST))
 
+    def log_volume(self, X):
+        """Log of the product of the units of what is observed of each row."""
+        return ~np.isnan(X) @ np.log(self.unit)
+
 
 def units_of(X):
     """Median and interquartile range, as a normal law's deviation, of each feature.
 
     Where the range is zero, the deviation; where that is zero or nothing was observed,
-    one.
+    one. Where values repeat they were rounded, to the median gap between neighbours.
     """
     offset, unit = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    gap = np.zeros(X.shape[1])
     for f, column in enumerate(X.T):
         seen = column[~np.isnan(column)]
         if len(seen):
             low, offset[f], high = np.quantile(seen, [0.25, 0.5, 0.75])
             spread = (high - low) / _IQR_OF_NORMAL or (seen - offset[f]).std()
             unit[f] = spread if spread > 0 else 1.0
-    return Units(offset, unit)
+            values = np.unique(seen)
+            if 1 < len(values) < len(seen):
+                gap[f] = min(np.median(np.diff(values)) / unit[f], 1.0)
+    return Units(offset, unit, gap.clip(_LEAST_GAP) ** 2 / 12)
+
+
+def rows_of(X, units, bounds):
+    """Rows in standard units, and the log of the unit volume of what is observed."""
+    return Rows(units.standard(X), bounds), units.log_volume(X)
 
 
 class Group(NamedTuple):
@@ -110,10 +137,12 @@ class Group(NamedTuple):
 class Rows:
     """Sequences in standard units, grouped by what is missing.
 
-    `values` (n_rows, n_features), NaN where missing; `bounds` (n_sequences + 1,).
+    `values` (n_rows, n_features), NaN where missing; `bounds` (n_sequences + 1,);
+    `rounding` (n_features,): the variance of what rounding took from a value.
     """
 
-    def __init__(self, values, bounds):
+    def __init__(self, values, bounds, rounding=0.0):
+        self.rounding = np.broadcast_to(np.float64(rounding), values.shape[1:]).copy()
         self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
         self.groups = list(self._grouped(~np.isnan(values)))
 

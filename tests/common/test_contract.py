@@ -59,6 +59,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:No features were selected"),
     pytest.mark.filterwarnings("ignore:The chains disagree"),
     pytest.mark.filterwarnings("ignore:Another seed may select"),
+    pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same
     pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise
 ]
 

@@ -17,7 +17,8 @@ def model_of(n_states=2, n_features=1, **options):
         "stationary": True,
         "mean_count": 0.3,
         "shape": 3.0,
-        "scale": 0.7,
+        "scale_shape": 2.0,
+        "scale_rate": 3.0,
         "location_variance": 3.0,
     }
     return Model(n_states=n_states, n_features=n_features, **{**defaults, **options})
@@ -35,6 +36,8 @@ def parameters_of(point, copy=0):
         point["means"][copy],
         np.linalg.inv(np.linalg.cholesky(covariances)),
         point["locations"][copy],
+        point["origins"][copy],
+        point["scales"][copy],
     )
 
 
@@ -47,6 +50,8 @@ def point_of(parameters, states):
         "means": parameters.means,
         "covariances": covariances(parameters.factors),
         "locations": parameters.locations,
+        "origins": parameters.origins,
+        "scales": parameters.scales,
         "states": states,
     }
 

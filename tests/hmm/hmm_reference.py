@@ -103,8 +103,8 @@ class JointLaw:
 
     A point is a dict of arrays whose first axis has length n: `transitions`, `start`,
     `weights` (n, G, L), `means` (n, G, L, d), `covariances` (n, G, L, d, d),
-    `locations` (n, k, d), `states` (n, T), `rows` (n, T, d). G is 1 if the shape is
-    shared, else k.
+    `locations` (n, k, d), `origins` and `scales` (n, G, d), `states` (n, T), `rows` (n,
+    T, d). G is 1 if the shape is shared, else k.
 
     Parameters
     ----------
@@ -132,19 +132,23 @@ class JointLaw:
         sticks[..., -1] = 1.0
         left = np.cumprod(1 - sticks, axis=-1)
         left = np.concatenate([np.ones((n, G, 1)), left[..., :-1]], axis=-1)
+        scales = rng.gamma(model.scale_shape, 1 / model.scale_rate, (n, G, d))
         if model.full:
-            law = stats.invwishart(2 * model.shape + d - 1, 2 * model.scale * np.eye(d))
+            law = stats.invwishart(2 * model.shape + d - 1, 2 * np.eye(d))
             drawn = law.rvs(n * G * L, random_state=rng)
             covariances = np.reshape(drawn, (n, G, L, d, d))
+            roots = np.sqrt(scales)[:, :, None]
+            covariances = covariances * roots[..., None] * roots[..., None, :]
         else:
-            law = stats.invgamma(model.shape, scale=model.scale)
+            law = stats.invgamma(model.shape)
             variances = law.rvs((n, G, L, d), random_state=rng)
-            covariances = variances[..., None] * np.eye(d)
+            covariances = (variances * scales[:, :, None])[..., None] * np.eye(d)
         roots = np.linalg.cholesky(covariances / model.mean_count)
         means = (roots @ rng.normal(size=(n, G, L, d, 1)))[..., 0]
-        locations = np.zeros((n, k, d))
-        if model.shared:
-            locations = rng.normal(0, model.location_variance**0.5, (n, k, d))
+        locations, origins = np.zeros((n, k, d)), np.zeros((n, G, d))
+        moved = locations if model.shared else origins
+        moved += rng.normal(0, model.location_variance**0.5, moved.shape)
+        means += origins[:, :, None]
         transitions = self._transitions(n, rng)
         if model.stationary:
             start = np.array([invariant_law(matrix) for matrix in transitions])
@@ -157,6 +161,8 @@ class JointLaw:
             "means": means,
             "covariances": covariances,
             "locations": locations,
+            "origins": origins,
+            "scales": scales,
         }
 
     def _transitions(self, n, rng):

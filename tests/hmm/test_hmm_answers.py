@@ -20,8 +20,8 @@ from skpacbayes import DirichletProcessHMM, make_hidden_markov
 
 # Chains are short here on purpose, and are told so.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:The chains? (disagree|has not settled)",
-    "ignore:There are too few sweeps",
+    "ignore:The chains disagree",
+    "ignore:The rows hardly tell",
 )
 
 CASES = {
@@ -46,19 +46,22 @@ def rows_of(n_samples, n_features=1, seed=0, shape="bimodal"):
 
 def in_units_of_rows(model):
     """Points of all draws of a fitted model, in the units of X."""
-    offset, unit = model._units
-    for draw in model._used_draws():
+    offset, unit, _ = model._answer().units
+    for draw in model._answer().used_draws():
         point = point_of(draw, None)
-        shared = model.emission == "translated"
+        shared = model.emission_ == "translated"
         point["means"] = point["means"] * unit + (0 if shared else offset)
         point["locations"] = point["locations"] * unit + (offset if shared else 0)
         point["covariances"] = point["covariances"] * np.multiply.outer(unit, unit)
         point["occupied"] = draw.occupied
-        own = point["locations"] if shared else np.tile(offset, (model.n_states, 1))
-        prior = model._model
+        own = point["locations"] if shared else point["origins"] * unit + offset
+        prior = model._answer().model
         point["degrees"], point["full"] = 2 * prior.shape, prior.full
-        scale = prior.scale * (1 + 1 / prior.mean_count) / prior.shape
-        point["new atoms"] = [(center, scale * unit**2) for center in own]
+        factor = (1 + 1 / prior.mean_count) / prior.shape
+        scales = np.broadcast_to(point["scales"] * unit**2, own.shape)
+        point["new atoms"] = [
+            (center, factor * scale) for center, scale in zip(own, scales, strict=True)
+        ]
         yield point
 
 

@@ -56,6 +56,10 @@ def statistics_of(point, gaps):
     parts = [
         *(transitions, start, point["weights"], indicators, means, logs, correlation),
         *(locations, rows, transitions**2, moves, of_states, means**2, locations**2),
+        *(point["origins"], point["origins"] ** 2, np.log(point["scales"])),
+        (point["origins"][:, :, None] * means).mean(axis=2),
+        (np.log(point["scales"])[:, :, None] * logs).mean(axis=2),
+        point["weights"] ** 2,
         *(transitions * moves, start * indicators[:, 0], locations * of_states),
         locations.mean(axis=1) * rows.mean(axis=1),
         residuals.mean(axis=1),
@@ -157,12 +161,34 @@ def other_prior(**change):
         monkeypatch.setattr(
             _chain,
             "draw_atoms",
-            lambda moments, means, model, rng: right(
-                moments, means, model._replace(**change), rng
+            lambda moments, means, origins, scales, model, rng: right(
+                moments, means, origins, scales, model._replace(**change), rng
             ),
         )
 
     return wrong
+
+
+def swapping_at_another_price(monkeypatch):
+    """Atoms swapped under another concentration."""
+    right = _chain.swap_neighbors
+
+    def wrong(shapes, atoms, sizes, concentration, thresholds):
+        right(shapes, atoms, sizes, 6.0 * concentration, thresholds)
+
+    monkeypatch.setattr(_chain, "swap_neighbors", wrong)
+
+
+def base_of_other_prior(monkeypatch):
+    """Origins and scales drawn under another prior."""
+    right = _chain.draw_base
+    monkeypatch.setattr(
+        _chain,
+        "draw_base",
+        lambda occupied, parameters, model, rng: right(
+            occupied, parameters, model._replace(scale_rate=1.5), rng
+        ),
+    )
 
 
 def filling_in_means(monkeypatch):
@@ -176,7 +202,7 @@ def _filled_with_centers(chain, atoms):
         hidden = np.isnan(row)
         if hidden.any() and not hidden.all():
             state = chain.states[t]
-            chain._complete[t, hidden] = centers[state, atoms[state, t], hidden]
+            chain._complete[t, hidden] = centers[state, atoms[t], hidden]
 
 
 @pytest.mark.parametrize(
@@ -184,11 +210,13 @@ def _filled_with_centers(chain, atoms):
     [
         (ignoring_first_states, "short sequences", 1500),
         (ignoring_the_bound, "shared", 1500),
-        (looking_forward_only, "per state", 2500),
+        (looking_forward_only, "per state", 4000),
         (forgetting_the_step, "one atom", 800),
         (other_prior(shape=3.6), "per state", 1500),
-        (other_prior(mean_count=0.45), "per state", 1500),
+        (other_prior(mean_count=1.2), "per state", 1500),
         (filling_in_means, "full, missing", 1500),
+        (swapping_at_another_price, "shared", 1500),
+        (base_of_other_prior, "per state", 1500),
     ],
 )
 def test_the_joint_law_sees_mistakes(mistake, name, n_copies, monkeypatch):

@@ -184,19 +184,21 @@ def test_draw_states(kernel):
 def test_add_moments(kernel, full):
     rng = np.random.default_rng(3)
     rows, d = rng.normal(size=(40, 2)), 2
-    atoms = rng.integers(N_ATOMS, size=(N_STATES, 40))
-    atoms[:, 7] = -1
+    atoms = rng.integers(N_ATOMS, size=40)
+    atoms[7] = -1
     rows[7] = np.nan
     if not full:
         rows[::5, 1] = np.nan
     states = rng.integers(N_STATES, size=40)
     count = N_STATES * N_ATOMS
-    centers = rng.normal(size=(count, d))
-    found = np.zeros(count), np.zeros((count, d)), np.zeros((count, d))
-    products = np.zeros((count, d, d))
+    centers = rng.normal(size=(N_STATES, N_ATOMS, d))
+    found = [np.zeros((N_STATES, N_ATOMS)), *np.zeros((2, N_STATES, N_ATOMS, d))]
+    products = np.zeros((N_STATES, N_ATOMS, d, d))
     kernel(rows, states, atoms, centers, full, *found, products)
-    labels = states * N_ATOMS + atoms[states, np.arange(40)]
+    labels = states * N_ATOMS + atoms
     labels[7] = -1
+    found = [part.reshape(count, *part.shape[2:]) for part in found]
+    centers, products = centers.reshape(count, d), products.reshape(count, d, d)
     for c in range(count):
         own = rows[labels == c] - centers[c]
         seen = ~np.isnan(own)

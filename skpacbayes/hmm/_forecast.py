@@ -1,0 +1,107 @@
+"""Forecasts of rows and states: the mixture over draws, states and atoms, exactly."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, stdtr
+
+from ._model import covariances
+from ._posterior import filtered_states
+
+_N_HALVINGS = 80
+_MOST_POINTS = 100  # at which distribution functions are computed together
+
+
+class Forecast(NamedTuple):
+    """What follows a sequence.
+
+    `quantiles` (n_quantiles, n_steps, n_features); `state_probabilities` (n_steps,
+    n_states).
+    """
+
+    quantiles: np.ndarray
+    state_probabilities: np.ndarray
+
+
+def state_forecasts(rows, draws, model, n_steps):
+    """Probabilities of states after one sequence, (n_draws, n_steps, n_states)."""
+    found = np.empty((len(draws), n_steps, model.n_states))
+    for number, draw in enumerate(draws):
+        now = filtered_states(rows, draw, model)[0][:, -1]
+        for step in range(n_steps):
+            now = now @ draw.transitions
+            found[number, step] = now
+    return found
+
+
+def forecast_quantiles(states, draws, model, levels):
+    """Quantiles in standard units, (n_levels, n_steps, n_features), by bisection.
+
+    `states` (n_draws, n_steps, n_states).
+    """
+    n_steps = states.shape[1]
+    quantiles = np.empty((len(levels), n_steps, model.n_features))
+    for feature in range(model.n_features):
+        distribution = Margin(draws, model, feature)
+        for first in range(0, n_steps, max(1, _MOST_POINTS // len(levels))):
+            steps = slice(first, first + max(1, _MOST_POINTS // len(levels)))
+            weights = np.repeat(states[:, steps], len(levels), axis=1)
+            targets = np.tile(levels, weights.shape[1] // len(levels))
+            found = distribution.quantiles(weights, targets)
+            quantiles[:, steps, feature] = found.reshape(-1, len(levels)).T
+    return quantiles
+
+
+class Margin:
+    """Distribution functions of a feature in each state, at each of the draws."""
+
+    def __init__(self, draws, model, feature):
+        centers = np.array([draw.centers() for draw in draws])[..., feature]
+        sigmas = np.array([covariances(draw.factors) for draw in draws])
+        deviations = np.sqrt(sigmas[..., feature, feature])
+        log_weights = np.array([draw.log_weights for draw in draws])
+        occupied = np.array([draw.occupied for draw in draws])
+        scales = np.array([draw.scales for draw in draws])[..., feature]
+        origins = np.array([draw.origins + draw.locations for draw in draws])
+        weights = np.exp(log_weights)
+        shape = centers.shape
+        self.centers = centers
+        self.deviations = np.broadcast_to(deviations, shape)
+        self.weights = np.broadcast_to(np.where(occupied, weights, 0.0), shape)
+        # An atom without rows has the mean of its density over the prior, Student's.
+        new = np.where(occupied, 0.0, weights).sum(axis=2)
+        self.new = np.broadcast_to(new, shape[:2])
+        self.degrees, self.origins = 2 * model.shape, origins[..., feature]
+        factor = (1 + 1 / model.mean_count) / model.shape
+        self.scales = np.broadcast_to(np.sqrt(factor * scales), shape[:2])
+
+    def of_states(self, points):
+        """Distribution functions at points, (n_draws, n_states, n_points)."""
+        found = np.empty((*self.new.shape, len(points)))
+        for number in range(len(found)):
+            gaps = points - self.centers[number][..., None]
+            below = ndtr(gaps / self.deviations[number][..., None])
+            found[number] = (self.weights[number][..., None] * below).sum(axis=1)
+            gaps = points - self.origins[number][:, None]
+            below = stdtr(self.degrees, gaps / self.scales[number][:, None])
+            found[number] += self.new[number][:, None] * below
+        return found / (self.weights.sum(axis=2) + self.new)[..., None]
+
+    def at(self, points, states):
+        """Distribution function of each point under `states` (n_draws, n_points, k)."""
+        return np.einsum("djp,dpj->p", self.of_states(points), states) / len(states)
+
+    def quantiles(self, states, levels):
+        """Quantile at each level, of `states` (n_draws, n_levels, n_states)."""
+        low = np.full(len(levels), (self.centers - 10 * self.deviations).min())
+        high = np.full(len(levels), (self.centers + 10 * self.deviations).max())
+        reach = high - low
+        while (outside := self.at(low, states) > levels).any():
+            low, reach = np.where(outside, low - reach, low), 2 * reach
+        while (outside := self.at(high, states) < levels).any():
+            high, reach = np.where(outside, high + reach, high), 2 * reach
+        for _ in range(_N_HALVINGS):
+            middle = 0.5 * (low + high)
+            below = self.at(middle, states) < levels
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return 0.5 * (low + high)

@@ -1,0 +1,201 @@
+"""The model that is chosen, the warnings where rows contradict one, and forecasts."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hmm_rows import agreement, markov, two_states
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm, t
+from sklearn.exceptions import ConvergenceWarning
+
+from skpacbayes.hmm._selection import PredictiveScore
+
+pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
+
+
+def spreads(n_samples=600, seed=0):
+    """Rows about 0 whose spread depends on the state."""
+    rng = np.random.default_rng(seed)
+    states = (rng.random(n_samples) > 0.97).cumsum() % 2
+    return (np.array([0.5, 3.0])[states] * rng.normal(size=n_samples))[:, None], states
+
+
+def correlations(n_samples=600, seed=0):
+    """Rows of two features whose correlation depends on the state."""
+    rng = np.random.default_rng(seed)
+    states = (rng.random(n_samples) > 0.97).cumsum() % 2
+    X = rng.normal(size=(n_samples, 2))
+    X[:, 1] = np.array([0.9, -0.9])[states] * X[:, 0] + 0.44 * X[:, 1]
+    return X, states
+
+
+@pytest.mark.parametrize("rows", [spreads, correlations])
+def test_states_without_locations_of_their_own(rows):
+    """The default finds them; one shape for all states cannot, and says so."""
+    X, states = rows()
+    model = markov().fit(X)
+    assert model.emission_ == "per_state"
+    assert model.covariance_type_ == ("full" if rows is correlations else "diag")
+    assert agreement(states, model.predict(X))[0] > 0.93
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        translated = markov(emission="translated").fit(X)
+    assert any("contradict emission='translated'" in str(w.message) for w in caught)
+    assert agreement(states, translated.predict(X))[0] < 0.85
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        markov(emission="translated").fit(two_states(300)[0])
+    assert not [w for w in caught if "contradict" in str(w.message)]
+
+
+def test_rows_without_states_are_reported():
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    with pytest.warns(ConvergenceWarning, match="The rows hardly tell 2 states apart"):
+        markov().fit(X)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_the_number_of_states(k):
+    rng = np.random.default_rng(k)
+    states = (rng.random(800) > 0.95).cumsum() % k
+    X = 5.0 * states[:, None] + rng.standard_t(4, size=(800, 1))
+    model = markov("auto").fit(X)
+    assert model.n_states_ == k
+    assert k + 2 <= len(model.n_states_scores_) <= 12
+    assert np.all(np.diff(model.n_states_scores_[:k]) > 0.1)
+    assert model.transmat_.shape == (k, k)
+    assert not len(markov(k, n_atoms=1).fit(X).n_states_scores_)
+
+
+def test_predictive_score():
+    logs = np.random.default_rng(0).normal(size=(7, 5))
+    score = PredictiveScore(5)
+    for draw in logs:
+        score.add(draw)
+    expected = np.log(np.exp(logs).mean(axis=0)) - logs.var(axis=0, ddof=1)
+    assert_allclose(score.of_rows(), expected, rtol=1e-12)
+
+
+def test_a_choice_is_made_again_when_rows_have_grown():
+    X, states = spreads()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = markov().partial_fit(X[:10])
+        assert model.n_states_ == 2
+        chosen = model._answer().chains.n_chosen
+        model.partial_fit(X[10:13])
+        assert model._answer().chains.n_chosen == chosen == 10
+        model.partial_fit(X[13:])
+    assert model.emission_ == "per_state"
+    assert model._answer().chains.n_chosen == 600
+    assert agreement(states, model.predict(X))[0] > 0.9
+
+
+def test_asking_changes_nothing():
+    X, _ = two_states(200)
+    asked, silent = markov().partial_fit(X), markov().partial_fit(X)
+    asked.predict(X)
+    first = asked.transmat_samples_
+    assert_array_equal(silent.transmat_samples_, first)
+    assert_array_equal(asked.transmat_samples_, first)
+
+
+# Forecasts.
+
+
+@pytest.mark.parametrize("emission", ["translated", "per_state"])
+def test_forecasts_are_exact(emission):
+    """The distribution function at the quantiles, from every draw, state and atom."""
+    X, _ = two_states(120, distance=4.0, n_features=2)
+    X[::9, 1] = np.nan
+    model = markov(emission=emission, covariance_type="full").fit(X)
+    levels, h = [0.1, 0.5, 0.9], 3
+    forecast = model.forecast(h, quantiles=levels)
+    assert forecast.quantiles.shape == (3, h, 2)
+    found = model._answer()
+    offset, unit, _ = found.units
+    draws, prior = found.used_draws(), found.model
+    below = np.zeros((3, h, 2))
+    states = np.zeros((h, 2))
+    nothing = np.full((h, 2), np.nan)
+    ahead = model.predict_proba(np.vstack([X, nothing]))[-h:]
+    for draw in draws:
+        rows, _ = model._new_rows(X)
+        law = filtered_by_hand(rows, draw, prior)
+        for step in range(h):
+            law = law @ draw.transitions
+            states[step] += law / len(draws)
+            for j, share in enumerate(law):
+                g = 0 if prior.shared else j
+                y = (forecast.quantiles[:, step] - offset) / unit
+                weights = np.exp(draw.log_weights[g])
+                known = draw.occupied[g]
+                inverses = np.linalg.inv(draw.factors[g])
+                deviations = np.sqrt((inverses**2).sum(axis=-1))
+                place = draw.locations[j] + draw.means[g]
+                atoms = norm.cdf(y[:, None], place, deviations)
+                part = (weights[known, None] * atoms[:, known]).sum(axis=1)
+                scale = np.sqrt(draw.scales[g] * (1 + 1 / prior.mean_count) / 2)
+                center = draw.locations[j] + draw.origins[g]
+                part += weights[~known].sum() * t.cdf(y, 4, center, scale)
+                below[:, step] += share * part / len(draws)
+    expected = np.broadcast_to(np.array(levels)[:, None, None], below.shape)
+    assert_allclose(below, expected, atol=1e-6)
+    assert_allclose(forecast.state_probabilities, states, atol=1e-12)
+    assert_allclose(forecast.state_probabilities, ahead, atol=1e-9)
+    again = model.forecast(h, X, levels)
+    assert_array_equal(again.quantiles, forecast.quantiles)
+
+
+def filtered_by_hand(rows, draw, model):
+    from skpacbayes.hmm._posterior import log_emissions
+
+    logs = next(iter(log_emissions(rows, [draw], model)))
+    law = draw.start
+    for step, densities in enumerate(np.exp(logs - logs.max(axis=0)).T):
+        law = (law @ draw.transitions if step else law) * densities
+        law /= law.sum()
+    return law
+
+
+def test_far_forecasts_are_of_the_stationary_distribution():
+    X, _ = two_states(300)
+    model = markov().fit(X)
+    far = model.forecast(400)
+    assert_allclose(far.state_probabilities[-1], model.startprob_, atol=0.01)
+    low, middle, high = far.quantiles[:, -1, 0]
+    assert low < middle < high
+    assert np.mean((low < X) & (high > X)) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_steps": 0}, r"n_steps=0 should be an integer of at least 1\."),
+        ({"n_steps": 1.5}, r"n_steps=1.5 should be"),
+        ({"quantiles": [0.0, 0.5]}, r"quantiles=\[0.0, 0.5\] should lie between"),
+    ],
+)
+def test_forecasts_asked_for_wrongly(arguments, message):
+    model = markov(n_atoms=1).fit(two_states(60)[0])
+    with pytest.raises(ValueError, match=message):
+        model.forecast(**arguments)
+
+
+def test_samples_of_other_seeds():
+    model = markov().fit(two_states(60)[0])
+    assert_array_equal(model.sample(5)[0], model.sample(5, random_state=0)[0])
+    assert not np.array_equal(model.sample(5)[0], model.sample(5, random_state=1)[0])
+
+
+@pytest.mark.parametrize(("shift", "unit"), [(1e4, 1.0), (0.0, 1e-3), (0.0, 1e3)])
+def test_origin_and_unit_do_not_matter(shift, unit):
+    """Chains see rows in standard units: but for rounding, the same states."""
+    X, _ = two_states(200, distance=3.0)
+    expected = markov().fit(X)
+    moved = markov().fit(shift + unit * X)
+    proba = moved.predict_proba(shift + unit * X)
+    assert_allclose(proba, expected.predict_proba(X), atol=1e-3)
+    values = shift + unit * expected.forecast(2).quantiles
+    assert_allclose(moved.forecast(2).quantiles, values, rtol=1e-6, atol=1e-3 * unit)
