@@ -78,7 +78,7 @@ class ParticleMarginalMetropolis(SeriesEstimator):
     ...     ParticleMarginalMetropolis,
     ... )
     >>> from skpacbayes.filtering.models import LocalLevel
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> level = np.cumsum(0.5 * rng.normal(size=40))
     >>> X = (level + rng.normal(size=40))[:, None]
     >>> tracker = ClusteredParticleFilter(
