@@ -22,7 +22,7 @@ ALTITUDE, POSITION_STD, HEIGHT_STD = 2000.0, 1.0, 25.0
 
 
 def tracker(model, n_particles, seed=0, proposal="prior", **parameters):
-    """Make a filter that moves particles by the transition, as the peers do."""
+    """Return a filter that moves particles by the transition, as the peers do."""
     return ClusteredParticleFilter(
         model,
         n_particles=n_particles,

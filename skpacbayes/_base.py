@@ -129,6 +129,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _draft(self, *, forgets):
         """Return a copy to work on."""
         kept, memo = dict(vars(self)), {}
+        kept.pop("_computed", None)  # an answer of the state before
         if forgets:
             for name in kept.pop("_fitted", ()):
                 kept.pop(name, None)
