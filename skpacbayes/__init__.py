@@ -30,7 +30,7 @@ _FAMILIES = {
         "make_paco_model",
         "make_subspace_groups",
     ],
-    "filtering": ["ClusteredParticleFilter"],
+    "filtering": ["ClusteredParticleFilter", "ParticleMarginalMetropolis"],
     "hmm": ["DirichletProcessHMM"],
     "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
     "mixture": [

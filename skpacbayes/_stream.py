@@ -8,6 +8,7 @@ import functools
 from numbers import Number
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ._base import PacBayesEstimator, updates_state
 from ._compat import check_sample_weight
@@ -110,9 +111,18 @@ def described(value):
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return kind
     if hasattr(value, "get_params") and not isinstance(value, type):
+        if type(value).get_params is BaseEstimator.get_params:
+            names = _parameter_names(type(value))
+            return [kind, *([name, described(getattr(value, name))] for name in names)]
         parameters = value.get_params(deep=False)
         return [kind, *([name, described(parameters[name])] for name in parameters)]
     return value
+
+
+@functools.lru_cache(maxsize=64)
+def _parameter_names(estimator_type):
+    """Names of the parameters, which scikit-learn reads from the signature anew."""
+    return tuple(estimator_type._get_param_names())
 
 
 # Weights and counts.

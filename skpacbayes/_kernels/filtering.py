@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from . import kernel
 
 
@@ -110,6 +112,107 @@ def draw_from_strata(weights, order, starts, counts, points, ancestors):
             rank = max(rank, ancestors[child])
             ancestors[child] = order[rank]
         begin += n_strata
+
+
+@kernel
+def stratified_points(counts, uniforms, points):
+    """Write one point in each of ``counts[j]`` equal strata of [0, 1], for each cell j.
+
+    ``uniforms`` has one number for each cell, which shifts all of its points, or one
+    for each point. `points` is filled in place, cell after cell.
+    """
+    place = 0
+    whole = uniforms.shape[0] == counts.shape[0]
+    for cell in range(counts.shape[0]):
+        count = counts[cell]
+        for i in range(count):
+            shift = uniforms[cell] if whole else uniforms[place]
+            points[place] = i / count + shift / count
+            place += 1
+
+
+@kernel
+def share_offspring(masses, sizes, conservation, remainders, counts):
+    """Share as many offspring as there are particles among cells.
+
+    A cell of size c and weight v gets about ``(1 - conservation) * n * v +
+    conservation * c``, rounded by the largest remainders; at least one if it has
+    weight, none otherwise. `counts` (n_cells,) is filled, `remainders` is scratch.
+    """
+    n_cells = masses.shape[0]
+    n_particles = 0
+    for j in range(n_cells):
+        n_particles += sizes[j]
+    total = 0.0
+    for j in range(n_cells):
+        remainders[j] = 0.0
+        if masses[j] > 0.0:
+            remainders[j] = (1.0 - conservation) * n_particles * masses[j]
+            remainders[j] += conservation * sizes[j]
+        total += remainders[j]
+    short = n_particles
+    for j in range(n_cells):
+        wanted = remainders[j] * (n_particles / total)
+        counts[j] = np.int64(math.floor(wanted))
+        remainders[j] = wanted - counts[j]
+        short -= counts[j]
+    for _ in range(short):
+        best = 0
+        for j in range(n_cells):
+            if remainders[j] > remainders[best]:
+                best = j
+        counts[best] += 1
+        remainders[best] = -1.0
+    for j in range(n_cells):
+        if masses[j] > 0.0 and counts[j] == 0:
+            richest = 0
+            for i in range(n_cells):
+                if counts[i] > counts[richest]:
+                    richest = i
+            counts[j] = 1
+            counts[richest] -= 1
+
+
+@kernel
+def cut_line(values, order, weights, n_steps, centers, starts, labels, masses):
+    """Cut sorted values into cells by Lloyd's algorithm in one dimension.
+
+    `values` (n_points,) are sorted, `order` is the place of each among `weights` and
+    `labels` (n_points,). The starting centers are half between equal ranks and equal
+    steps. `centers` (n_cells,), `starts` (n_cells + 1,), `labels` and the sums of
+    weights `masses` (n_cells,) are filled: cell j holds the points ``order[starts[j] :
+    starts[j + 1]]``.
+    """
+    n_points = values.shape[0]
+    n_cells = centers.shape[0]
+    low = values[0]
+    width = values[n_points - 1] - low
+    for j in range(n_cells):
+        share = (j + 0.5) / n_cells
+        centers[j] = 0.5 * (values[np.int64(share * n_points)] + low + share * width)
+    for step in range(n_steps + 1):
+        i = 0
+        for j in range(n_cells):
+            starts[j] = i
+            total = 0.0
+            border = math.inf
+            if j < n_cells - 1:
+                border = 0.5 * (centers[j] + centers[j + 1])
+            while i < n_points and values[i] <= border:
+                total += values[i]
+                i += 1
+            masses[j] = centers[j]
+            if i > starts[j]:
+                masses[j] = total / (i - starts[j])
+        if step < n_steps:
+            for j in range(n_cells):
+                centers[j] = masses[j]
+    starts[n_cells] = n_points
+    for j in range(n_cells):
+        masses[j] = 0.0
+        for i in range(starts[j], starts[j + 1]):
+            labels[order[i]] = j
+            masses[j] += weights[order[i]]
 
 
 @kernel

@@ -1,5 +1,6 @@
 """Particle filters: hidden states behind a sequence of rows."""
 
 from ._filter import ClusteredParticleFilter
+from ._pmmh import ParticleMarginalMetropolis
 
-__all__ = ["ClusteredParticleFilter"]
+__all__ = ["ClusteredParticleFilter", "ParticleMarginalMetropolis"]

@@ -3,7 +3,13 @@
 import numpy as np
 from sklearn.base import clone
 
-from .._kernels.filtering import move_centers, nearest_centers, spread_centers
+from .._kernels.filtering import (
+    cut_line,
+    move_centers,
+    nearest_centers,
+    share_offspring,
+    spread_centers,
+)
 from ._resampling import Cells
 
 FIT_ON = 1024  # particles on which the centres are fitted
@@ -58,30 +64,33 @@ def cells_of(labels, weights, conservation):
     conservation * c`` of the n offspring, at least one if it has weight, none
     otherwise.
     """
-    n_particles = len(labels)
     sizes = np.bincount(labels)
     small = labels.astype(np.min_scalar_type(len(sizes)))  # a radix sort, if it can be
     order = np.argsort(small, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)])
     masses = np.bincount(labels, weights)
-    alive = masses > 0
-    wanted = (1 - conservation) * n_particles * masses + conservation * sizes
-    wanted = np.where(alive, wanted, 0.0)
-    wanted *= n_particles / wanted.sum()
-    return Cells(labels, order, starts, rounded(wanted, alive)), masses
+    return shared(labels, order, starts, masses, conservation)
 
 
-def rounded(wanted, alive):
-    """Whole numbers near `wanted`, of the same sum, and at least 1 where `alive`."""
-    total = round(wanted.sum())
-    counts = np.floor(wanted).astype(np.int64)
-    # the largest remainders are rounded up
-    short = total - counts.sum()
-    by_remainder = np.argsort(counts - wanted, kind="stable")
-    counts[by_remainder[:short]] += 1
-    lacking = alive & (counts == 0)
-    while lacking.any():  # of the richest
-        counts[lacking.argmax()] += 1
-        counts[counts.argmax()] -= 1
-        lacking = alive & (counts == 0)
-    return counts
+def cells_on_line(values, n_clusters, weights, conservation):
+    """Do as `cells_of` for particles in one dimension, cut by k-means.
+
+    Five steps of Lloyd's algorithm, on sorted values.
+    """
+    n_particles = len(values)
+    order = np.argsort(values)
+    starts = np.empty(n_clusters + 1, dtype=np.int64)
+    labels = np.empty(n_particles, dtype=np.int64)
+    centers, masses = np.empty((2, n_clusters))
+    cut_line(
+        values[order], order, weights, LLOYD_STEPS, centers, starts, labels, masses
+    )
+    return shared(labels, order, starts, masses, conservation)
+
+
+def shared(labels, order, starts, masses, conservation):
+    """Share the offspring among the cells; return the cells, and their weights."""
+    counts = np.empty(len(masses), dtype=np.int64)
+    sizes, scratch = np.diff(starts), np.empty(len(masses))
+    share_offspring(masses, sizes, conservation, scratch, counts)
+    return Cells(labels, order, starts, counts), masses

@@ -167,32 +167,28 @@ class CalledModel:
         arguments = (row,) if particles is None else (particles, row, time)
         try:
             location, scale = self._call(name, given, *arguments)
-            location = np.asarray(location, dtype=np.float64)
-            scale = np.asarray(scale, dtype=np.float64)
-            if scale.ndim < 3:
-                widths = np.broadcast_to(scale, noise.shape)
-                drawn = np.broadcast_to(location, noise.shape) + scale * noise
-            else:
-                shape = (len(noise), noise.shape[1], noise.shape[1])
-                widths = np.diagonal(np.broadcast_to(scale, shape), axis1=1, axis2=2)
-                turned = np.matmul(scale, noise[:, :, None])[:, :, 0]
-                drawn = np.broadcast_to(location, noise.shape) + turned
+            drawn, widths = _moved_noise(noise, location, scale)
         except (ValueError, TypeError) as error:
             raise ValueError(
                 f"{self.name}.{name} should return the location and the scale of the "
                 f"noise, which broadcast to shape {noise.shape}, or a scale of shape "
                 f"(1 or {noise.shape[0]}, {noise.shape[1]}, {noise.shape[1]}): {error}"
             ) from error
-        if not (np.isfinite(drawn).all() and (widths > 0).all()) or (
-            scale.ndim == 3 and np.triu(scale, 1).any()
+        if not (
+            widths.min(initial=np.inf) > 0
+            and math.isfinite(np.add.reduce(widths, axis=None))
+            and math.isfinite(np.add.reduce(drawn, axis=None))
         ):
             raise ValueError(
                 f"{self.name}.{name} is not a density at row {time}: its location must "
                 "be finite, and its scale positive standard deviations, or lower "
                 f"triangular with a positive diagonal; the smallest is {widths.min()}."
             )
-        squares = np.square(noise) - np.square(drawn)
-        return drawn, 0.5 * squares.sum(axis=1) + np.log(widths).sum(axis=1)
+        ratios = np.einsum("ij,ij->i", noise, noise)
+        ratios -= np.einsum("ij,ij->i", drawn, drawn)
+        ratios *= 0.5
+        ratios += np.log(widths).sum(axis=1)
+        return drawn, ratios
 
     def log_lookahead(self, particles, row, time, given):
         """Log of a guess of the density of the next row at each particle."""
@@ -241,3 +237,30 @@ class CalledModel:
                 f"{self.name}.{name} returned NaN or infinity for {count} of "
                 f"{len(values)} particles at row {time} (shape {values.shape})."
             )
+
+
+def _moved_noise(noise, location, scale):
+    """Return ``location + scale @ noise``, and the diagonal of the scale.
+
+    The diagonal has the shape (1 or n_particles, n_noise).
+    """
+    n_noise = noise.shape[1]
+    location = np.asarray(location, dtype=np.float64)
+    scale = np.asarray(scale, dtype=np.float64)
+    if scale.ndim < 3:
+        drawn = scale * noise
+        widths = np.broadcast_to(scale, (*scale.shape[:-1], n_noise)).reshape(
+            -1, n_noise
+        )
+    else:
+        if scale.shape[1:] != (n_noise, n_noise) or np.triu(scale, 1).any():
+            raise ValueError("matrices should be square and lower triangular")
+        if len(scale) == 1:
+            drawn = noise @ scale[0].T
+        else:
+            drawn = np.matmul(scale, noise[:, :, None])[:, :, 0]
+        widths = np.diagonal(scale, axis1=1, axis2=2)
+    drawn += location
+    if drawn.shape != noise.shape:
+        raise ValueError(f"their shapes are {location.shape} and {scale.shape}")
+    return drawn, widths

@@ -10,7 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.filtering import draw_ancestors, draw_from_strata
+from .._kernels.filtering import (
+    draw_ancestors,
+    draw_from_strata,
+    stratified_points,
+)
 
 
 class Cells(NamedTuple):
@@ -22,6 +26,7 @@ class Cells(NamedTuple):
     counts: np.ndarray  # (n_cells,)
 
 
+@lru_cache(maxsize=8)
 def one_cell(n_particles):
     """All particles in one cell, with as many offspring."""
     return Cells(
@@ -34,21 +39,14 @@ def one_cell(n_particles):
 
 def systematic(weights, cells, generator):
     """One uniform for each cell, shifted by equal steps."""
-    counts = cells.counts
-    if len(counts) == 1:
-        count = int(counts[0])
-        points = _grid(count) + generator.random() / count
-    else:
-        shifts = np.repeat(generator.random(len(counts)), counts)
-        points = _stratum(counts) + shifts / np.repeat(counts, counts)
-    return _inverted(draw_from_strata, weights, cells, counts, points)
+    uniforms = generator.random(len(cells.counts))
+    return _inverted_strata(weights, cells, uniforms)
 
 
 def stratified(weights, cells, generator):
     """One uniform in each of equal steps."""
-    each = np.repeat(cells.counts, cells.counts)
-    points = _stratum(cells.counts) + generator.random(len(each)) / each
-    return _inverted(draw_from_strata, weights, cells, cells.counts, points)
+    uniforms = generator.random(len(weights))
+    return _inverted_strata(weights, cells, uniforms)
 
 
 def multinomial(weights, cells, generator):
@@ -103,13 +101,7 @@ def _inverted(invert, weights, cells, counts, points):
     return ancestors
 
 
-@lru_cache(maxsize=8)
-def _grid(count):
-    return np.arange(count) / count
-
-
-def _stratum(counts):
-    """Left ends of ``counts[j]`` equal steps of [0, 1], cell after cell."""
-    ends = np.cumsum(counts)
-    within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
-    return within / np.repeat(counts, counts)
+def _inverted_strata(weights, cells, uniforms):
+    points = np.empty(len(weights))
+    stratified_points(cells.counts, uniforms, points)
+    return _inverted(draw_from_strata, weights, cells, cells.counts, points)

@@ -14,7 +14,7 @@ from scipy.stats import qmc
 
 from .._kernels.filtering import draw_ancestors, draw_from_strata
 from .._kernels.quasi import hilbert_keys, shift_points, standard_cells
-from ._clusters import cells_of, kmeans_labels, labels_by
+from ._clusters import cells_of, cells_on_line, kmeans_labels, labels_by
 from ._resampling import draw, one_cell
 
 CURVE_UP_TO = 8  # coordinates: the table of the curve grows as n * 4 ** n
@@ -45,7 +45,7 @@ class Bootstrap:
         self.threshold = threshold
         self.auxiliary = auxiliary
         self._whole = one_cell(n_particles)
-        self._even = np.full(n_particles, -math.log(n_particles))
+        self._even = even_log_weights(n_particles)
 
     def __call__(self, cloud, n_noise, generator, lookahead=None):
         ancestors, log_weights = None, None
@@ -69,18 +69,23 @@ class Bootstrap:
         if self.n_clusters is None:
             ancestors = draw(weights, self._whole, self.resampling, generator)
             return ancestors, self._even
-        labels = self._labels(particles, generator)
-        cells, masses = cells_of(labels, weights, self.conservation)
+        cells, masses = self._cells(particles, weights, generator)
         ancestors = draw(weights, cells, self.resampling, generator)
         with np.errstate(divide="ignore", invalid="ignore"):  # empty: no offspring
             log_shares = np.log(masses / cells.counts)
-        return ancestors, log_shares[labels[ancestors]]
+        return ancestors, log_shares[cells.labels[ancestors]]
 
-    def _labels(self, particles, generator):
-        if self.clusterer is not None:
-            return labels_by(self.clusterer, particles, generator)
+    def _cells(self, particles, weights, generator):
+        """Clusters of particles with their offspring, and the weights of clusters."""
         n_clusters = max(1, min(self.n_clusters, self.n_particles // 10))
-        return kmeans_labels(particles, n_clusters, generator)
+        if self.clusterer is not None:
+            labels = labels_by(self.clusterer, particles, generator)
+        elif particles.shape[1] == 1:
+            values = np.ascontiguousarray(particles[:, 0])
+            return cells_on_line(values, n_clusters, weights, self.conservation)
+        else:
+            labels = kmeans_labels(particles, n_clusters, generator)
+        return cells_of(labels, weights, self.conservation)
 
 
 class QuasiMonteCarlo:
@@ -92,9 +97,8 @@ class QuasiMonteCarlo:
     def __init__(self, n_particles, auxiliary=False):
         self.n_particles = n_particles
         self.auxiliary = auxiliary
-        self._ranks = np.arange(n_particles)
-        self._whole = np.array([0, n_particles]), np.array([n_particles])
-        self._even = np.full(n_particles, -math.log(n_particles))
+        self._whole = one_cell(n_particles)
+        self._even = even_log_weights(n_particles)
 
     def __call__(self, cloud, n_noise, generator, lookahead=None):
         first, points = sobol_points(self.n_particles, 1 + n_noise)
@@ -104,7 +108,7 @@ class QuasiMonteCarlo:
             invert = draw_ancestors
         else:  # one point in each of n equal strata: a shift permutes the strata
             top = int(shift[0]) >> (54 - self.n_particles.bit_length())
-            rows = self._ranks ^ top
+            rows = self._whole.order ^ top
             invert = draw_from_strata
         uniforms = np.empty(self.n_particles)
         normals, scratch = np.empty((2, self.n_particles * n_noise))
@@ -116,10 +120,17 @@ class QuasiMonteCarlo:
         ancestors = np.empty(self.n_particles, dtype=np.int64)
         weights, corrections, _ = looking_ahead(cloud, lookahead)
         order = along_curve(cloud.particles)
-        invert(weights, order, *self._whole, uniforms, ancestors)
+        whole = self._whole
+        invert(weights, order, whole.starts, whole.counts, uniforms, ancestors)
         if corrections is None:
             return ancestors, self._even, noise
         return ancestors, self._even + corrections[ancestors], noise
+
+
+@lru_cache(maxsize=8)
+def even_log_weights(n_particles):
+    """Log weights of equal particles."""
+    return np.full(n_particles, -math.log(n_particles))
 
 
 def looking_ahead(cloud, lookahead):

@@ -261,8 +261,8 @@ class LinearObservations(BaseEstimator):
 
     def _moves(self, x, t, y_prev, u):
         """Centers f(x), (n_particles, n_states), and the factor L of the transition."""
-        asked = inspect.signature(self.transition).parameters
         given = {"y_prev": y_prev, "u": u}
+        asked = _names_of(type(self).transition)
         given = {name: value for name, value in given.items() if name in asked}
         return self._parts(lambda x, z: self.transition(x, z, t, **given), x)
 
@@ -571,6 +571,12 @@ def _only(y, model):
             f"{type(model).__name__} sees one feature, yet X has {len(y)}."
         )
     return y[0]
+
+
+@lru_cache(maxsize=32)
+def _names_of(function):
+    """Names of the arguments of a function."""
+    return frozenset(inspect.signature(function).parameters)
 
 
 def _factor(covariance):

@@ -3,9 +3,12 @@
 import inspect
 
 import numpy as np
+from scipy import stats
 from sklearn.base import BaseEstimator
 
 import skpacbayes
+from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering.models import LocalLevel
 
 PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}
 ESTIMATORS = {
@@ -13,9 +16,18 @@ ESTIMATORS = {
     for name, value in PUBLIC.items()
     if inspect.isclass(value) and issubclass(value, BaseEstimator)
 }
+LEVEL = {  # the variance of a level, whatever the rows
+    "estimator": ClusteredParticleFilter(LocalLevel(), n_particles=16),
+    "priors": {"model__transition_variance": stats.gamma(2)},
+    "n_chains": 1,
+    "burn_in": 0,
+    "n_iter": 2,
+}
+META = {"ParticleMarginalMetropolis": LEVEL}  # those that need parameters
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
     "ABCPosteriorKDE": {"n_validation": 20},
     "ClusteredParticleFilter": {"n_particles": 64},
+    **META,
     "DirichletProcessHMM": {"n_iter": 20, "burn_in": 10},
     "PACOClusterer": {"n_iter": 50},
     "SparseAdditiveGibbsClassifier": {"n_iter": 60, "burn_in": 20},

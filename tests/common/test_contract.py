@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 
 import pytest
+from cases import META
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import estimator_checks as checks
 
@@ -16,6 +17,7 @@ import skpacbayes
 
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
     "ABCPosteriorKDE": {"n_validation": 20},
+    **META,
     "DirichletProcessHMM": {"n_iter": 100, "burn_in": 100},
     "SparseAdditiveGibbsClassifier": {"n_iter": 30, "burn_in": 10},
     "SparseAdditiveGibbsRanker": {"n_iter": 20, "burn_in": 20},

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import META
 from numpydoc.docscrape import ClassDoc
 from numpydoc.validate import validate
 from sklearn.base import BaseEstimator
@@ -70,7 +71,7 @@ def test_estimator_documents_what_it_sets(name):
     fitted = set()
     for method in ("fit", "partial_fit"):
         if hasattr(public, method):
-            estimator = public()
+            estimator = public(**META.get(name, {}))
             learn = getattr(estimator, method)
             takes_classes = "classes" in inspect.signature(learn).parameters
             learn(X, y, **({"classes": [0, 1]} if takes_classes else {}))

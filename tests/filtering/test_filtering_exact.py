@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from skpacbayes.filtering import ClusteredParticleFilter
-from skpacbayes.filtering._clusters import cells_of, kmeans_labels, rounded
+from skpacbayes.filtering._clusters import cells_of, cells_on_line, kmeans_labels
 from skpacbayes.filtering._resampling import draw, one_cell
 from skpacbayes.filtering.models import (
     LocalLevel,
@@ -118,9 +118,24 @@ def test_clusters_share_the_offspring():
     assert_array_equal(counts[0.0], [89, 10, 1, 0])
     assert_array_equal(counts[0.5], [68, 21, 11, 0])
     assert_array_equal(counts[1.0], [45, 33, 22, 0])
-    assert_array_equal(
-        rounded(np.array([0.2, 0.3, 3.5]), np.array([1, 1, 1]) > 0), [1, 1, 2]
-    )
+
+
+def test_a_line_is_cut_into_cells():
+    """Sorted cells that hold all particles, near the best of k-means."""
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(size=300), 50 + rng.normal(size=20), [9.0] * 9])
+    weights = rng.dirichlet(np.ones(len(values)))
+    cells, masses = cells_on_line(values, 12, weights, 0.5)
+    assert_array_equal(np.sort(cells.order), np.arange(len(values)))
+    for j in range(12):
+        members = cells.order[cells.starts[j] : cells.starts[j + 1]]
+        assert_array_equal(cells.labels[members], j)
+        assert_allclose(masses[j], weights[members].sum(), atol=1e-12)
+    assert np.all(np.diff(cells.labels[np.argsort(values)]) >= 0)
+    assert cells.counts.sum() == len(values)
+    assert np.all((cells.counts > 0) == (masses > 0))
+    scatter = sum(np.ptp(values[cells.labels == j]) ** 2 for j in set(cells.labels))
+    assert scatter < 12 * 4**2  # no cell spans the gaps
 
 
 def grid_filter(model, X, n=1500):

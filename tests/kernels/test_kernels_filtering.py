@@ -242,3 +242,63 @@ def test_hilbert_keys(kernel, n_features, n_bits):
     keys = np.full(500, -1)
     kernel(cells, n_bits, hilbert_curve(n_features), keys)
     assert_array_equal(keys, places_on_curve(cells, n_bits))
+
+
+@twin_of(filtering.stratified_points)
+def test_stratified_points(kernel):
+    rng = np.random.default_rng(0)
+    counts = np.array([3, 0, 5, 1])
+    for uniforms in (rng.random(4), rng.random(9)):
+        points = np.empty(9)
+        kernel(counts, uniforms, points)
+        each = np.repeat(counts, counts)
+        within = np.concatenate([np.arange(c) for c in counts])
+        shifts = np.repeat(uniforms, counts) if len(uniforms) == 4 else uniforms
+        assert_allclose(points, (within + shifts) / each, rtol=1e-15)
+
+
+@twin_of(filtering.share_offspring)
+def test_share_offspring(kernel):
+    rng = np.random.default_rng(0)
+    for conservation in (0.0, 0.3, 1.0):
+        sizes = rng.integers(0, 40, 12)
+        masses = rng.dirichlet(np.full(12, 0.2)) * (sizes > 0)
+        masses[2] = 0.0
+        masses /= masses.sum()
+        counts, scratch = np.empty(12, dtype=np.int64), np.empty(12)
+        kernel(masses, sizes, conservation, scratch, counts)
+        n = sizes.sum()
+        wanted = (1 - conservation) * n * masses + conservation * sizes
+        wanted = np.where(masses > 0, wanted, 0.0)
+        wanted *= n / wanted.sum()
+        expected = np.floor(wanted).astype(int)
+        largest = np.argsort(expected - wanted, kind="stable")
+        expected[largest[: n - expected.sum()]] += 1
+        while np.any(lacking := (masses > 0) & (expected == 0)):
+            expected[lacking.argmax()] += 1
+            expected[expected.argmax()] -= 1
+        assert_array_equal(counts, expected)
+
+
+@twin_of(filtering.cut_line)
+def test_cut_line(kernel):
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(size=40), [7.0] * 5, 30 + rng.normal(size=9)])
+    weights = rng.dirichlet(np.ones(54))
+    order = np.argsort(values)
+    centers, masses = np.empty((2, 6))
+    starts, labels = np.empty(7, dtype=np.int64), np.empty(54, dtype=np.int64)
+    kernel(values[order], order, weights, 4, centers, starts, labels, masses)
+    shares = (np.arange(6) + 0.5) / 6
+    expected = values[order][(54 * shares).astype(int)]
+    expected = 0.5 * (expected + values.min() + shares * np.ptp(values))
+    for step in range(5):
+        borders = 0.5 * (expected[1:] + expected[:-1])
+        found = np.searchsorted(borders, values)
+        if step < 4:
+            for j in set(found):
+                expected[j] = values[found == j].mean()
+    assert_allclose(centers, expected)
+    assert_array_equal(labels, found)
+    assert_allclose(masses, np.bincount(found, weights, minlength=6))
+    assert_array_equal(np.diff(starts), np.bincount(found, minlength=6))

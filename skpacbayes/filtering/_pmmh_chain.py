@@ -1,0 +1,143 @@
+"""A chain of parameters, whose likelihood is estimated by a particle filter."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+ACCEPTANCE = 0.234  # to which the steps are adapted during the burn-in
+N_STARTS = 10  # prior draws, of which the likeliest starts a chain
+N_SPREAD = 200  # prior draws whose spread gives the first steps
+
+
+class Target:
+    """The log posterior density of parameters on the whole real line, estimated.
+
+    A parameter whose prior lies between two numbers is mapped to the line by its logit,
+    one with a bound by the logarithm of its distance from it.
+    """
+
+    def __init__(self, estimator, priors, X, inputs):
+        self.estimator = estimator
+        self.priors = priors
+        self.X = X
+        self.inputs = inputs
+        self.names = list(priors)
+        self._supports = [prior.support() for prior in priors.values()]
+
+    def values(self, position):
+        """Parameters at a position on the line, by name."""
+        return {
+            name: float(_from_line(u, *support)[0])
+            for name, u, support in zip(
+                self.names, position, self._supports, strict=True
+            )
+        }
+
+    def draw_prior(self, count, generator):
+        """Positions of draws from the prior, (count, n_parameters)."""
+        columns = [
+            _to_line(prior.rvs(size=count, random_state=generator), *support)
+            for prior, support in zip(self.priors.values(), self._supports, strict=True)
+        ]
+        return np.column_stack(columns)
+
+    def log_density(self, position, generator):
+        """Log prior density plus an estimate of the log likelihood."""
+        log_prior = 0.0
+        for u, (low, high), prior in zip(
+            position, self._supports, self.priors.values(), strict=True
+        ):
+            value, log_slope = _from_line(u, low, high)
+            log_prior += float(prior.logpdf(value)) + log_slope
+        if not np.isfinite(log_prior):
+            return -np.inf
+        seed = int(generator.integers(2**31 - 1))
+        return log_prior + self.fitted(self.values(position), seed).log_likelihood_
+
+    def fitted(self, values, seed):
+        """Return the filter with these parameters, run over the rows."""
+        tracker = clone(self.estimator).set_params(**values, random_state=seed)
+        given = {} if self.inputs is None else {"inputs": self.inputs}
+        with warnings.catch_warnings():  # a likelihood of 0 is an answer here
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return tracker.fit(self.X, **given)
+
+
+class ParameterChain:
+    """Random-walk Metropolis by estimated likelihoods.
+
+    The estimate of the current parameters is kept until they are left, so that the
+    chain has the exact posterior as its distribution, whatever the number of
+    particles.
+    """
+
+    def __init__(self, target, generator):
+        self.target = target
+        self.generator = generator
+        starts = target.draw_prior(N_STARTS, generator)
+        densities = [target.log_density(start, generator) for start in starts]
+        if not np.max(densities) > -np.inf:
+            raise ValueError(
+                f"The likelihood vanishes at each of {N_STARTS} parameters drawn from "
+                "the priors: narrower priors, or more particles, may reach the rows."
+            )
+        self.position = starts[np.argmax(densities)]
+        self.density = np.max(densities)
+        spread = target.draw_prior(N_SPREAD, generator).std(axis=0)
+        self.factor = np.diag(spread) / np.sqrt(len(spread))
+        self.n_adapted = 0
+        self.n_accepted = 0
+        self.kept = []
+
+    @property
+    def n_kept(self):
+        """Number of draws kept."""
+        return len(self.kept)
+
+    def advance(self, n_iter, keep):
+        """Make iterations; keep their draws, or adapt the steps to them."""
+        for _ in range(n_iter):
+            normals = self.generator.standard_normal(len(self.position))
+            proposed = self.position + self.factor @ normals
+            density = self.target.log_density(proposed, self.generator)
+            probability = float(np.exp(min(0.0, density - self.density)))
+            accepted = self.generator.random() < probability
+            if accepted:
+                self.position, self.density = proposed, density
+            if keep:
+                self.n_accepted += accepted
+                self.kept.append(self.position)
+            else:
+                self._adapt(normals, probability)
+
+    def _adapt(self, normals, probability):
+        """Stretch the steps along the last one by how welcome it was (Vihola 2012)."""
+        self.n_adapted += 1
+        rate = min(1.0, len(normals) * self.n_adapted ** (-2 / 3))
+        direction = self.factor @ (normals / np.linalg.norm(normals))
+        change = rate * (probability - ACCEPTANCE) * np.outer(direction, direction)
+        self.factor = np.linalg.cholesky(self.factor @ self.factor.T + change)
+
+
+def _to_line(values, low, high):
+    if np.isfinite(low) and np.isfinite(high):
+        return np.log(values - low) - np.log(high - values)
+    if np.isfinite(low):
+        return np.log(values - low)
+    return -np.log(high - values) if np.isfinite(high) else np.asarray(values)
+
+
+def _from_line(u, low, high):
+    """Value at a position of the line, and the log derivative of the map."""
+    if np.isfinite(low) and np.isfinite(high):
+        share = 1.0 / (1.0 + np.exp(-np.clip(u, -700, 700)))
+        log_slope = -np.logaddexp(0.0, -u) - np.logaddexp(0.0, u)
+        return low + (high - low) * share, log_slope + np.log(high - low)
+    with np.errstate(over="ignore"):
+        if np.isfinite(low):
+            return low + np.exp(u), u
+        if np.isfinite(high):
+            return high - np.exp(-u), -u
+    return u, 0.0

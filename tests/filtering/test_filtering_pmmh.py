@@ -1,0 +1,133 @@
+"""The posterior of parameters by PMMH, against quadrature and against misuse."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from skpacbayes.filtering import ClusteredParticleFilter, ParticleMarginalMetropolis
+from skpacbayes.filtering._pmmh_chain import _from_line, _to_line
+from skpacbayes.filtering.models import LocalLevel, StochasticVolatility
+
+PRIOR = {"model__transition_variance": stats.gamma(2, scale=0.5)}
+
+
+def tracker(**parameters):
+    model = LocalLevel(0.0, 1.0, observation_variance=0.5)
+    parameters = {"n_particles": 32, "n_clusters": None} | parameters
+    return ClusteredParticleFilter(model, **parameters)
+
+
+def sampler(estimator=None, priors=PRIOR, **parameters):
+    parameters = {"n_chains": 2, "burn_in": 50, "n_iter": 50} | parameters
+    return ParticleMarginalMetropolis(
+        estimator or tracker(), priors, random_state=0, **parameters
+    )
+
+
+def rows(n=25, seed=0):
+    rng = np.random.default_rng(seed)
+    return (0.8 * rng.normal(size=n).cumsum() + 0.7 * rng.normal(size=n))[:, None]
+
+
+def exact_log_likelihood(X, variance):
+    """Of rows of the local level, by their joint normal distribution."""
+    n = len(X)
+    times = np.minimum.outer(np.arange(n), np.arange(n))
+    covariance = 1.0 + variance * times + 0.5 * np.eye(n)
+    return stats.multivariate_normal(np.zeros(n), covariance).logpdf(X[:, 0])
+
+
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+def test_the_posterior_is_exact_whatever_the_number_of_particles():
+    """Mean and quantiles against quadrature; errors of at least 60 effective draws.
+
+    Four standard errors of a mean, and of the share below a quantile.
+    """
+    X = rows()
+    grid = np.linspace(1e-3, 8, 4000)
+    prior = PRIOR["model__transition_variance"]
+    log_density = prior.logpdf(grid) + [exact_log_likelihood(X, v) for v in grid]
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    mean = weights @ grid
+    std = np.sqrt(weights @ (grid - mean) ** 2)
+    # few particles, and the prior's own moves: noisy likelihoods
+    noisy = tracker(n_particles=10, proposal="prior")
+    found = sampler(noisy, burn_in=150, n_iter=700).fit(X)
+    draws = found.posterior_["model__transition_variance"]
+    assert draws.shape == (2, 700)
+    assert_allclose(draws.mean(), mean, atol=4 * std / np.sqrt(60))
+    for level in (0.1, 0.5, 0.9):
+        quantile = grid[np.searchsorted(np.cumsum(weights), level)]
+        assert_allclose((draws < quantile).mean(), level, atol=4 * 0.5 / np.sqrt(60))
+    assert 0.1 < found.acceptance_rate_ < 0.5
+    assert_allclose(
+        found.estimator_.get_params()["model__transition_variance"], draws.mean()
+    )
+    assert np.isfinite(found.score(rows(10, 1)))
+    low, high = found.intervals(0.8)["model__transition_variance"]
+    assert_allclose([(draws < low).mean(), (draws > high).mean()], 0.1, atol=0.01)
+
+
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+def test_chains_are_the_same_in_threads():
+    found = [sampler(n_iter=20, n_jobs=n_jobs).fit(rows()) for n_jobs in (None, 2)]
+    assert_array_equal(*(f.posterior_["model__transition_variance"] for f in found))
+
+
+def test_chains_that_disagree_warn():
+    with pytest.warns(UserWarning, match=r"R-hat of the parameters is"):
+        sampler(burn_in=0, n_iter=6, n_chains=3).fit(rows())
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-np.inf, np.inf), (0, np.inf), (-np.inf, 2), (-1, 3)]
+)
+def test_maps_to_the_line(low, high):
+    """They invert each other, and the slope is the derivative."""
+    u = np.linspace(-3, 3, 13)
+    values, log_slopes = _from_line(u, low, high)
+    assert np.all((values > low) & (values < high))
+    assert_allclose(_to_line(values, low, high), u, atol=1e-12)
+    nudged = _from_line(u + 1e-6, low, high)[0]
+    assert_allclose(np.exp(log_slopes), (nudged - values) / 1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("priors", "complaint"),
+    [
+        ({}, "priors is empty"),
+        (
+            {"model__phi": stats.norm()},
+            "'model__phi', which is no parameter of the est",
+        ),
+        ({"model__transition_variance": 0.3}, "should be a continuous distribution"),
+        ({"model__transition_variance": stats.poisson(3)}, "should be a continuous"),
+    ],
+)
+def test_priors_that_are_none(priors, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        sampler(priors=priors).fit(rows())
+
+
+def test_a_likelihood_that_vanishes_everywhere():
+    class Nowhere(StochasticVolatility):
+        def log_likelihood(self, x, y, t):
+            return np.full(len(x), -np.inf)
+
+    blind = ClusteredParticleFilter(Nowhere(), n_particles=10)
+    with pytest.raises(ValueError, match="The likelihood vanishes at each of 10 param"):
+        sampler(blind, {"model__phi": stats.uniform(0, 1)}).fit(rows())
+
+
+def test_a_prior_beyond_what_the_model_allows():
+    wide = ClusteredParticleFilter(StochasticVolatility(), n_particles=10)
+    with pytest.raises(ValueError, match="must lie between -1 and 1"):
+        sampler(wide, {"model__phi": stats.uniform(1.5, 1)}).fit(rows())
+
+
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+def test_levels():
+    with pytest.raises(ValueError, match=r"level=90 should lie between 0 and 1"):
+        sampler(n_iter=5, n_chains=1, burn_in=5).fit(rows()).intervals(90)
