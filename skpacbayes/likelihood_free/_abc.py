@@ -1,22 +1,40 @@
 """A posterior from a table of simulations."""
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_scalar
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from joblib import effective_n_jobs
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
     check_is_fitted,
+    validate_data,
 )
 
-from .._base import fit_context, partial_fit_context
-from ._base import _TableEstimator
-from ._settings import held_out_pairs
+from .._base import are_finite, fit_context, is_plain, user_stack_level
+from .._chains import in_threads
+from .._compat import Interval, RealNotInt, StrOptions, check_sample_weight
+from .._stream import StreamingEstimator, partial_fit_context
+from ._abc_choice import (
+    Grid,
+    choose,
+    held_out,
+    held_out_pairs,
+)
+from ._abc_settings import Settings
+from ._abc_support import Support
+from ._abc_table import Table
+from ._simulate import SimulationTable
+
+FIRST_FIT = 1000  # simulations from which a stream learns its settings
+FAR = 0.5  # ranges of a summary outside its range, from which on we warn
+FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares overflow
 
 
-class ABCPosteriorKDE(_TableEstimator):
+class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     """Posterior of the parameters of a simulator, by approximate Bayesian computation.
 
     From a table of simulations, pairs of parameters drawn from a prior and summaries of
@@ -167,7 +185,7 @@ class ABCPosteriorKDE(_TableEstimator):
             StrOptions({"cv", "silverman", "rate"}),
             Interval(Real, 0, None, closed="neither"),
         ],
-        "adjustment": [StrOptions({"linear", "heteroscedastic"}), None],
+        "adjustment": [StrOptions({"cv", "linear", "heteroscedastic"}), None],
         "metric": [StrOptions({"mad", "whiten", "regression"}), None],
         "parameter_transform": [StrOptions({"log", "logit"}), list, tuple, None],
         "bounds": ["array-like", None],
@@ -178,17 +196,19 @@ class ABCPosteriorKDE(_TableEstimator):
         "n_jobs": [Integral, None],
     }
 
+    _may_change = ("algorithm", "n_jobs")  # they change the time, not the answers
+
     def __init__(
         self,
         n_neighbors="cv",
         *,
         bandwidth="cv",
-        adjustment="linear",
+        adjustment="cv",
         metric="mad",
         parameter_transform=None,
         bounds=None,
         algorithm="auto",
-        selection="global",
+        selection="local",
         n_validation=300,
         random_state=None,
         n_jobs=None,
@@ -206,13 +226,13 @@ class ABCPosteriorKDE(_TableEstimator):
         self.n_jobs = n_jobs
 
     @fit_context
-    def fit(self, X, y, sample_weight=None):
-        """Keep a table of simulations, and choose the neighbours and the bandwidth.
+    def fit(self, X, y=None, sample_weight=None):
+        """Keep a table of simulations, and choose what "cv" stands for.
 
         Parameters
         ----------
-        X : array-like of shape (n_simulations, n_summaries)
-            Summaries of the simulations.
+        X : array-like of shape (n_simulations, n_summaries) or SimulationTable
+            Summaries of the simulations; or what :func:`simulate` returns, y included.
         y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
             Parameters that they were simulated with.
         sample_weight : array-like of shape (n_simulations,), default=None
@@ -226,25 +246,23 @@ class ABCPosteriorKDE(_TableEstimator):
         Raises
         ------
         ValueError
-            If parameters are not strictly within `bounds`, `bounds` do not suit
+            If parameters are not within `bounds`, `bounds` do not suit
             `parameter_transform`, or the weights sum to less than two simulations, as
-            normalised ones do.
+            normalized ones do.
         """
-        with self._all_or_nothing(keep=lambda replaced: replaced):
-            X, y, weights = self._simulations(X, y, sample_weight, reset=True, least=2)
-            self._begin()
-            self._append(X, y, weights)
-            self._settings = self._learned(self._table, self._tasks)
+        X, y, weights = self._simulations(X, y, sample_weight, reset=True, least=2)
+        self._table = self._appended(self._empty_table(), X, y, weights)
+        self._settings = self._learned(self._table, self._tasks)
         return self
 
     @partial_fit_context
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X, y=None, sample_weight=None):
         """Add simulations to the table.
 
         Parameters
         ----------
-        X : array-like of shape (n_simulations, n_summaries)
-            Summaries of the simulations.
+        X : array-like of shape (n_simulations, n_summaries) or SimulationTable
+            Summaries of the simulations; or what :func:`simulate` returns, y included.
         y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
             Parameters that they were simulated with.
         sample_weight : array-like of shape (n_simulations,), default=None
@@ -255,14 +273,15 @@ class ABCPosteriorKDE(_TableEstimator):
         self : ABCPosteriorKDE
             The estimator.
         """
-        if not self._streaming():
-            with self._all_or_nothing():
-                X, y, weights = self._simulations(X, y, sample_weight, reset=True)
-                self._begin()
-                return self._extend(X, y, weights)
-        if not (sample_weight is None and self._recognises_pairs(X, y)):
-            X, y, sample_weight = self._simulations(X, y, sample_weight)
-        return self._extend(X, y, sample_weight)
+        begun = self._streaming()
+        X, y, weights = self._simulations(X, y, sample_weight, reset=not begun)
+        if not begun:
+            self._table, self._settings = self._empty_table(), None
+        self._table = self._appended(self._table, X, y, weights)
+        if self._settings is None and self._table.n_rows >= FIRST_FIT:
+            self._settings = self._learned(self._table.head(FIRST_FIT), self._tasks)
+        vars(self).pop("_computed", None)
+        return self
 
     def predict(self, X, return_std=False):
         """Posterior means of the parameters.
@@ -283,7 +302,7 @@ class ABCPosteriorKDE(_TableEstimator):
         """
 
         def moments(posterior, row):
-            draws = self._transform.backward(posterior.draws)
+            draws = self._support.backward(posterior.draws)
             mean = posterior.weights @ draws
             return mean, np.sqrt(posterior.weights @ np.square(draws - mean))
 
@@ -311,7 +330,7 @@ class ABCPosteriorKDE(_TableEstimator):
             raise ValueError(f"quantiles must be in [0, 1], got {quantiles!r}.")
 
         def of_draws(posterior, row):
-            return self._transform.backward(posterior.quantiles(levels))
+            return self._support.backward(posterior.quantiles(levels))
 
         return self._like_y(np.array(self._for_each(X, of_draws)))
 
@@ -332,9 +351,9 @@ class ABCPosteriorKDE(_TableEstimator):
         """
         check_is_fitted(self)
         grid = self._parameters(grid, "grid")
-        inside = self._transform.inside(grid)
-        points = self._transform.forward(grid[inside])
-        jacobian = self._transform.log_jacobian(points)
+        inside = self._support.inside(grid)
+        points = self._support.forward(grid[inside])
+        jacobian = self._support.log_jacobian(points)
 
         def on_the_grid(posterior, row):
             log_density = np.full(len(grid), -np.inf)
@@ -368,14 +387,14 @@ class ABCPosteriorKDE(_TableEstimator):
             y = self.predict(X)
         y = self._parameters(y, "y")
         check_consistent_length(X, y)
-        self._transform.check(y)
-        points = self._transform.forward(y)
+        self._support.check(y)
+        points = self._support.forward(y)
 
         def at_its_point(posterior, row):
             return posterior.log_density(points[row : row + 1])[0]
 
         densities = self._for_each(X, at_its_point)
-        return np.array(densities) + self._transform.log_jacobian(points)
+        return np.array(densities) + self._support.log_jacobian(points)
 
     def score(self, X, y, sample_weight=None):
         """Mean log posterior density of held-out pairs: higher is better.
@@ -396,26 +415,26 @@ class ABCPosteriorKDE(_TableEstimator):
         """
         return float(np.average(self.score_samples(X, y), weights=sample_weight))
 
-    def loo_score(self):
+    def loo_score(self, random_state=None):
         """Mean log posterior density of pairs of the table, each left out in turn.
+
+        Parameters
+        ----------
+        random_state : int, RandomState instance or None, default=None
+            Seeds the choice of the pairs; None for the `random_state` of the estimator.
 
         Returns
         -------
         score : float
             The mean over `n_validation` pairs, in nats, on the scale of `score`.
         """
-        settings = self._ready()
-        table, total = self._table, self._table.total()
-        pairs, weights = held_out_pairs(table, self.n_validation, self._generator())
-        k = self.n_neighbors_
-        multipliers = np.array([[settings.bandwidth(k, total)]])
-        scores = [
-            score[0, 0]
-            for score in settings.held_out(table, pairs, np.array([k]), multipliers)
-        ]
-        return float(np.average(scores, weights=weights))
+        table, settings = self._table, self._ready()
+        rng = self._generator_of(random_state)
+        pairs, weights = held_out_pairs(table, self.n_validation, rng)
+        scores = held_out(settings, table, pairs, Grid.of(self._choice()))
+        return float(np.average([score[0, 0] for score in scores], weights=weights))
 
-    def sample(self, X, n_samples=1):
+    def sample(self, X, n_samples=1, random_state=None):
         """Draw parameters from the posterior.
 
         Parameters
@@ -424,6 +443,8 @@ class ABCPosteriorKDE(_TableEstimator):
             Observed summaries.
         n_samples : int, default=1
             Draws for each observation.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws; None for the `random_state` of the estimator.
 
         Returns
         -------
@@ -432,11 +453,289 @@ class ABCPosteriorKDE(_TableEstimator):
         """
         check_is_fitted(self)
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
-        generator = self._generator()
-        seeds = generator.integers(2**63, size=_num_samples(X))
+        rng = self._generator_of(random_state)
+        seeds = rng.integers(2**63, size=_num_samples(X))
 
         def draw(posterior, row):
             draws = posterior.sample(n_samples, np.random.default_rng(seeds[row]))
-            return self._transform.backward(draws)
+            return self._support.backward(draws)
 
         return self._like_y(np.array(self._for_each(X, draw)))
+
+    def kneighbors(self, X, n_neighbors=None, return_distance=True):
+        """Return the simulations nearest to each observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Observed summaries.
+        n_neighbors : int, default=None
+            How many; None for `n_neighbors_`.
+        return_distance : bool, default=True
+            Whether to return the distances, too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_observations, n_neighbors)
+            Distances in the metric, ascending, if `return_distance`.
+        indices : ndarray of shape (n_observations, n_neighbors)
+            Their rows in the table, of those with a positive weight; of equally far
+            ones the earlier come first.
+        """
+        settings = self._ready()
+        observations = self._observed(self._rows(X))
+        most = self._table.n_rows
+        n_rows = min(self.n_neighbors_, most) if n_neighbors is None else n_neighbors
+        check_scalar(n_rows, "n_neighbors", Integral)
+        if not 1 <= n_rows <= most:
+            raise ValueError(
+                f"n_neighbors must be from 1 to the {most} rows of the table, got "
+                f"{n_rows}."
+            )
+        neighbors, table = settings.neighbors, self._table
+        algorithm = neighbors.prepared(table, len(X), n_rows, self.algorithm)
+        found = list(neighbors.nearest(table, observations, n_rows, algorithm))
+        indices = np.array([rows for rows, _, _ in found])
+        distances = np.sqrt([squares for _, _, squares in found])
+        return (distances, indices) if return_distance else indices
+
+    @property
+    def n_neighbors_(self):
+        """Neighbors used, for the table as it is."""
+        return self._choice().n_neighbors
+
+    @property
+    def bandwidth_(self):
+        """Multiple of Silverman's bandwidth used."""
+        return self._choice().multiplier
+
+    @property
+    def adjustment_(self):
+        """Adjustment used."""
+        return self._choice().adjustment
+
+    @property
+    def scale_(self):
+        """Units of the distance in each direction."""
+        return self._ready().neighbors.metric.scale.copy()
+
+    @property
+    def cv_table_(self):
+        """Candidates, and the log-densities of held-out pairs."""
+        return {name: column.copy() for name, column in self._ready().cv_table.items()}
+
+    @property
+    def n_simulations_(self):
+        """Simulations in the table; with weights, their sum."""
+        check_is_fitted(self)
+        return self._table.total()
+
+    def __sklearn_is_fitted__(self):
+        return self._streaming() and self._table.n_rows > 0
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # `score` is a log-density, not R2
+        return tags
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        state.pop("_computed", None)
+        return state
+
+    # How simulations come in.
+
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        """Append plain rows, unless the settings are to be learned from them."""
+        if sample_weight is not None or y is None or not self._recognizes_pairs(X, y):
+            return False
+        begins = self._settings is None
+        if begins and self._table.n_rows + len(X) >= FIRST_FIT:
+            return False
+        self._publish(_table=self._appended(self._table, X, y, None))
+        return True
+
+    def _recognizes_pairs(self, X, y):
+        """Whether X and y are arrays that need no validation."""
+        width = () if self._one_dimensional else (self.n_outputs_,)
+        return (
+            self._recognises(X)
+            and is_plain(y, (len(X), *width))
+            and are_finite(X)
+            and are_finite(y)
+        )
+
+    def _simulations(self, X, y, sample_weight, *, reset=False, least=1):
+        """Validate simulations: y with two dimensions, weights or None."""
+        bounds = self.bounds
+        if y is None and isinstance(X, SimulationTable):
+            if bounds is None:
+                bounds = X.bounds
+            X, y = X.summaries, X.parameters
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            reset=reset,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=least,
+        )
+        weights = None
+        if sample_weight is not None:
+            weights = check_sample_weight(
+                sample_weight,
+                X,
+                dtype=np.float64,
+                ensure_non_negative=True,
+                allow_all_zero_weights=least == 1,
+            )
+            _refuse_too_few(weights, least)
+        if reset:
+            self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+            self._one_dimensional = y.ndim == 1
+            self._support = Support.from_parameters(
+                self.parameter_transform, bounds, self.n_outputs_
+            )
+        return X, self._columns_of(y, "y"), weights
+
+    def _columns_of(self, y, name):
+        """Parameters as rows of float64, one for each simulation."""
+        y = np.asarray(y, dtype=np.float64)
+        y = y[:, None] if y.ndim == 1 else y
+        if y.shape[1] != self.n_outputs_:
+            raise ValueError(
+                f"{name} has a width of {y.shape[1]}, but {type(self).__name__} has "
+                f"seen n_outputs_ = {self.n_outputs_}: one column for each parameter."
+            )
+        return y
+
+    def _empty_table(self):
+        return Table(self.n_features_in_, self.n_outputs_)
+
+    def _appended(self, table, X, y, weights):
+        """Return the table with these simulations."""
+        y = y.reshape(len(X), -1)
+        self._support.check(y)
+        return table.appended(X, self._support.forward(y), weights)
+
+    # What is learned from them.
+
+    def _learned(self, table, tasks=lambda steps, name: steps):
+        """Learn the settings from a table."""
+        settings = Settings(self, table, self._support)
+        if settings.compares and table.n_rows > 1:
+            pairs, weights = held_out_pairs(table, self.n_validation, self._generator())
+            choose(settings, table, pairs, weights, tasks)
+        return settings
+
+    def _ready(self):
+        """Return the settings in force."""
+        check_is_fitted(self)
+        return self._answer() if self._settings is None else self._settings
+
+    def _compute(self):
+        """Settings of a stream too short for lasting ones."""
+        return self._learned(self._table.head(FIRST_FIT))
+
+    def _choice(self):
+        """Return the choice for all observations."""
+        settings, total = self._ready(), self._table.total()
+        settings.check_neighbors(total)
+        return settings.choice(total)
+
+    def _generator_of(self, random_state):
+        """Return a generator seeded by a method's `random_state`, or by the own."""
+        if random_state is None:
+            return self._generator()
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        return np.random.default_rng(seed)
+
+    # How posteriors come out.
+
+    def _parameters(self, y, name):
+        """Validate parameters at which a density is taken."""
+        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name=name)
+        return self._columns_of(y, name)
+
+    def _observed(self, X):
+        """Coordinates of observations in the metric; warn of those far outside."""
+        table, settings = self._table, self._ready()
+        beyond = np.maximum(table.lowest - X, X - table.highest)
+        ranges = table.highest - table.lowest
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            ratio = np.where(beyond > 0, beyond / ranges, 0.0)
+        if table.n_rows > 1 and (ratio > FAR).any():
+            row, column = np.unravel_index(ratio.argmax(), ratio.shape)
+            warnings.warn(
+                f"{np.count_nonzero((ratio > FAR).any(axis=1))} of {len(X)} "
+                "observations are far outside the simulations, and what is said of "
+                f"them is extrapolated: at row {row}, summary {column} is "
+                f"{X[row, column]:.6g}, {ratio[row, column]:.3g} times the simulated "
+                f"range outside [{table.lowest[column]:.6g}, "
+                f"{table.highest[column]:.6g}].",
+                UserWarning,
+                stacklevel=user_stack_level(),
+            )
+        margin = FARTHEST * np.maximum(1.0, ranges)
+        X = np.clip(X, table.lowest - margin, table.highest + margin)
+        return np.ascontiguousarray(settings.neighbors.metric.project(X.T).T)
+
+    def _for_each(self, X, function):
+        """Return `function(posterior, row)` for each observation, a row of X."""
+        check_is_fitted(self)
+        X = self._rows(X)
+        settings, table, choice = self._ready(), self._table, self._choice()
+        observations = self._observed(X)
+        choices = [choice] * len(X)
+        if settings.validation is not None:
+            scaled = observations * settings.neighbors.metric.precisions
+            near = map(settings.validation.best_near, scaled)
+            choices = [settings.choice(table.total(), chosen) for chosen in near]
+        numbers = np.array([choice.n_neighbors for choice in choices])
+        algorithm = settings.neighbors.prepared(
+            table, len(X), numbers.max() + 1, self.algorithm
+        )
+
+        def answer(rows, k):
+            found = settings.around(table, observations[rows], k + 1, algorithm)
+            return [
+                function(settings.posterior(table, nearest, choices[row]), row)
+                for row, nearest in zip(rows, found, strict=True)
+            ]
+
+        jobs = effective_n_jobs(self.n_jobs)
+        parts = [
+            (part, k)
+            for k in np.unique(numbers)
+            for part in np.array_split(np.flatnonzero(numbers == k), jobs)
+            if len(part)
+        ]
+        answers = in_threads(jobs, [(answer, *part) for part in parts])
+        results = dict(
+            pair
+            for (rows, _), some in zip(parts, answers, strict=True)
+            for pair in zip(rows, some, strict=True)
+        )
+        return [results[row] for row in range(len(X))]
+
+    def _like_y(self, values):
+        """Drop the last axis where y had one dimension."""
+        return values[..., 0] if self._one_dimensional else values
+
+
+def _refuse_too_few(weights, least):
+    """Refuse weights that stand for fewer simulations than a fit needs."""
+    if np.count_nonzero(weights) < least > 1:
+        raise ValueError(
+            f"sample_weight is zero for all simulations but "
+            f"{np.count_nonzero(weights)}, while {least} are required."
+        )
+    if weights.sum() < least > 1:
+        raise ValueError(
+            f"sample_weight sums to {weights.sum():.6g}, while {least} "
+            "simulations are required: a weight is how many simulations a row "
+            "stands for."
+        )
