@@ -52,7 +52,7 @@ __all__ = sorted(_FAMILY_OF)
 
 
 def __dir__():
-    return sorted({*globals(), *_FAMILIES, *__all__})
+    return sorted({*globals(), *_FAMILIES, *__all__, "TRUSTED_TYPES"})
 
 
 def __getattr__(name):
@@ -60,4 +60,6 @@ def __getattr__(name):
         return import_module(f".{name}", __name__)
     if name in _FAMILY_OF:
         return getattr(import_module(f".{_FAMILY_OF[name]}", __name__), name)
+    if name == "TRUSTED_TYPES":  # of saved estimators, for `skops.io.load`
+        return import_module("._saving", __name__).TRUSTED_TYPES
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

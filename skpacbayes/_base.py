@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import __version__
-from ._compat import OWN_ATTRIBUTES, CallbackSupportMixin, validated
+from ._compat import CallbackSupportMixin, validated
 
 
 def updates_state(method, *, forgets=False):
@@ -46,8 +46,10 @@ def updates_state(method, *, forgets=False):
             estimator._refuse_collection(rows, method.__name__)
         with estimator._lock():
             draft = estimator._draft(forgets=forgets)
+            before = set(vars(draft))
             result = careful(draft, *args, **kwargs)
             draft._before_publication()
+            draft._note_fitted(before)
             estimator.__dict__ = vars(draft)
         return estimator if result is draft else result
 
@@ -103,6 +105,12 @@ def is_plain(values, shape, dtype=np.float64):
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     """Drafts, answers computed when asked for, callbacks, rows and random numbers."""
 
+    _doc_link_module = "skpacbayes"
+    _doc_link_template = (
+        "https://skpacbayes.github.io/skpacbayes/generated/"
+        "{estimator_module}.{estimator_name}.html"
+    )
+
     # Attributes that an update changes in place: a draft has copies of them. All other
     # attributes are replaced, never changed.
     _changed_in_place: tuple = ()
@@ -120,22 +128,22 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _draft(self, *, forgets):
         """Return a copy to work on."""
-        state = vars(self)
+        kept, memo = dict(vars(self)), {}
+        kept.pop("_computed", None)  # an answer of the state before
         if forgets:
-            parameters = self._get_param_names()
-            kept = {
-                name: value
-                for name, value in state.items()
-                if name in parameters or not _is_state(name)
-            }
-        else:
-            kept, memo = dict(state), {}
-            for name in self._changed_in_place:
-                if name in kept:
-                    kept[name] = copy.deepcopy(kept[name], memo)
+            for name in kept.pop("_fitted", ()):
+                kept.pop(name, None)
+        for name in self._changed_in_place:
+            if name in kept:
+                kept[name] = copy.deepcopy(kept[name], memo)
         draft = object.__new__(type(self))
         draft.__dict__ = kept
         return draft
+
+    def _note_fitted(self, before):
+        """Note which attributes the update added: the next `fit` forgets them."""
+        added = vars(self).keys() - before - {"_fitted"}
+        self._fitted = sorted(added.union(vars(self).get("_fitted", ())))
 
     def _refuse_collection(self, X, method):
         """Refuse a Dask collection where its partitions' statistics can be merged."""
@@ -238,7 +246,11 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             X = np.ascontiguousarray(X, dtype=np.float64)
             if not self._recognises(X):
                 return None
-        return X if are_finite(X) else None
+        return X if self._acceptable(X) else None
+
+    def _acceptable(self, X):
+        """Whether plain rows have no value that the estimator refuses."""
+        return are_finite(X)
 
     def _rows(self, X, *, reset=False, **checks):
         """Rows of X as a finite, C-contiguous float64 array.
@@ -288,10 +300,14 @@ class SeriesEstimator(PacBayesEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def _acceptable(self, X):
+        return not np.isinf(X).any()
+
     def _rows(self, X, *, reset=False):
         """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
-        if not reset and self._recognises(X) and not np.isinf(X).any():
-            return X
+        rows = None if reset else self._plain(X)
+        if rows is not None:
+            return rows
         return super()._rows(X, reset=reset, ensure_all_finite="allow-nan")
 
 
@@ -305,12 +321,6 @@ class VersionWarning(InconsistentVersionWarning):
             f"{self.current_sklearn_version}: attributes may be missing and answers "
             "wrong; fit it again, or install the version that saved it."
         )
-
-
-def _is_state(name):
-    """Whether an attribute of that name is set by a fit, not by the user."""
-    kept = name in OWN_ATTRIBUTES or name == "_state_lock"
-    return not kept and (name.startswith("_") or name.endswith("_"))
 
 
 # What the families used before `_stream.py`; it goes when the last of them has moved.

@@ -1,11 +1,298 @@
-"""k-means and k-medians over weighted points, and how stable their cells are."""
+"""k-means and k-medians on weighted points: D^2 seeding, Lloyd's algorithm, swap moves.
+
+This file holds every k-means of the package. A family uses it through two classes:
+
+- `WeightedPoints`: points and weights, with `draw_centers` (D^2 seeding),
+  `run_lloyd`, and the cells that the last run found (`labels`, `losses`).
+- `TwoNearest`: centres and the two centres nearest to each point, with `draw_centers`,
+  `place_centers` and `swap_moves`.
+
+For a table of its own, outside of a loop, `sklearn.cluster.KMeans` does as well, and
+takes sparse rows.
+
+In the kernels, points are the columns of a C-contiguous array, `columns` (n_features,
+n_points): a loop over columns has no sum that must be taken in order, so it runs on the
+processor's vectors. `manhattan` is None for k-means, anything else for k-medians;
+`order` (n_features, n_points) sorts the points along each feature for k-medians, and is
+None for k-means: Numba does not compile what a None excludes.
+"""
 
 import math
+
+import numpy as np
 
 from . import kernel
 
 # Just below a half: the lower of two medians, however the sums are rounded.
 HALF = 0.5 * (1.0 - 1e-12)
+
+
+class WeightedPoints:
+    """Points to cluster by k-means or k-medians, and the cells of the last run.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        The points.
+    weights : ndarray of shape (n_points,) or None
+        Their weights, not negative; None: ones.
+    manhattan : bool
+        Whether the loss is the Manhattan distance (k-medians), not the squared
+        Euclidean distance (k-means).
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_points,)
+        Nearest centre of each point, the first of several, after `run_lloyd`.
+    losses : ndarray of shape (n_points,)
+        Loss of each point at that centre, not weighted.
+    """
+
+    def __init__(self, points, weights=None, *, manhattan=False):
+        self.points = np.ascontiguousarray(points, dtype=np.float64)
+        n_points = len(self.points)
+        self.weights = np.ones(n_points) if weights is None else weights
+        self.labels = np.zeros(n_points, dtype=np.int64)
+        self._columns = np.ascontiguousarray(self.points.T)
+        self._manhattan = manhattan or None
+        self._order = np.argsort(self._columns, axis=1) if manhattan else None
+        self._losses = np.zeros((2, n_points))
+
+    @property
+    def losses(self):
+        """Loss of each point at the nearest centre of the last run."""
+        return self._losses[0]
+
+    def draw_centers(self, n_clusters, rng):
+        """Draw points as centres, in proportion to weight times loss (D^2 seeding).
+
+        The loss is that at the centres drawn before. Uses `n_clusters` uniform numbers
+        of `rng`. The first k of the centres are a seeding of k centres. Where all
+        points with weight are centres already, point 0 is drawn. `losses` is
+        overwritten.
+
+        Returns
+        -------
+        centers : ndarray of shape (n_clusters, n_features)
+            The centres.
+        """
+        drawn = np.empty(n_clusters, dtype=np.int64)
+        draw_centers(
+            self._columns,
+            self.weights,
+            rng.random(n_clusters),
+            self._manhattan,
+            drawn,
+            *self._losses,
+            None,
+            None,
+            None,
+            None,
+        )
+        return self.points[drawn]
+
+    def run_lloyd(self, centers, max_iter):
+        """Run Lloyd's algorithm from `centers`, in place, until the loss stays.
+
+        `centers` (n_clusters, n_features) is C-contiguous. Fills `labels` and `losses`.
+        A centre whose cell has no weight stays where it is. With `max_iter=0` points
+        are assigned only.
+
+        Returns
+        -------
+        loss : float
+            Weighted sum of the losses.
+        """
+        return run_lloyd(
+            self.points,
+            self._columns,
+            self.weights,
+            self._order,
+            max_iter,
+            centers,
+            self.labels,
+            self._losses,
+            np.empty((2, len(centers))),
+        )
+
+    def sum_by_cell(self, values, n_clusters):
+        """Sum `values` of the points over each cell of the last run."""
+        return np.bincount(self.labels, values, minlength=n_clusters)
+
+
+class TwoNearest:
+    """Centres, and the two of them nearest to each point: the state of swap moves.
+
+    The loss is the squared Euclidean distance.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_features, n_points)
+        The points, as columns.
+    weights : ndarray of shape (n_points,)
+        Their weights.
+    n_clusters : int
+        Number of centres.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_features, n_clusters)
+        The centres, as columns.
+    labels : ndarray of shape (n_points,)
+        Nearest centre of each point.
+    losses : ndarray of shape (n_points,)
+        Squared distance of each point to that centre, not weighted.
+    """
+
+    def __init__(self, columns, weights, n_clusters):
+        n_features, n_points = columns.shape
+        self.columns, self.weights = columns, weights
+        self.centers = np.empty((n_features, n_clusters))
+        self.labels, self._second = np.zeros((2, n_points), dtype=np.int64)
+        self.losses, self._second_losses = np.empty((2, n_points))
+        # All distances, if they take no more memory than the points.
+        few = n_clusters <= n_features
+        self._memory = np.empty((n_clusters, n_points) if few else (0, 0))
+
+    @property
+    def _nearest(self):
+        return self._memory, self.labels, self._second, self.losses, self._second_losses
+
+    def draw_centers(self, uniforms):
+        """Draw points as centres by D^2 seeding; `uniforms` (n_clusters,) in [0, 1)."""
+        drawn = np.empty(len(uniforms), dtype=np.int64)
+        draw_centers(
+            self.columns,
+            self.weights,
+            uniforms,
+            None,
+            drawn,
+            self.losses,
+            np.empty(len(self.losses)),
+            self.labels,
+            self._second,
+            self._second_losses,
+            self._memory,
+        )
+        self.centers[:] = self.columns[:, drawn]
+
+    def place_centers(self, centers):
+        """Take the centres (n_clusters, n_features) that are given."""
+        self.centers[:] = centers.T
+        find_nearest(self.columns, self.centers, *self._nearest)
+
+    def swap_moves(self, uniforms):
+        """Make one swap move for each of `uniforms`; return how many were accepted."""
+        if self.centers.shape[1] == 1:  # no second centre to take over the points
+            return 0
+        return swap_moves(
+            self.columns, self.weights, uniforms, self.centers, *self._nearest
+        )
+
+
+@kernel
+def _losses_at(columns, points, i, manhattan, losses):
+    """Losses between column i of `points` and all columns.
+
+    Two features at a time, which halves the traffic to memory.
+    """
+    n_features, n_columns = columns.shape
+    for j in range(n_columns):
+        losses[j] = 0.0
+    for f in range(n_features % 2):
+        here = points[f, i]
+        for j in range(n_columns):
+            gap = columns[f, j] - here
+            losses[j] = gap * gap if manhattan is None else abs(gap)
+    for f in range(n_features % 2, n_features, 2):
+        here = points[f, i]
+        there = points[f + 1, i]
+        for j in range(n_columns):
+            gap = columns[f, j] - here
+            other = columns[f + 1, j] - there
+            if manhattan is None:
+                losses[j] += gap * gap + other * other
+            else:
+                losses[j] += abs(gap) + abs(other)
+
+
+@kernel
+def _total(weights, values):
+    """Weighted sum of the values, in two parts that the processor adds at a time."""
+    n_pairs = values.shape[0] // 2
+    even = 0.0
+    odd = 0.0
+    for pair in range(n_pairs):
+        even += weights[2 * pair] * values[2 * pair]
+        odd += weights[2 * pair + 1] * values[2 * pair + 1]
+    if values.shape[0] % 2 == 1:
+        even += weights[2 * n_pairs] * values[2 * n_pairs]
+    return even + odd
+
+
+@kernel
+def _draw(weights, values, total, uniform):
+    """Index drawn in proportion to weight times value; 0 if `total` is zero."""
+    threshold = uniform * total
+    chosen = 0
+    passed = 0.0
+    for i in range(values.shape[0]):
+        share = weights[i] * values[i]
+        if share > 0.0:
+            chosen = i
+            passed += share
+            if passed > threshold:
+                break
+    return chosen
+
+
+@kernel
+def draw_centers(
+    columns,
+    weights,
+    uniforms,
+    manhattan,
+    drawn,
+    near,
+    current,
+    first,
+    second,
+    next_near,
+    memory,
+):
+    """Draw points as centres, in proportion to weight times loss (D^2 seeding).
+
+    k-means++ without trials. `uniforms` (n_clusters,) lie in [0, 1). Where every point
+    with weight is a centre already, point 0 is drawn. Fills `drawn` (n_clusters,), the
+    indices, and `near` (n_points,), the losses; `current` (n_points,) is scratch.
+
+    `first`, `second`, `next_near` and `memory`, if they are not None, are filled as
+    `find_nearest` fills them.
+    """
+    n_points = columns.shape[1]
+    for i in range(n_points):
+        near[i] = 1.0
+    total = _total(weights, near)
+    for j in range(drawn.shape[0]):
+        drawn[j] = _draw(weights, near, total, uniforms[j])
+        if j == 0:
+            for i in range(n_points):
+                near[i] = math.inf
+                if next_near is not None:
+                    next_near[i] = math.inf
+        _losses_at(columns, columns, drawn[j], manhattan, current)
+        if memory is not None:
+            _remember(j, current, memory)
+        for i in range(n_points):  # as `_insert` does, for all points and no branch
+            loss = current[i]
+            if next_near is not None:
+                nearest = loss < near[i]
+                other = j if loss < next_near[i] else second[i]
+                second[i] = first[i] if nearest else other
+                first[i] = j if nearest else first[i]
+                next_near[i] = min(next_near[i], max(near[i], loss))
+            near[i] = min(near[i], loss)
+        total = _total(weights, near)
 
 
 @kernel
@@ -22,6 +309,231 @@ def move_to_means(points, weights, labels, masses, centers):
             share = weights[i] / masses[j]
             for f in range(points.shape[1]):  # running means
                 centers[j, f] += share * (points[i, f] - centers[j, f])
+
+
+@kernel
+def move_to_medians(points, weights, labels, order, masses, passed, centers):
+    """Move `centers` to the coordinatewise medians of their cells, in place.
+
+    `labels` (n_points,) are the cells of the points, which weigh `masses`
+    (n_clusters,); `order` (n_features, n_points) sorts the points along each feature.
+    `passed` (n_clusters,) is work space. A centre whose cell has no weight stays where
+    it is.
+    """
+    n_clusters, n_features = centers.shape
+    for f in range(n_features):
+        for j in range(n_clusters):
+            passed[j] = 0.0
+        for rank in range(points.shape[0]):
+            i = order[f, rank]
+            j = labels[i]
+            below = passed[j]
+            passed[j] += weights[i]
+            if below < HALF * masses[j] <= passed[j]:
+                centers[j, f] = points[i, f]
+
+
+@kernel
+def _assign(columns, weights, centers, manhattan, labels, near, current):
+    """Label each point by its nearest centre, the first of several; the loss of all."""
+    n_features, n_points = columns.shape
+    place = np.empty((n_features, 1))
+    for i in range(n_points):
+        near[i] = math.inf
+    for j in range(centers.shape[0]):
+        for f in range(n_features):
+            place[f, 0] = centers[j, f]
+        _losses_at(columns, place, 0, manhattan, current)
+        for i in range(n_points):  # without a branch: LLVM vectorises it
+            closer = current[i] < near[i]
+            labels[i] = j if closer else labels[i]
+            near[i] = current[i] if closer else near[i]
+    return _total(weights, near)
+
+
+@kernel
+def run_lloyd(points, columns, weights, order, max_iter, centers, labels, losses, work):
+    """Lloyd's iterations on `centers` (n_clusters, n_features), in place; the loss.
+
+    They end after `max_iter`, or when the loss does not fall. `labels` (n_points,) and
+    `losses` (2, n_points) receive each point's centre and, in the first row, its loss
+    there. `work` (2, n_clusters) is scratch. A centre whose cell has no weight stays
+    where it is.
+    """
+    near, current = losses[0], losses[1]
+    masses, passed = work[0], work[1]
+    loss = _assign(columns, weights, centers, order, labels, near, current)
+    for _ in range(max_iter):
+        for j in range(centers.shape[0]):
+            masses[j] = 0.0
+        if order is None:
+            move_to_means(points, weights, labels, masses, centers)
+        else:
+            for i in range(points.shape[0]):
+                masses[labels[i]] += weights[i]
+            move_to_medians(points, weights, labels, order, masses, passed, centers)
+        previous = loss
+        loss = _assign(columns, weights, centers, order, labels, near, current)
+        if loss >= previous * (1.0 - 1e-12):
+            break
+    return loss
+
+
+@kernel
+def _insert(i, j, square, first, second, near, next_near):
+    """Note that centre j lies at this squared distance from point i."""
+    if square < near[i]:
+        second[i] = first[i]
+        next_near[i] = near[i]
+        first[i] = j
+        near[i] = square
+    elif square < next_near[i]:
+        second[i] = j
+        next_near[i] = square
+
+
+@kernel
+def _remember(j, squares, memory):
+    """Keep the squared distances of all points from centre j, if they are kept."""
+    if memory.shape[0] > 0:
+        for i in range(squares.shape[0]):
+            memory[j, i] = squares[i]
+
+
+@kernel
+def _find_two(i, squares, first, second, near, next_near):
+    """Two nearest centres of point i, given the squared distances to all."""
+    best = 0
+    next_best = 0
+    least = math.inf
+    next_least = math.inf
+    for j in range(squares.shape[0]):
+        square = squares[j]
+        if square < next_least:
+            if square < least:
+                next_best = best
+                next_least = least
+                best = j
+                least = square
+            else:
+                next_best = j
+                next_least = square
+    first[i] = best
+    second[i] = next_best
+    near[i] = least
+    next_near[i] = next_least
+
+
+@kernel
+def find_nearest(columns, centers, memory, first, second, near, next_near):
+    """Find the two nearest of `centers` (n_features, n_clusters) for each point.
+
+    Fills `first` and `second` (n_points,), the numbers of the two nearest centres;
+    `near` and `next_near` (n_points,), the squared distances to them; and `memory`
+    (n_clusters, n_points), the squared distances to all centres, unless its shape is
+    (0, 0): then `swap_moves` computes them again where it needs them.
+    """
+    squares = np.empty(centers.shape[1])
+    for i in range(columns.shape[1]):
+        _losses_at(centers, columns, i, None, squares)
+        _find_two(i, squares, first, second, near, next_near)
+        if memory.shape[0] > 0:
+            for j in range(centers.shape[1]):
+                memory[j, i] = squares[j]
+
+
+@kernel
+def _cheapest_swap(weights, squares, without, first, near, next_near, closer, price):
+    """Which centre leaves for a point at these distances, and the inertia's change.
+
+    `without` (n_clusters,): by how much the inertia rises without each centre.
+    `closer` (n_points,) and `price` (n_clusters,) are scratch.
+    """
+    for j in range(price.shape[0]):
+        price[j] = without[j]
+    gain = 0.0
+    n_closer = 0
+    for i in range(squares.shape[0]):  # without a branch that would be mispredicted
+        closer[n_closer] = i
+        n_closer += squares[i] < next_near[i]
+    for rank in range(n_closer):
+        i = closer[rank]
+        gain += weights[i] * (near[i] - min(squares[i], near[i]))
+        price[first[i]] -= weights[i] * (next_near[i] - max(squares[i], near[i]))
+    leaving = 0
+    for j in range(1, price.shape[0]):
+        if price[j] < price[leaving]:
+            leaving = j
+    return leaving, price[leaving] - gain
+
+
+@kernel
+def swap_moves(
+    columns, weights, uniforms, centers, memory, first, second, near, next_near
+):
+    """Replace one centre by a point, once for each of `uniforms`, if inertia falls.
+
+    The point is drawn in proportion to weight times `near`; the centre that leaves is
+    the one whose loss raises the inertia least (local search k-means++ of Lattanzi and
+    Sohler, 2019). Updates the arrays of `find_nearest`; returns the number of moves
+    accepted.
+    """
+    n_features, n_points = columns.shape
+    n_clusters = centers.shape[1]
+    without = np.empty(n_clusters)
+    price = np.empty(n_clusters)
+    squares = np.empty(n_points)
+    closer = np.empty(n_points, dtype=np.int64)  # points nearer to it than to `second`
+    to_centers = np.empty(n_clusters)
+    n_accepted = 0
+    total = 0.0
+    changed = True
+    for move in range(uniforms.shape[0]):
+        if changed:
+            total = _total(weights, near)
+            for j in range(n_clusters):
+                without[j] = 0.0
+            for i in range(n_points):
+                without[first[i]] += weights[i] * (next_near[i] - near[i])
+            changed = False
+        if not total > 0.0:
+            break
+        drawn = _draw(weights, near, total, uniforms[move])
+        _losses_at(columns, columns, drawn, None, squares)
+        leaving, change = _cheapest_swap(
+            weights, squares, without, first, near, next_near, closer, price
+        )
+        if not change < 0.0:
+            continue
+        changed = True
+        n_accepted += 1
+        for f in range(n_features):
+            centers[f, leaving] = columns[f, drawn]
+        _remember(leaving, squares, memory)
+        for i in range(n_points):
+            if first[i] == leaving or second[i] == leaving:
+                if memory.shape[0] > 0:
+                    for j in range(n_clusters):
+                        to_centers[j] = memory[j, i]
+                else:
+                    _losses_at(centers, columns, i, None, to_centers)
+                _find_two(i, to_centers, first, second, near, next_near)
+            elif squares[i] < next_near[i]:
+                _insert(i, leaving, squares[i], first, second, near, next_near)
+    return n_accepted
+
+
+@kernel
+def append_rows(X, batch, counts):
+    """Append the rows of X to those of `batch` (n_rows, n_features).
+
+    `counts`: the number of rows in the batch, and of all rows; both rise by that of X.
+    """
+    for i in range(X.shape[0]):
+        for f in range(X.shape[1]):
+            batch[counts[0], f] = X[i, f]
+        counts[0] += 1
+        counts[1] += 1
 
 
 @kernel
@@ -64,28 +576,6 @@ def lloyd(
         if total >= previous * (1.0 - 1e-12):
             break
     return total
-
-
-@kernel
-def move_to_medians(points, weights, labels, order, masses, passed, centers):
-    """Move `centers` to the coordinatewise medians of their cells, in place.
-
-    `labels` (n_points,) are the cells of the points, which weigh `masses`
-    (n_clusters,); `order` (n_features, n_points) sorts the points along each feature.
-    `passed` (n_clusters,) is work space. A centre whose cell has no weight stays where
-    it is.
-    """
-    n_clusters, n_features = centers.shape
-    for f in range(n_features):
-        for j in range(n_clusters):
-            passed[j] = 0.0
-        for rank in range(points.shape[0]):
-            i = order[f, rank]
-            j = labels[i]
-            below = passed[j]
-            passed[j] += weights[i]
-            if below < HALF * masses[j] <= passed[j]:
-                centers[j, f] = points[i, f]
 
 
 @kernel

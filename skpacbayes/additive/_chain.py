@@ -306,7 +306,7 @@ def advance_all(chains, n_burn_in, n_kept, tasks, n_jobs):
             chain.advance(len(part) - unrecorded)
 
     for number in tasks(len(parts)):
-        Parallel(n_jobs, prefer="threads")(
+        Parallel(n_jobs, require="sharedmem")(
             delayed(advance)(chain, parts[number]) for chain in chains
         )
     for chain in chains:

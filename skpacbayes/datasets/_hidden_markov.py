@@ -1,10 +1,11 @@
-"""Hidden Markov chains seen through emissions of one shape, Gaussian or not."""
+"""Hidden Markov chains whose emissions share one shape, Gaussian or not."""
 
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from .._compat import Interval, StrOptions, validate_params
 
 _STAY = 0.9
 _TOLERANCE = 1e-8
@@ -32,7 +33,7 @@ def make_hidden_markov(
     separation=2.0,
     random_state=None,
 ):
-    """Draw a sequence whose rows are noisy looks at a hidden Markov chain.
+    """Draw a sequence of noisy observations of a hidden Markov chain.
 
     ============== ================================================================
     shape          noise
@@ -49,7 +50,7 @@ def make_hidden_markov(
     Parameters
     ----------
     shape : {"gaussian", "bimodal", "heavy-tailed"}, default="gaussian"
-        The law of the noise, the same in every state.
+        Distribution of the noise, the same in every state.
 
     n_samples : int, default=1500
         The number of rows, in the order of time.
@@ -66,12 +67,12 @@ def make_hidden_markov(
         moves to any other state.
 
     separation : float, default=2.0
-        Distance between neighbouring states, which stand at 0, `separation`, 2
+        Distance between the locations of neighbouring states: 0, `separation`, 2
         `separation`, ... along the axis or, with several features, along a random
         direction.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds everything.
+        Seed of the path and of the noise.
 
     Returns
     -------
@@ -79,7 +80,8 @@ def make_hidden_markov(
         The rows.
 
     y : ndarray of shape (n_samples,)
-        The hidden state at each row, from 0. The first is drawn from the invariant law.
+        The hidden state at each row, from 0. The first is drawn from the stationary
+        distribution.
 
     Raises
     ------
@@ -93,10 +95,10 @@ def make_hidden_markov(
     Notes
     -----
     With a state ``x_t``, ``y_t = location[x_t] + mixing @ noise_t``: translated
-    emissions, as in section 4.4 of [1]_. The noise has independent coordinates of
-    the law in the table. `mixing` is 1 with one feature; with more it is the Cholesky
-    factor of a random correlation matrix, so that the covariances are full, and those
-    of the features are as in one dimension.
+    emissions, as in section 4.4 of [1]_. The noise has independent coordinates with
+    the distribution in the table. `mixing` is 1 with one feature; with more it is the
+    Cholesky factor of a random correlation matrix: covariances are full, and the
+    variances of the features are those in one dimension.
 
     References
     ----------
@@ -145,7 +147,7 @@ def _transitions(given, n_states):
 
 
 def _geometry(generator, n_features):
-    """Draw the direction along which states stand, and a factor of a correlation."""
+    """Draw the direction of the locations, and a factor of a correlation matrix."""
     if n_features == 1:
         return np.ones(1), np.ones((1, 1))
     direction = generator.normal(size=n_features)
@@ -155,15 +157,16 @@ def _geometry(generator, n_features):
 
 
 def _chain(generator, transitions, n_samples):
-    """Draw a path that starts from the invariant law."""
+    """Draw a path that starts from the stationary distribution."""
     n_states = len(transitions)
     balance = np.vstack([transitions.T - np.eye(n_states), np.ones(n_states)])
-    law = np.linalg.lstsq(balance, np.append(np.zeros(n_states), 1.0), rcond=None)[0]
-    steps = np.cumsum(np.vstack([law.clip(0), transitions]), axis=1)
+    sums = np.append(np.zeros(n_states), 1.0)
+    stationary = np.linalg.lstsq(balance, sums, rcond=None)[0]
+    steps = np.cumsum(np.vstack([stationary.clip(0), transitions]), axis=1)
     steps /= steps[:, -1:]
     uniforms = generator.random(n_samples)
     path = np.empty(n_samples, dtype=np.int64)
-    row = 0  # of the invariant law; those of the states follow
+    row = 0  # the stationary distribution; the rows of the states follow
     for t, uniform in enumerate(uniforms):
         path[t] = np.searchsorted(steps[row], uniform, side="right")
         row = 1 + path[t]

@@ -5,7 +5,8 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from .._compat import Interval, StrOptions, validate_params
 
 _OUTLIERS = 0.03
 
@@ -79,10 +80,9 @@ def make_mixture(
     Notes
     -----
     Weights are drawn from Dirichlet(8, ..., 8), variances along the axes uniformly on
-    [0.5, 1], axes uniformly, and centres uniformly on a cube. Unless the components are
-    Gaussian, the number of components of the mixture of Gaussians that is nearest to
-    the law grows with n_samples: a method that finds `n_components` does so by its
-    robustness.
+    [0.5, 1], axes uniformly, and centres uniformly on a cube. If the components are not
+    Gaussian, the mixture of Gaussians that fits best has more components the larger
+    n_samples is; only a robust method then finds `n_components`.
 
     Examples
     --------

@@ -4,7 +4,8 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from .._compat import Interval, StrOptions, validate_params
 
 _FIVE = np.array([(1.0, 1.0, 1.0), (6.0, 5.0, 7.0), (10.0, 9.0, 11.0)])
 _MEANS = {

@@ -42,12 +42,12 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         with a Dirichlet prior.
     covariance_type : {"diag", "full"}, default="diag"
         Covariances of the atoms.
-    n_iter : int, default=1000
-        Sweeps of each chain, the first `burn_in` included.
+    n_iter : int, default=500
+        Sweeps of each chain after the burn-in.
     burn_in : int, default=500
-        First sweeps, fewer than `n_iter`, that are not kept.
+        First sweeps of each chain, whose draws are dropped.
     thin : int, default=1
-        Of those after, one in so many is kept.
+        Keep every `thin`-th sweep after the burn-in.
     n_chains : int, default=2
         Number of chains.
     random_state : int, RandomState instance or None, default=None
@@ -65,7 +65,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         Posterior mean of the law of the first state.
     locations_ : ndarray of shape (n_states, n_features)
         Posterior mean of the median of each feature in each state.
-    log_likelihoods_ : ndarray of shape (n_chains, n_iter)
+    log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
         Log density of all rows at each sweep, states and atoms summed out.
     r_hat_ : float
         Split R-hat of the ranks of the log-likelihoods after `burn_in` [3]_: near 1
@@ -137,7 +137,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
     >>> X = (3.0 * speed + 0.4 * rng.standard_t(1.5, 300))[:, None]
     >>> float(np.abs(X).max().round())
     14.0
-    >>> model = DirichletProcessHMM(2, n_iter=300, burn_in=100, random_state=0).fit(X)
+    >>> model = DirichletProcessHMM(2, n_iter=200, burn_in=100, random_state=0).fit(X)
     >>> low, high = np.sort(model.locations_[:, 0])
     >>> round(high - low)
     3
@@ -187,7 +187,7 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         min_transition=1e-3,
         startprob="stationary",
         covariance_type="diag",
-        n_iter=1000,
+        n_iter=500,
         burn_in=500,
         thin=1,
         n_chains=2,
@@ -233,8 +233,8 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         Raises
         ------
         ValueError
-            If `min_transition` exceeds 1 / `n_states`, `burn_in` is not less than
-            `n_iter`, or `lengths` do not sum to the number of rows.
+            If `min_transition` exceeds 1 / `n_states`, or `lengths` do not sum to the
+            number of rows.
         """
         with self._all_or_nothing(keep=lambda replaced: replaced):
             X = self._rows(X, reset=True)
@@ -248,8 +248,9 @@ class DirichletProcessHMM(DensityMixin, SampledHMM):
         """Continue the last sequence.
 
         The rows are kept, and the chains go on, from where they stand, when an answer
-        is next asked for. That costs `n_iter` sweeps over all rows, however many calls
-        there were; and any way of cutting rows into calls gives the same state.
+        is next asked for. That costs `burn_in` + `n_iter` sweeps over all rows, however
+        many calls there were; and any way of cutting rows into calls gives the same
+        state.
 
         Parameters
         ----------

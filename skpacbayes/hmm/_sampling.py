@@ -84,10 +84,6 @@ class SampledHMM(SeriesEstimator):
                 f"min_transition={least} should be at most 1 / n_states = "
                 f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
             )
-        if self.burn_in >= self.n_iter:
-            raise ValueError(
-                f"burn_in={self.burn_in} should be less than n_iter={self.n_iter}."
-            )
         return Model(
             n_states=self.n_states,
             n_atoms=self.n_atoms,
@@ -127,9 +123,9 @@ class SampledHMM(SeriesEstimator):
 
     def _blocks(self):
         """Whether each sweep is kept, in the blocks in which the chains run."""
-        after = np.arange(self.n_iter) - self.burn_in
+        after = np.arange(-self.burn_in, self.n_iter)
         kept = (after >= 0) & (after % self.thin == 0)
-        n_blocks = min(_N_BLOCKS, self.n_iter // _LEAST_BLOCK)
+        n_blocks = min(_N_BLOCKS, len(kept) // _LEAST_BLOCK)
         return np.array_split(kept, max(1, n_blocks))
 
     def _sampling(self, blocks):
@@ -146,7 +142,7 @@ class SampledHMM(SeriesEstimator):
             chain = Chain(rows, model, copy.deepcopy(rng), parameters)
             runs.append(Run(chain, votes))
         for keep in blocks:
-            Parallel(self.n_jobs, prefer="threads")(
+            Parallel(self.n_jobs, require="sharedmem")(
                 delayed(run.advance)(keep) for run in runs
             )
             yield

@@ -1,8 +1,11 @@
 """The certificate, and each inequality behind the regret bound, numerically."""
 
 import dataclasses
+import importlib
+import inspect
 import itertools
 import math
+import pkgutil
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from scipy.stats import multivariate_t
 from sklearn.cluster import KMeans
 
 from skpacbayes import certificates
-from skpacbayes.certificates import Certificate, clustering_regret_terms
+from skpacbayes.certificates import Certificate, clustering, clustering_regret_terms
 
 LOSSES = ["squared_euclidean", "manhattan"]
 PRIORS = ["uniform", "student"]
@@ -34,6 +37,62 @@ def test_certificate_is_frozen_and_prints_each_term_and_assumption():
         certificate.bound = 0.0
 
 
+@pytest.mark.parametrize(
+    ("bound", "assumptions", "verdict"),
+    [
+        (3.5, {"a": True}, "The bound holds: 1.25 <= 3.5."),
+        (3.5, {}, "The bound holds: 1.25 <= 3.5."),
+        (
+            3.5,
+            {"a": True, "b": None},
+            "The bound holds if 1 unchecked assumption does: 1.25 <= 3.5.",
+        ),
+        (
+            3.5,
+            {"a": None, "b": None},
+            "The bound holds if 2 unchecked assumptions do: 1.25 <= 3.5.",
+        ),
+        (
+            3.5,
+            {"a": False, "b": None},
+            "No guarantee, as 1 assumption fails: observed 1.25, bound 3.5.",
+        ),
+        (
+            1.0,
+            {"a": False, "b": False},
+            "No guarantee, as 2 assumptions fail: observed 1.25, bound 1.",
+        ),
+        (1.0, {"a": None}, "The observed value 1.25 is not within the bound 1."),
+        (math.nan, {}, "The observed value 1.25 is not within the bound nan."),
+    ],
+)
+def test_the_first_line_is_the_verdict(bound, assumptions, verdict):
+    certificate = Certificate("Theorem 2", 1.25, bound, {"loss": bound}, assumptions)
+    assert certificate.verdict == verdict
+    assert str(certificate).splitlines()[0] == verdict
+    assert repr(certificate).splitlines()[:2] == [verdict, "Theorem 2"]
+
+
+def test_every_bound_has_one_address():
+    """Every public function of the modules is a name of the package."""
+    modules = [
+        importlib.import_module(f"skpacbayes.certificates.{found.name}")
+        for found in pkgutil.iter_modules(certificates.__path__)
+        if not found.name.startswith("_")
+    ]
+    assert len(modules) == 5
+    for module in modules:
+        public = [
+            name
+            for name, value in vars(module).items()
+            if inspect.isfunction(value)
+            and value.__module__ == module.__name__
+            and name.endswith(("_terms", "_bound", "_rate", "_regret"))
+        ]
+        assert public
+        assert set(public) <= set(certificates.__all__)
+
+
 # The pieces
 
 
@@ -49,10 +108,8 @@ def test_displacement_is_the_mean_loss_of_a_uniform_point_of_the_ball(n_features
     total, _ = quad(density, -1, 1)
     moment, _ = quad(lambda u: abs(u) ** power * density(u), -1, 1, points=[0.0])
     center = np.zeros((1, n_features))
-    uniform = certificates._center_prior("uniform", 1.0, 1.0, n_features)
-    moved, divergence = certificates._cheapest_balls(
-        center, 2.0, 50.0, 7, uniform, loss
-    )
+    uniform = clustering._center_prior("uniform", 1.0, 1.0, n_features)
+    moved, divergence = clustering._cheapest_balls(center, 2.0, 50.0, 7, uniform, loss)
     ball = 2 * math.exp(-divergence / n_features)
     expected = 7 * n_features * moment / total * ball**power
     assert moved == pytest.approx(expected, rel=1e-9)
@@ -63,7 +120,7 @@ def test_student_prior_has_scale_matrix_twice_the_square_of_its_scale(n_features
     """Equation (22) is a Student law of 3 degrees of freedom, shape 2 tau0^2 I."""
     rng = np.random.default_rng(n_features)
     scale, radius = 0.7, 1e9  # nothing is cut off
-    prior = certificates._center_prior("student", scale, radius, n_features)
+    prior = clustering._center_prior("student", scale, radius, n_features)
     points = rng.normal(size=(20, n_features))
     kernel = -prior.tail * np.log1p((points**2).sum(axis=1) / prior.width)
     law = multivariate_t(np.zeros(n_features), 2 * scale**2 * np.eye(n_features), df=3)
@@ -74,7 +131,7 @@ def test_student_prior_has_scale_matrix_twice_the_square_of_its_scale(n_features
 @pytest.mark.parametrize("prior", PRIORS)
 def test_prior_of_a_center_has_mass_one(prior, n_features):
     radius, scale = 1.3, 0.4
-    law = certificates._center_prior(prior, scale, radius, n_features)
+    law = clustering._center_prior(prior, scale, radius, n_features)
     sphere = n_features * math.pi ** (n_features / 2) / gamma(n_features / 2 + 1)
     mass, _ = quad(
         lambda r: sphere * r ** (n_features - 1) * (1 + r * r / law.width) ** -law.tail,
@@ -87,8 +144,8 @@ def test_prior_of_a_center_has_mass_one(prior, n_features):
 def test_student_prior_much_wider_than_its_support_is_uniform():
     """Where the mass in the ball underflows, the normaliser stays an upper bound."""
     for n_features in [1, 5, 300]:
-        uniform = certificates._center_prior("uniform", 1.0, 1.0, n_features)
-        wide = certificates._center_prior("student", 1e7, 1.0, n_features)
+        uniform = clustering._center_prior("uniform", 1.0, 1.0, n_features)
+        wide = clustering._center_prior("student", 1e7, 1.0, n_features)
         assert wide.log_normaliser == pytest.approx(uniform.log_normaliser, abs=1e-9)
 
 
@@ -97,7 +154,7 @@ def test_student_prior_much_wider_than_its_support_is_uniform():
 def test_information_of_the_number_of_clusters(cluster_penalty, ordered):
     """Exact, and below the bounds eta (k-1) + log p and (unordered) + log(e-1)."""
     k = np.arange(1, 21)
-    information = certificates._cluster_number_information(20, cluster_penalty, ordered)
+    information = clustering._cluster_number_information(20, cluster_penalty, ordered)
     assert np.exp(-information).sum() == pytest.approx(1)
     ratio = np.exp(-cluster_penalty) / (1 if ordered else k[1:])
     np.testing.assert_allclose(np.exp(-np.diff(information)), ratio)
@@ -122,8 +179,8 @@ def test_divergence_and_displacement_in_one_dimension(prior, loss):
         centers = rng.uniform(-radius, radius, size=(k, 1))
         x = rng.uniform(-radius, radius, size=30)
         temperature = 10.0 ** rng.uniform(0, 3) / len(x) / radius**2
-        law = certificates._center_prior(prior, scale, radius, 1)
-        moved, divergence = certificates._cheapest_balls(
+        law = clustering._center_prior(prior, scale, radius, 1)
+        moved, divergence = clustering._cheapest_balls(
             centers, 2 * radius, temperature, len(x), law, loss
         )
         moment = 1 / 3 if loss == "squared_euclidean" else 1 / 2
@@ -172,10 +229,10 @@ def test_best_balls_minimise_the_price():
                 problem["last_temperature"],
                 problem["n_samples"],
             )
-            law = certificates._center_prior(
+            law = clustering._center_prior(
                 prior, problem["prior_scale"], problem["radius"], d
             )
-            moved, divergence = certificates._cheapest_balls(
+            moved, divergence = clustering._cheapest_balls(
                 centers, support, lam, T, law, loss
             )
             squares = (centers**2).sum(axis=1)

@@ -14,8 +14,8 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skpacbayes import SSMCKMeansInit, make_paco_model
+from skpacbayes.cluster._ssmc_particles import Population, propose
 from skpacbayes.cluster._ssmc_stream import Setting, TupleStream
-from skpacbayes.cluster._tuples import Population, propose
 
 X, _ = make_paco_model(3, 60, random_state=0)
 LEAST_P = 1e-6  # a correct sampler fails a test of chance once in a million
@@ -246,6 +246,13 @@ def test_a_stream_finds_the_groups():
         if stream.n_samples_seen_ >= 1000:
             assert len(np.unique(stream.predict(means))) == 20
     assert stream.n_samples_seen_ == 6000
+    assert stream.n_swaps_ > 0
+    assert stream.n_batches_ == 0  # one particle is not weighed
+
+
+def test_a_stream_counts_the_batches_that_weigh_particles():
+    stream = particles(batch_size=10, noise_variance=1e6).partial_fit(X[:50])
+    assert stream.n_batches_ == 5
 
 
 def test_a_stream_follows_rows_that_come_late():

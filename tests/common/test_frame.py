@@ -5,10 +5,12 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import running_gaussian
 from running_gaussian import RunningGaussian
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from states import changes, state_of
 from streaming_laws import LAWS, LAWS_OF_PLACE, PLACES, Stream, rounded
 
 import skpacbayes
@@ -58,9 +60,31 @@ def test_a_pickle_of_another_version_warns(monkeypatch):
         pickle.loads(saved)
 
 
-def test_fit_keeps_what_is_the_users_and_forgets_the_rest():
+class Subclass(RunningGaussian):
+    """A user's own: it keeps something of its own, and sets it before `fit`."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        self._calls = getattr(self, "_calls", 0) + 1
+        return super().fit(X, y, sample_weight)
+
+
+def test_fit_forgets_what_a_fit_has_set_and_keeps_what_the_user_has():
+    X = pd.DataFrame(rows(9, 0)[0], columns=["a", "b", "c"])
+    estimator = Subclass().fit(X)
+    estimator.note = "mine"
+    assert list(estimator.feature_names_in_) == ["a", "b", "c"]
+    estimator.partial_fit(X).fit(X.to_numpy())
+    assert not hasattr(estimator, "feature_names_in_")
+    assert (estimator.note, estimator._calls) == ("mine", 2)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was():
     estimator = RunningGaussian().fit(*rows(9, 0))
-    estimator.note, estimator.stale_ = "mine", 1
-    estimator.fit(*rows(9, 1))
-    assert estimator.note == "mine"
-    assert not hasattr(estimator, "stale_")
+    before = state_of(estimator)
+    with pytest.raises(ValueError, match="NaN"):
+        estimator.fit([[np.nan, 1.0]])
+    estimator.set_params(smallest_variance=-1.0)
+    with pytest.raises(ValueError, match="smallest_variance"):
+        estimator.fit(*rows(9, 0))
+    estimator.set_params(smallest_variance=1e-12)
+    assert not changes(before, state_of(estimator))

@@ -14,6 +14,7 @@ import numba
 import numpy as np
 import pytest
 from hmm_rows import agreement, both, every_covariance, markov, two_states
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
 from scipy.stats import norm
@@ -59,14 +60,14 @@ def test_skewed_emissions_take_their_shape():
     """A normal law leaves a mean log density of -1.42, the exponential one of -1."""
     rng = np.random.default_rng(0)
     X = rng.exponential(size=(1000, 1))
-    model = markov(1, n_iter=400).fit(X)
+    model = markov(1, n_iter=300).fit(X)
     assert model.score(rng.exponential(size=(1000, 1))) > -1.2
 
 
 def test_units_do_not_matter():
     X, _ = two_states()
-    model = markov(n_iter=20, burn_in=10).fit(X)
-    scaled = markov(n_iter=20, burn_in=10).fit(2**10 * X + 2**12)
+    model = markov(n_iter=10, burn_in=10).fit(X)
+    scaled = markov(n_iter=10, burn_in=10).fit(2**10 * X + 2**12)
     assert_allclose(scaled.transmat_, model.transmat_, rtol=1e-6)
     assert_allclose(scaled.locations_, 2**10 * model.locations_ + 2**12, rtol=1e-6)
     grid = np.linspace(-3, 9, 7)
@@ -120,7 +121,7 @@ def test_concentration_spreads_the_weights():
     X, _ = two_states()
     effective = []
     for concentration in (0.01, 10.0):
-        model = markov(concentration=concentration, n_iter=600, burn_in=300).fit(X)
+        model = markov(concentration=concentration, n_iter=300, burn_in=300).fit(X)
         weights = np.exp(model._draws.log_weights)
         effective.append((1 / (weights**2).sum(axis=-1)).mean())
     assert effective[0] < 1.5
@@ -139,7 +140,7 @@ def test_transition_prior_evens_the_rows():
 
 def test_numbers_of_sweeps_and_draws():
     X, _ = two_states(50)
-    model = markov(1, n_atoms=1, n_iter=50, burn_in=20, thin=7, n_chains=3).fit(X)
+    model = markov(1, n_atoms=1, n_iter=30, burn_in=20, thin=7, n_chains=3).fit(X)
     assert model.n_iter_ == 50
     assert model.log_likelihoods_.shape == (3, 50)
     assert model.transmat_samples_.shape == (3 * 5, 1, 1)
@@ -163,6 +164,15 @@ def test_threads_change_nothing():
     assert_array_equal(one.log_likelihoods_, two.log_likelihoods_)
 
 
+def test_chains_share_memory_under_a_process_backend():
+    """Moves made in another process would be lost."""
+    X, _ = two_states()
+    alone = markov().fit(X)
+    with parallel_config(backend="loky", n_jobs=2):
+        inside = markov(n_jobs=2).fit(X)
+    assert_array_equal(inside.transmat_samples_, alone.transmat_samples_)
+
+
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_one_compilation_serves_all_models():
     """Counted in a new process, where nothing else has called the kernels."""
@@ -179,7 +189,7 @@ for emission in ("translated", "per_state"):
     for covariance_type in ("diag", "full"):
         for rows in (X, gaps):
             model = DirichletProcessHMM(
-                emission=emission, covariance_type=covariance_type, n_iter=9, burn_in=1
+                emission=emission, covariance_type=covariance_type, n_iter=8, burn_in=1
             )
             model.fit(rows).predict(rows), model.decode(rows)
 found = {
@@ -300,7 +310,7 @@ def test_the_law_of_an_atom_without_rows(covariance_type):
 def test_medians():
     """Of a draw whose shape is normal, and of one of two atoms."""
     X, _ = two_states(30)
-    model = markov(n_iter=2, burn_in=1, n_chains=1, n_atoms=2)
+    model = markov(n_iter=1, burn_in=1, n_chains=1, n_atoms=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         draws = model.fit(X)._draws

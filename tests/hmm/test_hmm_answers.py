@@ -34,7 +34,7 @@ CASES = {
 
 
 def short(n_states=2, **parameters):
-    options = {"n_iter": 30, "burn_in": 20, "random_state": 0, **parameters}
+    options = {"n_iter": 10, "burn_in": 20, "random_state": 0, **parameters}
     return DirichletProcessHMM(n_states, **options)
 
 
@@ -153,7 +153,7 @@ def test_answers_are_means_over_all_draws_of_all_paths(name):
 
 def test_a_simulated_law_is_the_predictive_law():
     """Moves and rows of `sample`, of a single draw: by counts and by its mixture."""
-    model = short(n_iter=21, n_chains=1).fit(rows_of(200))
+    model = short(n_iter=1, n_chains=1).fit(rows_of(200))
     (point,) = in_units_of_rows(model)
     X, states = model.sample(20_000)
     matrix = point["transitions"]

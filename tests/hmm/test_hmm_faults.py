@@ -111,7 +111,7 @@ def test_parameters_in_other_units(emission, covariance_type):
 
 def test_partial_fit_refuses_another_model():
     X, _ = two_states(50)
-    model = markov(n_iter=20, burn_in=10).partial_fit(X)
+    model = markov(n_iter=10, burn_in=10).partial_fit(X)
     model.set_params(emission="per_state")
     with pytest.raises(
         ValueError, match=r"emission changed from 'translated' to 'per_state'"
@@ -135,7 +135,7 @@ def test_grid_search_over_sequences():
     X, _ = two_states(240)
     groups = np.repeat(np.arange(6), 40)
     with config_context(enable_metadata_routing=True):
-        model = markov(n_iter=60, burn_in=30)
+        model = markov(n_iter=30, burn_in=30)
         model.set_fit_request(groups=True).set_score_request(groups=True)
         search = GridSearchCV(model, {"n_states": [1, 2]}, cv=GroupKFold(3))
         search.fit(X, groups=groups)
@@ -145,7 +145,7 @@ def test_grid_search_over_sequences():
 @short_runs
 def test_grid_search_over_one_sequence():
     X, _ = two_states(240)
-    model = markov(n_iter=60, burn_in=30)
+    model = markov(n_iter=30, burn_in=30)
     splitter = TimeSeriesSplit(3, test_size=40)
     search = GridSearchCV(model, {"n_states": [1, 2]}, cv=splitter).fit(X)
     assert search.best_params_ == {"n_states": 2}
@@ -154,7 +154,7 @@ def test_grid_search_over_one_sequence():
 def test_lengths_are_routed_whole():
     X, _ = two_states(60)
     with config_context(enable_metadata_routing=True):
-        model = markov(n_iter=20, burn_in=10)
+        model = markov(n_iter=10, burn_in=10)
         model.set_fit_request(lengths=True).set_score_request(lengths=False)
         everything = [(np.arange(60), np.arange(60))]
         search = GridSearchCV(model, {"n_states": [2]}, cv=everything)
@@ -219,7 +219,6 @@ def test_a_callback_stops_the_chains(blocks, n_draws):
             {"min_transition": 0.6},
             r"min_transition=0.6 should be at most 1 / n_states = 0.5, ",
         ),
-        ({"burn_in": 200}, r"burn_in=200 should be less than n_iter=200\."),
     ],
 )
 def test_parameters_that_contradict(parameters, message):
@@ -294,7 +293,7 @@ def strange_rows():
 def test_strange_rows(emission, covariance_type, name, X, lengths):
     """Five states, most of them empty: no failure, no warning but R-hat's, no NaN."""
     model = markov(
-        5, emission=emission, covariance_type=covariance_type, n_iter=30, burn_in=10
+        5, emission=emission, covariance_type=covariance_type, n_iter=20, burn_in=10
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -37,7 +37,7 @@ def test_rows_in_no_order_are_grouped_by_their_values(seed):
     rng = np.random.default_rng(seed)
     states = rng.integers(2, size=300)
     X = rng.normal(size=(300, 1)) + 7.0 * states[:, None]
-    model = DirichletProcessHMM(2, n_iter=200, burn_in=100, random_state=0).fit(X)
+    model = DirichletProcessHMM(2, n_iter=100, burn_in=100, random_state=0).fit(X)
     assert agreement(states, model.predict(X))[0] > 0.98
 
 

@@ -1,92 +1,11 @@
-"""Certificates: the bounds of the papers, computed on the user's data."""
+"""Sparsity regret bounds of online clustering."""
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, gammaln, logsumexp
-
-from ._bounds_additive import additive_risk_terms  # noqa: F401
-from ._bounds_mixture import (  # noqa: F401
-    gaussian_mixture_rate,
-    mixture_risk_bound,
-    mixture_selection_bound,
-    multinomial_mixture_rate,
-    variational_risk_bound,
-)
-from ._bounds_online import (  # noqa: F401
-    exponential_weights_terms,
-    gaussian_divergence,
-    sequential_approximation_terms,
-    streaming_bayes_published_regret,
-    streaming_bayes_terms,
-)
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A theorem's inequality on one run: what was observed, and its bound.
-
-    Parameters
-    ----------
-    theorem : str
-        The theorem and its paper.
-    observed : float
-        The left side of the theorem, as observed on the run.
-    bound : float
-        The right side of the theorem.
-    terms : dict of str to float
-        The terms whose sum is `bound`, by name.
-    assumptions : dict of str to bool or None
-        Each assumption of the theorem: True or False where the run shows it, None
-        where it cannot be checked from the data.
-
-    Examples
-    --------
-    A hundred tosses of a coin that never showed tails, and Hoeffding's inequality at
-    level 1 %: the rate of tails is below the bound, if the tosses are independent.
-
-    >>> import math
-    >>> terms = {"observed": 0.0, "deviation": math.sqrt(math.log(100) / 200)}
-    >>> print(
-    ...     Certificate(
-    ...         theorem="Hoeffding (1963), Theorem 1",
-    ...         observed=0.0,
-    ...         bound=sum(terms.values()),
-    ...         terms=terms,
-    ...         assumptions={"values within [0, 1]": True, "independence": None},
-    ...     )
-    ... )
-    Hoeffding (1963), Theorem 1
-      observed 0
-      bound    0.151743
-        observed: 0
-        deviation: 0.151743
-      values within [0, 1]: holds
-      independence: cannot be checked
-    """
-
-    theorem: str
-    observed: float
-    bound: float
-    terms: dict
-    assumptions: dict
-
-    def __str__(self):
-        """Return a table of the terms and of the assumptions."""
-        truth = {True: "holds", False: "DOES NOT HOLD", None: "cannot be checked"}
-        lines = [
-            self.theorem,
-            f"  observed {self.observed:.6g}",
-            f"  bound    {self.bound:.6g}",
-        ]
-        lines += [f"    {name}: {value:.6g}" for name, value in self.terms.items()]
-        lines += [
-            f"  {name}: {truth[value]}" for name, value in self.assumptions.items()
-        ]
-        return "\n".join(lines)
 
 
 def clustering_regret_terms(

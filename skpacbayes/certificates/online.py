@@ -3,7 +3,17 @@
 import math
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, ndtr
+
+from ._certificate import Certificate
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+PAPER = "Chérief-Abdellatif, Alquier and Khan (2019)"
+# Lipschitz constant of the expected loss in (m, sigma), over |x|: 2 for a loss that is
+# 1-Lipschitz in the prediction (Proposition 2 of the paper).
+PUBLISHED_LIPSCHITZ = 2.0
 
 
 def exponential_weights_terms(
@@ -51,10 +61,13 @@ def exponential_weights_terms(
     losses = np.asarray(losses, dtype=float)
     eta = last_inverse_temperature
     best = losses.min()
-    soft = logsumexp(-eta * (losses - best)) - math.log(len(losses))
+    excess = losses - best
+    complexity = excess.mean()  # its limit as eta falls to 0
+    if eta > 0:
+        complexity = (math.log(len(losses)) - logsumexp(-eta * excess)) / eta
     return {
         "loss of the best expert": float(best),
-        "complexity": float(-soft / eta),
+        "complexity": float(complexity),
         "rate": float(rate_sum * loss_bound**2 / 8.0),
     }
 
@@ -232,3 +245,147 @@ def streaming_bayes_published_regret(
     """
     size = n_parameters * (4.0 * mean_bound**2 + scale_bound**2)
     return lipschitz * math.sqrt(2.0 * size * n_samples)
+
+
+# The best comparison that the data allow, for the linear models.
+
+
+def point_losses(loss, y, predictions):
+    """Loss of each prediction; labels are -1 and 1."""
+    if loss == "squared_error":
+        return np.square(y - predictions)
+    if loss == "absolute_error":
+        return np.abs(y - predictions)
+    if loss == "hinge":
+        return np.maximum(0.0, 1.0 - y * predictions)
+    return np.logaddexp(0.0, -y * predictions)
+
+
+def expected_losses(loss, y, a, v):
+    """Loss expected under f ~ N(a, v), row by row, and its derivatives in a and v."""
+    if loss == "squared_error":
+        return np.square(y - a) + v, -2.0 * (y - a), np.ones_like(a)
+    sd = np.sqrt(v)
+    if loss == "log_loss":
+        scores = y[:, None] * (a[:, None] + sd[:, None] * _NODES)
+        wrong = expit(-scores)
+        return (
+            np.logaddexp(0.0, -scores) @ _WEIGHTS,
+            -y * (wrong @ _WEIGHTS),
+            0.5 * (wrong * (1.0 - wrong)) @ _WEIGHTS,
+        )
+    margin = 1.0 - y * a if loss == "hinge" else y - a
+    u = margin / sd
+    below, density = ndtr(u), np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
+    if loss == "hinge":
+        return margin * below + sd * density, -y * below, 0.5 * density / sd
+    return (
+        margin * (2.0 * below - 1.0) + 2.0 * sd * density,
+        1.0 - 2.0 * below,
+        density / sd,
+    )
+
+
+def best_gaussian(
+    loss, Z, y, sample_weight, *, penalty, prior_scale, mean_bound, scale_bound
+):
+    """Mean-field Gaussian of least expected loss plus `penalty` times divergence.
+
+    The divergence is that from N(0, prior_scale^2). The problem is convex in (m,
+    sigma); it is solved in (m, log sigma) within the bounds. Returns m, sigma and the
+    expected loss.
+    """
+    n_parameters = Z.shape[1]
+    squares = np.square(Z)
+
+    def objective(parameters):
+        mean, log_scale = np.split(parameters, 2)
+        variance = np.exp(2.0 * log_scale)
+        values, da, dv = expected_losses(loss, y, Z @ mean, squares @ variance)
+        value = sample_weight @ values
+        in_mean = Z.T @ (sample_weight * da)
+        in_log = 2.0 * variance * (squares.T @ (sample_weight * dv))
+        if penalty > 0:
+            scale = np.sqrt(variance)
+            value += penalty * gaussian_divergence(mean, scale, prior_scale=prior_scale)
+            in_mean += penalty * mean / prior_scale**2
+            in_log += penalty * (variance / prior_scale**2 - 1.0)
+        return value, np.concatenate([in_mean, in_log])
+
+    largest = math.log(min(scale_bound, 100.0 * prior_scale))
+    start = min(math.log(prior_scale / math.sqrt(len(Z))), largest)
+    solution = minimize(
+        objective,
+        np.concatenate([np.zeros(n_parameters), np.full(n_parameters, start)]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-mean_bound, mean_bound)] * n_parameters
+        + [(-30.0, largest)] * n_parameters,
+        options={"maxiter": 300},
+    )
+    mean, log_scale = np.split(solution.x, 2)
+    variance = np.exp(2.0 * log_scale)
+    values, _, _ = expected_losses(loss, y, Z @ mean, squares @ variance)
+    return mean, np.sqrt(variance), float(sample_weight @ values)
+
+
+def certify_sva(problem, *, observed, learning_rate, squared_gradients, prior_scale):
+    """Theorem 2 in the form of the gradients seen, for one output.
+
+    problem : dict, the arguments `loss`, `Z`, `y`, `sample_weight` and the bounds of
+    `best_gaussian`.
+    """
+    mean, scale, expected = best_gaussian(
+        **problem, penalty=1.0 / learning_rate, prior_scale=prior_scale
+    )
+    divergence = gaussian_divergence(mean, scale, prior_scale=prior_scale)
+    terms = sequential_approximation_terms(
+        expected,
+        divergence,
+        learning_rate=learning_rate,
+        squared_gradients=squared_gradients,
+        prior_scale=prior_scale,
+    )
+    return Certificate(
+        theorem=f"Theorem 2 of {PAPER}, gradients as observed",
+        observed=observed,
+        bound=sum(terms.values()),
+        terms=terms,
+        assumptions={
+            "the loss is convex in the parameters": True,
+            "the learning rate is constant": True,
+            "the prior lies in the bounds": prior_scale <= problem["scale_bound"],
+        },
+    )
+
+
+def certify_svb(problem, *, observed, scaled_gradients):
+    """Regret of the paper's schedule, next to Theorem 3 as published."""
+    mean, _, _ = best_gaussian(**problem, penalty=0.0, prior_scale=1.0)
+    loss, Z, y = problem["loss"], problem["Z"], problem["y"]
+    best = problem["sample_weight"] @ point_losses(loss, y, Z @ mean)
+    sizes = {
+        "n_samples": len(Z),
+        "n_parameters": Z.shape[1],
+        "mean_bound": problem["mean_bound"],
+        "scale_bound": problem["scale_bound"],
+    }
+    terms = streaming_bayes_terms(best, **sizes, scaled_gradients=scaled_gradients)
+    assumptions = {
+        "the loss is convex in the parameters": True,
+        "the means and deviations are bounded": True,
+    }
+    if loss != "squared_error":  # which is not Lipschitz
+        longest = math.sqrt(np.square(Z).sum(axis=1).max())
+        regret = streaming_bayes_published_regret(
+            **sizes, lipschitz=PUBLISHED_LIPSCHITZ * longest
+        )
+        published = f"the steps are those of Theorem 3 (its bound: {best + regret:.6g})"
+        assumptions[published] = False
+    return Certificate(
+        theorem=f"Theorem 3 of {PAPER}, for the steps of its experiments",
+        observed=observed,
+        bound=sum(terms.values()),
+        terms=terms,
+        assumptions=assumptions,
+    )

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from .._kernels import swap as kernels
-from ._summary import exponent_of, scaled
+from .._kernels.kmeans import TwoNearest
+from ._units import exponent_of, scaled
 
 _SMALLEST, _LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
 # Rows times centres whose distances are in memory at a time.
@@ -24,61 +24,43 @@ class CenterTuple:
     """
 
     def __init__(self, X, n_clusters):
-        n_samples, n_features = X.shape
         # In units of 2^exponent squares stay within floats.
         self._exponent = exponent_of([X.max(), X.min()])
-        self._columns = np.ascontiguousarray(scaled(X.T, -self._exponent))
-        self._centers = np.empty((n_features, n_clusters))
-        # All distances, if they take no more memory than the rows.
-        few = n_clusters <= n_features
-        # As the kernels take them: memory, first, second, near, next_near.
-        self._nearest = (
-            np.empty((n_clusters, n_samples) if few else (0, 0)),
-            np.zeros(n_samples, dtype=np.int64),
-            np.zeros(n_samples, dtype=np.int64),
-            np.empty(n_samples),
-            np.empty(n_samples),
-        )
+        columns = np.ascontiguousarray(scaled(X.T, -self._exponent))
+        self._state = TwoNearest(columns, np.ones(len(X)), n_clusters)
 
     @classmethod
     def drawn(cls, X, n_clusters, rng):
         """Rows drawn one by one, in proportion to the squared distance (D^2)."""
         new = cls(X, n_clusters)
-        uniforms = rng.random(n_clusters)
-        kernels.draw_tuple(new._columns, uniforms, new._centers, *new._nearest)
+        new._state.draw_centers(rng.random(n_clusters))
         return new
 
     @classmethod
     def at(cls, X, centers):
         """Take the centres that are given."""
         new = cls(X, len(centers))
-        new._centers[:] = scaled(centers, -new._exponent).T
-        kernels.find_nearest(new._columns, new._centers, *new._nearest)
+        new._state.place_centers(scaled(centers, -new._exponent))
         return new
 
     def swap(self, n_moves, rng):
         """Make swap moves; return how many were accepted."""
-        if self._centers.shape[1] == 1:  # no other centre to go to meanwhile
-            return 0
-        uniforms = rng.random(n_moves)
-        return kernels.swap_moves(
-            self._columns, uniforms, self._centers, *self._nearest
-        )
+        return self._state.swap_moves(rng.random(n_moves))
 
     @property
     def centers(self):
         """The centres, of shape (n_clusters, n_features)."""
-        return np.ascontiguousarray(scaled(self._centers.T, self._exponent))
+        return np.ascontiguousarray(scaled(self._state.centers.T, self._exponent))
 
     @property
     def labels(self):
         """Nearest centre of each row."""
-        return self._nearest[1]
+        return self._state.labels
 
     @property
     def inertia(self):
         """Sum of the squared distances of the rows to their nearest centre."""
-        return float(scaled(self._nearest[3].sum(), 2 * self._exponent))
+        return float(scaled(self._state.losses.sum(), 2 * self._exponent))
 
 
 def propose(X, n_clusters, n_particles, proposal, rng):

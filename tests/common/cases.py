@@ -1,0 +1,49 @@
+"""Rows on which every public estimator can be fitted, and cheap settings of each."""
+
+import inspect
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import skpacbayes
+
+PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}
+ESTIMATORS = {
+    name: value
+    for name, value in PUBLIC.items()
+    if inspect.isclass(value) and issubclass(value, BaseEstimator)
+}
+CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
+    "ABCPosteriorKDE": {"n_validation": 20},
+    "ClusteredParticleFilter": {"n_particles": 64},
+    "DirichletProcessHMM": {"n_iter": 20, "burn_in": 10},
+    "PACOClusterer": {"n_iter": 50},
+    "SparseAdditiveGibbsClassifier": {"n_iter": 60, "burn_in": 20},
+    "SparseAdditiveGibbsRanker": {"n_iter": 20, "burn_in": 20},
+    "SparseAdditiveGibbsRegressor": {"n_iter": 60, "burn_in": 20},
+    "SubspaceMixture": {"n_init": 2},
+}
+ALWAYS = {"random_state": 0}
+
+
+def cheap(name, **parameters):
+    """An estimator that fits in a moment."""
+    public = ESTIMATORS[name]
+    known = inspect.signature(public).parameters
+    settings = {key: value for key, value in ALWAYS.items() if key in known}
+    return public(**(settings | CHEAP.get(name, {}) | parameters))
+
+
+def rows(n=40, seed=0):
+    """Rows and targets of two groups: counts, and positive targets."""
+    rng = np.random.default_rng(seed)
+    y = 1.0 + np.arange(n) % 2
+    X = rng.poisson(9.0 * y[:, None] - 6.0, size=(n, 2)).astype(float)
+    return X, y
+
+
+def learn(estimator, method, X, y):
+    """Call `fit` or `partial_fit`."""
+    function = getattr(estimator, method)
+    takes_classes = "classes" in inspect.signature(function).parameters
+    return function(X, y, **({"classes": [1.0, 2.0]} if takes_classes else {}))

@@ -1,0 +1,96 @@
+"""Results are bit-identical alone, in threads, and inside any backend of joblib."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from cases import ESTIMATORS, cheap, rows
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+from states import changes, state_of
+
+# Settings in which an estimator has work for several threads.
+SEVERAL = {
+    "DirichletProcessHMM": {"n_chains": 3},
+    "PACOClusterer": {"n_chains": 4},
+    "SparseAdditiveGibbsClassifier": {"n_chains": 3},
+    "SparseAdditiveGibbsRanker": {"n_chains": 3},
+    "SparseAdditiveGibbsRegressor": {"n_chains": 3},
+    "SubspaceMixture": {"n_init": 3},
+    "TemperedVBGaussianMixture": {"n_init": 3},
+    "TemperedVBMultinomialMixture": {"n_init": 3},
+}
+CASES = [pytest.param(name, {}, id=name) for name in ESTIMATORS] + [
+    pytest.param(name, {**settings, "n_jobs": 2}, id=f"{name}-{settings}")
+    for name, settings in SEVERAL.items()
+]
+X, Y = rows(60)
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
+
+
+def fitted(estimator):
+    return state_of(clone(estimator).fit(X, Y))
+
+
+def apart_from_n_jobs(state):
+    return {path: leaf for path, leaf in state.items() if "n_jobs" not in path}
+
+
+def test_every_estimator_with_threads_has_several():
+    threaded = {n for n, e in ESTIMATORS.items() if "n_jobs" in e().get_params()}
+    assert threaded - {"ABCPosteriorKDE"} <= set(SEVERAL)  # its threads are asked
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing", "dask"])
+@pytest.mark.parametrize(("name", "parameters"), CASES)
+def test_same_under_every_backend(name, parameters, backend, request):
+    if backend == "dask":
+        request.getfixturevalue("dask_client")
+    estimator = cheap(name, **parameters)
+    alone = cheap(name, **{k: v for k, v in parameters.items() if k != "n_jobs"})
+    expected = apart_from_n_jobs(fitted(alone))
+    with joblib.parallel_config(backend=backend, **workers(backend)):
+        actual = apart_from_n_jobs(fitted(estimator))
+    assert not changes(expected, actual)
+
+
+def workers(backend):
+    return {} if backend == "dask" else {"n_jobs": 2}
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options = {"processes": False, "dashboard_address": None}
+        with (
+            distributed.LocalCluster(2, threads_per_worker=1, **options) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+
+
+@pytest.mark.parametrize(("name", "parameters"), CASES)
+def test_same_within_a_search_in_processes(name, parameters):
+    """The searches' workers fit, score and refit what a serial search does."""
+    estimator = cheap(name, **parameters)
+    grid, found = {}, []
+    if "random_state" in estimator.get_params():
+        grid = {"random_state": [0, 1]}
+    for n_jobs in (1, 2):
+        with joblib.parallel_config(backend="loky"):
+            search = GridSearchCV(
+                clone(estimator), grid, cv=KFold(2), n_jobs=n_jobs, error_score="raise"
+            )
+            found.append(search.fit(X, Y))
+    serial, parallel = found
+    np.testing.assert_array_equal(
+        serial.cv_results_["mean_test_score"], parallel.cv_results_["mean_test_score"]
+    )
+    states = [state_of(search.best_estimator_) for search in found]
+    assert not changes(*states)
+    assert pickle.dumps(parallel.best_estimator_)

@@ -1,0 +1,65 @@
+"""A fitted estimator can be looked at, for every value of every string option."""
+
+import inspect
+import re
+import warnings
+
+import pytest
+from cases import ESTIMATORS, cheap, learn, rows
+from numpydoc.docscrape import ClassDoc
+from sklearn.utils._param_validation import StrOptions
+
+CASES = [pytest.param(name, {}, id=name) for name in ESTIMATORS] + [
+    pytest.param(name, {parameter: option}, id=f"{name}-{parameter}={option}")
+    for name, public in ESTIMATORS.items()
+    for parameter, constraints in public._parameter_constraints.items()
+    for constraint in constraints
+    if isinstance(constraint, StrOptions)
+    for option in sorted(constraint.options)
+]
+
+# Attributes of the rows of `fit`, that a stream does not keep, as the docstrings say.
+OF_FIT_ALONE = {"SSMCKMeansInit": {"labels_", "inertia_"}}
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("name", "parameters"), CASES)
+def test_a_fitted_estimator_can_be_looked_at(name, parameters, method):
+    """What does not apply raises AttributeError, and nothing raises anything else."""
+    estimator = cheap(name, **parameters)
+    if not hasattr(estimator, method):
+        pytest.skip(f"{name} has no {method}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forty rows and few iterations
+        refusal = None
+        try:
+            learn(estimator, method, *rows())
+        except (ValueError, NotImplementedError) as error:
+            refusal = str(error)
+        if refusal is not None:  # by an option that contradicts another, and is named
+            ((parameter, value),) = parameters.items()
+            assert re.search(rf"\b{parameter}\b|{value}", refusal)
+            return
+        assert repr(estimator)
+        assert estimator._repr_html_()
+        for attribute in dir(estimator):
+            hasattr(estimator, attribute)
+        inspect.getmembers(estimator)
+        assert vars(estimator)
+        documented = {part.name for part in ClassDoc(type(estimator))["Attributes"]}
+        found = {a for a in dir(estimator) if a[0] != "_" and a[-1] == "_"}
+        assert found <= documented
+        if not parameters:
+            missing = {a for a in documented if not hasattr(estimator, a)}
+            of_fit = OF_FIT_ALONE.get(name, ()) if method == "partial_fit" else ()
+            assert missing <= {"feature_names_in_", *of_fit}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_that_is_not_fitted_can_be_looked_at(name):
+    estimator = cheap(name)
+    assert repr(estimator)
+    assert estimator._repr_html_()
+    for attribute in dir(estimator):
+        hasattr(estimator, attribute)
+    inspect.getmembers(estimator)

@@ -1,0 +1,46 @@
+"""What a packager gets: every file that git keeps, and metadata that say where."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import skpacbayes
+
+ROOT = Path(skpacbayes.__file__).parents[1]
+LEFT_OUT = (".ci/", ".git", ".pre-commit")  # what only a clone needs
+
+
+@pytest.fixture(scope="module")
+def tracked():
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("not in a clone: nothing says which files there should be")
+    listed = ["git", "ls-files", "-z"]
+    said = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    files = set(said.stdout.strip("\0").split("\0"))
+    return {name for name in files if (ROOT / name).exists()}
+
+
+def test_the_source_distribution_has_every_file(tracked, tmp_path):
+    if importlib.util.find_spec("setuptools") is None:
+        pytest.skip("setuptools, which builds the package, is not installed")
+    copy, out = tmp_path / "copy", tmp_path / "out"
+    for name in tracked:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    out.mkdir()
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(out)!r})"
+    subprocess.run(
+        [sys.executable, "-c", build], cwd=copy, capture_output=True, check=True
+    )
+    with tarfile.open(next(out.glob("*.tar.gz"))) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    missing = {name for name in tracked - packed if not name.startswith(LEFT_OUT)}
+    assert not missing
+    made = {"PKG-INFO", "setup.cfg"}
+    strange = {name for name in packed - tracked - made if "." in Path(name).name}
+    assert {name for name in strange if ".egg-info" not in name} == set()

@@ -1,0 +1,73 @@
+"""Saved estimators: pickles carry the version, and skops loads from a short list."""
+
+import pickle
+
+import numpy as np
+import pytest
+from cases import ESTIMATORS, cheap, learn, rows
+from states import changes, state_of
+
+import skpacbayes
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
+X, Y = rows(60)
+METHODS = [
+    (name, method)
+    for name, public in ESTIMATORS.items()
+    for method in ("fit", "partial_fit")
+    if hasattr(public, method)
+]
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_skops_loads_from_the_public_list(name, method):
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    estimator = learn(cheap(name), method, X, Y)
+    saved = io.dumps(estimator)
+    untrusted = set(io.get_untrusted_types(data=saved))
+    assert untrusted <= set(skpacbayes.TRUSTED_TYPES)
+    loaded = io.loads(saved, trusted=skpacbayes.TRUSTED_TYPES)
+    assert not changes(state_of(estimator), state_of(loaded))
+
+
+def test_the_list_is_short_and_names_types_of_the_package():
+    assert len(skpacbayes.TRUSTED_TYPES) <= 80
+    for name in skpacbayes.TRUSTED_TYPES:
+        assert name.startswith(("skpacbayes.", "numpy.", "scipy."))
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_a_pickle_of_another_version_warns(name, method, monkeypatch):
+    estimator = learn(cheap(name), method, X, Y)
+    saved = pickle.dumps(estimator)
+    assert not changes(state_of(estimator), state_of(pickle.loads(saved)))
+    monkeypatch.setattr("skpacbayes._base.__version__", "99.0")
+    with pytest.warns(skpacbayes._base.VersionWarning, match=name):
+        pickle.loads(saved)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_dask_collections_are_refused_where_statistics_merge(method):
+    array = pytest.importorskip("dask.array", reason="dask is not installed")
+    collection = array.from_array(X, chunks=(20, 2))
+    refused = []
+    for name, public in ESTIMATORS.items():
+        if hasattr(public, "sufficient_statistics") and hasattr(public, method):
+            with pytest.raises(TypeError, match="absorb") as raised:
+                learn(cheap(name), method, collection, Y)
+            assert f"{name}.{method} got a Dask collection" in str(raised.value)
+            refused.append(name)
+    assert refused
+
+
+def test_what_the_refusal_says_works():
+    """The lines in the message, on partitions, give what all rows give."""
+    dask = pytest.importorskip("dask", reason="dask is not installed")
+    array = pytest.importorskip("dask.array", reason="dask is not installed")
+    blocks = array.from_array(X, chunks=(20, 2))
+    estimator = cheap("TemperedVBGaussianMixture", n_components=1).fit(X[:20])
+    with pytest.raises(TypeError) as raised:
+        estimator.fit(blocks)
+    lines = [line.strip() for line in str(raised.value).splitlines()[1:]]
+    exec("\n".join(lines), {"dask": dask, "X": blocks[20:], "estimator": estimator})
+    np.testing.assert_allclose(estimator.n_samples_seen_, 60)
