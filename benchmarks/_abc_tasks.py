@@ -35,9 +35,7 @@ def uniform(low, high, width):
 def two_moons(theta, rng):
     angle = rng.uniform(-np.pi / 2, np.pi / 2, size=len(theta))
     radius = rng.normal(0.1, 0.01, size=len(theta))
-    crescent = np.column_stack(
-        [radius * np.cos(angle) + 0.25, radius * np.sin(angle)]
-    )
+    crescent = np.column_stack([radius * np.cos(angle) + 0.25, radius * np.sin(angle)])
     return crescent + moon_center(theta)
 
 
@@ -181,9 +179,9 @@ def sir_exact(x, n, rng):
     grid = np.stack(np.meshgrid(*logs), axis=-1).reshape(-1, 2)
     shares = np.clip(sir_shares(np.exp(grid)), 1e-12, 1 - 1e-12)
     log_density = (x * np.log(shares) + (1000 - x) * np.log1p(-shares)).sum(axis=1)
-    log_density -= 0.5 * np.square(
-        (grid - np.log([0.4, 0.125])) / [0.5, 0.2]
-    ).sum(axis=1)
+    log_density -= 0.5 * np.square((grid - np.log([0.4, 0.125])) / [0.5, 0.2]).sum(
+        axis=1
+    )
     weights = np.exp(log_density - logsumexp(log_density))
     cells = [axis[1] - axis[0] for axis in logs]
     drawn = grid[rng.choice(len(grid), n, p=weights)]

@@ -1,4 +1,4 @@
-"""The loops of approximate Bayesian computation: near simulations, and kernel densities.
+"""The loops of approximate Bayesian computation: near simulations, and densities.
 
 In the search, the innermost loops run over consecutive rows of one column and carry no
 reduction, so that the compiler vectorises them; the table is read once for all the

@@ -37,68 +37,75 @@ FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares ove
 class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     """Posterior of the parameters of a simulator, by approximate Bayesian computation.
 
-    From a table of simulations, pairs of parameters drawn from a prior and summaries of
-    what was simulated with them, the posterior given observed summaries: the
-    parameters of the k nearest simulations, adjusted by local regression and smoothed
-    by a kernel [1]_. The number of neighbours and the bandwidth are those that make
+    The estimator is fitted to a table of simulations: pairs of parameters drawn from a
+    prior and summaries of data simulated with them. Given observed summaries, it takes
+    the parameters of the k nearest simulations, moves them by local regression to
+    where their summaries would be those observed, and smooths them with a kernel
+    [1]_. The adjustment, the number of neighbors and the bandwidth are those that make
     held-out pairs most likely. The table is kept: memory grows with it.
 
     Parameters
     ----------
     n_neighbors : "cv", "rate", int or float, default="cv"
-        Simulations that are accepted: so many, such a fraction of the table (a float
-        in (0, 1]), those that held-out pairs choose among at most 30,000 ("cv"), or
+        Simulations that are accepted: a number, a fraction of the table (a float in
+        (0, 1]), the number chosen by held-out pairs among 10 to 30,000 ("cv"), or
         Theorem 3.3's order (p + 4) / (m + p + 4) of the size of the table ("rate").
         A table of fewer raises ValueError when something is asked, as in
         `sklearn.neighbors`.
     bandwidth : "cv", "silverman", "rate" or float, default="cv"
         Multiple of Silverman's bandwidth for the accepted draws: a number, 1
-        ("silverman"), the best of 0.7, 1 and 1.4 for held-out pairs ("cv"); or a
-        bandwidth of Theorem 3.3's order, whatever k is ("rate").
-    adjustment : {"linear", "heteroscedastic"} or None, default="linear"
+        ("silverman"), the number chosen by held-out pairs among 0.02 to 2 ("cv"; at
+        least 0.7 where a parameter has few values); or a bandwidth of Theorem 3.3's
+        order, whatever k is ("rate").
+    adjustment : {"cv", "linear", "heteroscedastic"} or None, default="cv"
         Local regression that moves the accepted parameters to the observed summaries:
-        their mean, or their mean and spread; None accepts them as they are, equation
-        (5) of [1]_. Where k is below 3 (linear) or 20 (heteroscedastic) for each
+        their mean ("linear"), or their mean and spread ("heteroscedastic"); None
+        accepts them as they are, equation (5) of [1]_; "cv" lets held-out pairs
+        choose. Where k is below 3 (linear) or 20 (heteroscedastic) for each
         coefficient, the next simpler is used.
     metric : {"mad", "whiten", "regression"} or None, default="mad"
         Distance between summaries: each divided by its median absolute deviation;
         decorrelated; the linear prediction of the parameters from the summaries in
         their place; Euclidean as they are.
     parameter_transform : {"log", "logit"}, list of these or None, default=None
-        Transform of the parameters in which they are adjusted and smoothed, so that
-        the posterior keeps to `bounds`. A list has one entry for each parameter.
+        Transform of the parameters in which they are adjusted and smoothed. A list has
+        one entry for each parameter.
     bounds : array-like of shape (n_parameters, 2) or (2,), default=None
-        Support of each parameter that is transformed: (low, inf) for "log", by
-        default from 0; two finite numbers for "logit"; (-inf, inf) for None.
+        Support of the prior of each parameter, infinite where there is no bound; None
+        for that of the :class:`SimulationTable` that `fit` gets, if it gets one. Draws
+        that the adjustment moves beyond a bound are folded back, and kernels are
+        truncated there. "log" needs (low, inf), by default from 0, and "logit" two
+        finite bounds.
     algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        Search for neighbours. "auto" scans the table, unless there are 100
+        Search for neighbors. "auto" scans the table, unless there are 100
         observations or more and at most 6 summaries, or an index is there. The answer
-        is the same.
-    selection : {"global", "local"}, default="global"
-        Whether "cv" chooses once, or for each observation, by the held-out pairs near
-        it together with those anywhere. Local choices cost 50 searches each.
+        is the same. It may change within a stream.
+    selection : {"local", "global"}, default="local"
+        Whether "cv" chooses for each observation: where the 40 held-out pairs nearest
+        to it favor another candidate by three standard errors, that one is used. Else
+        it chooses once for all observations.
     n_validation : int, default=300
         Held-out pairs of "cv" and of `loo_score`.
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of the held-out pairs, and `sample`.
     n_jobs : int, default=None
-        Threads over observations.
+        Threads over observations. It may change within a stream.
 
     Attributes
     ----------
     n_neighbors_ : int
-        Neighbours used, for the table as it is.
+        Neighbors used, for the table as it is, unless an observation has its own.
     bandwidth_ : float
-        Multiple of Silverman's bandwidth used.
+        Multiple of Silverman's bandwidth used, likewise.
     adjustment_ : str or None
-        Adjustment used.
+        Adjustment used, likewise.
     scale_ : ndarray of shape (n_directions,)
         Units of the distance in each direction: of each summary, unless `metric` is
         "whiten" or "regression".
     cv_table_ : dict of str to ndarray
-        Columns `n_neighbors`, `bandwidth`, `mean_score`, the mean log-density of
-        held-out pairs, and `standard_error`, that of its difference from the best;
-        empty if nothing was chosen by them.
+        Columns `adjustment`, `n_neighbors`, `bandwidth`, `mean_score`, the mean
+        log-density of held-out pairs, and `standard_error`, that of its difference
+        from the best; empty if nothing was chosen by them.
     n_simulations_ : int or float
         Simulations in the table; with weights, their sum.
     n_outputs_ : int
@@ -123,13 +130,19 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     d_(k+1))^2, and theta*_j = m(s) + (theta_j - m(S_j)) with m the weighted linear
     regression of theta on S [2]_, the residual times sigma(s) / sigma(S_j) if
     "heteroscedastic" [3]_. h_l = c sd_l (4 / ((p + 2) n_eff))^(1 / (p + 4)), with n_eff
-    = (sum w)^2 / sum w^2. A normal law with the mean and deviations of the whole table
-    has the weight 1 / (k + 1), so that the log-density of a surprising parameter is
-    finite; `sample`, `predict` and `predict_quantiles` leave it out.
+    = (sum w)^2 / sum w^2. Where a parameter has bounds and no transform, theta*_j is
+    folded back at a bound that it passes, and each kernel is truncated to the bounds
+    and scaled up to mass one. A normal distribution with the mean and deviations of the
+    whole table has the weight 1 / (k + 1), so that the log-density of a surprising
+    parameter is finite; `sample`, `predict` and `predict_quantiles` leave it out.
 
-    "cv" compares 0.1 % to 100 % of the table, at most 30,000 simulations, by the mean
-    log-density of pairs held out. Of those within one standard error of the best, at
-    Silverman's bandwidth if one is, it takes the most neighbours.
+    "cv" compares the three adjustments, numbers of neighbors that grow by a factor of
+    about three, and thirteen bandwidths, by the mean log-density of pairs held out;
+    copies of a pair are held out with it. For each adjustment and k the bandwidth
+    nearest to Silverman's within 1.5 standard errors of the best is taken, then the
+    largest k within one standard error of the best and 0.01 nats. Candidates with 1000
+    neighbors or more that are hopeless after 50 pairs are dropped. A warning says when
+    the smallest or the largest bandwidth is best and one beyond would be better.
 
     `score` is the mean log-density, so that a grid search maximises the expected
     Kullback-Leibler divergence gained; for R2 pass `predict` to
@@ -637,7 +650,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return self._answer() if self._settings is None else self._settings
 
     def _compute(self):
-        """Settings of a stream too short for lasting ones."""
+        """Learn the settings of a stream too short for lasting ones."""
         return self._learned(self._table.head(FIRST_FIT))
 
     def _choice(self):

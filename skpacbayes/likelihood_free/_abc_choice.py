@@ -19,6 +19,10 @@ BLOCK = 10  # pairs between callbacks
 EXPENSIVE = 1000
 TRIAL = 50
 HOPELESS = 4.0
+# Where parameters have few values, their density is infinite: the smallest bandwidth
+# would always win, and those below this one are not compared.
+SMALLEST_OF_FEW_VALUES = 0.7
+LOOKED_AT = 2000  # rows, to see whether parameters have few values
 # A bandwidth other than Silverman's has to be better by so many standard errors.
 NEAR_SILVERMAN = 1.5
 # A group is as good as the best one within a standard error, and within these nats.
@@ -38,6 +42,8 @@ class Grid:
         What was asked for.
     total : float
         Number of simulations that a held-out pair leaves.
+    few_values : bool
+        Whether a parameter has few values.
 
     Attributes
     ----------
@@ -48,7 +54,7 @@ class Grid:
         Multiples of Silverman's bandwidth, in descending order.
     """
 
-    def __init__(self, settings, total):
+    def __init__(self, settings, total, few_values):
         kinds = [settings.adjustment]
         if settings.adjustment == "cv":
             kinds = [None, "linear", "heteroscedastic"]
@@ -64,7 +70,10 @@ class Grid:
                 if len(kinds) == 1 or k >= LEAST[kind] * coefficients
             ]
         if settings.bandwidth == "cv":
-            self.multipliers = np.tile(MULTIPLIERS, (len(self.groups), 1))
+            multipliers = np.array(MULTIPLIERS)
+            if few_values:
+                multipliers = multipliers[multipliers >= SMALLEST_OF_FEW_VALUES]
+            self.multipliers = np.tile(multipliers, (len(self.groups), 1))
         else:
             self.multipliers = np.array(
                 [[settings.multiplier_for(k, total, 1.0)] for _, k in self.groups]
@@ -103,6 +112,15 @@ class Grid:
         return grid
 
 
+def has_few_values(table):
+    """Whether a parameter has at most half as many values as there are pairs."""
+    rows = slice(min(LOOKED_AT, table.n_rows))
+    parameters = table.parameters[rows]
+    pairs = np.column_stack([table.summaries[:, rows].T, parameters])
+    n_pairs = len(np.unique(pairs, axis=0))
+    return any(2 * len(np.unique(column)) <= n_pairs for column in parameters.T)
+
+
 def ladder(least, total):
     """Numbers of neighbors to compare, each about three times the one before."""
     most = max(1, min(int(total), MOST))
@@ -127,7 +145,7 @@ def choose(settings, table, pairs, weights, tasks):
     tasks : callable
         Given an iterable and its name, yields the same, and may stop early.
     """
-    grid = Grid(settings, settings.n_simulations - 1)
+    grid = Grid(settings, settings.n_simulations - 1, has_few_values(table))
     scores = []
     for block in tasks(
         np.array_split(pairs, max(1, len(pairs) // BLOCK)), "held-out pairs"
@@ -231,18 +249,19 @@ class Validation:
         """Warn if a bandwidth beyond those compared would surely be better."""
         group, column = np.unravel_index(self.place, self.shape)
         last = self.shape[1] - 1
-        if column in (0, last) and last > 0:
-            inner = group * self.shape[1] + (1 if column == 0 else last - 1)
-            short = self.mean[self.place] - self.mean[inner]
-            if short > 2 * self.errors[inner]:
-                warnings.warn(
-                    f"bandwidth='cv' chose {MULTIPLIERS[column]:g} times Silverman's "
-                    f"bandwidth, the {'largest' if column == 0 else 'smallest'} that it "
-                    "compares, and held-out pairs still improve towards it. Compare "
-                    f"numbers {'above' if column == 0 else 'below'} it by `loo_score`.",
-                    UserWarning,
-                    stacklevel=user_stack_level(),
-                )
+        if last != len(MULTIPLIERS) - 1 or 0 < column < last:
+            return
+        inner = group * self.shape[1] + (1 if column == 0 else last - 1)
+        short = self.mean[self.place] - self.mean[inner]
+        end, beyond = ("largest", "above") if column == 0 else ("smallest", "below")
+        if short > 2 * self.errors[inner]:
+            warnings.warn(
+                f"bandwidth='cv' chose {self.grid.multipliers[group, column]:g} times "
+                f"Silverman's bandwidth, the {end} that it compares, and held-out pairs "
+                f"still improve towards it. Compare numbers {beyond} it by `loo_score`.",
+                UserWarning,
+                stacklevel=user_stack_level(),
+            )
 
 
 def compared(scores, weights):
@@ -320,17 +339,24 @@ def others(settings, table, pairs, observations, n_simulations):
     """
     found = settings.around(table, observations, n_simulations + 1)
     for pair, observation, nearest in zip(pairs, observations, found, strict=True):
-        kept = without(pair, table, nearest[0])
+        kept = without(pair, table, nearest[0], nearest[2])
         n_copies = (~kept).sum() if nearest[3] is None else nearest[3][~kept].sum()
         if n_copies > 1:
             wanted = n_simulations + int(np.ceil(n_copies))
             (nearest,) = settings.around(table, observation[None], wanted)
-            kept = without(pair, table, nearest[0])
+            kept = without(pair, table, nearest[0], nearest[2])
         yield tuple(part if part is None else part[kept] for part in nearest)
 
 
-def without(pair, table, rows):
-    """Which rows are not copies of a pair; if all are, all but itself."""
-    copies = (table.summaries[:, rows].T == table.summaries[:, pair]).all(axis=1)
-    copies &= (table.parameters[rows] == table.parameters[pair]).all(axis=1)
+def without(pair, table, rows, squares):
+    """Whether each row is no copy of a pair; if all are copies, whether it is another.
+
+    squares : (n_rows,), squared distances from the pair.
+    """
+    copies = squares == 0
+    here = rows[copies]
+    same = (table.summaries[:, here] == table.summaries[:, [pair]]).all(axis=0)
+    same &= (table.parameters[here] == table.parameters[pair]).all(axis=1)
+    copies[copies] = same
+    copies |= rows == pair
     return rows != pair if copies.all() else ~copies

@@ -103,10 +103,9 @@ class Neighbors:
         if first == 0 and self.metric.projection is None:
             return Scan(table.summaries, precisions, n_rows)
         index = self._index
-        rest = index.rest
-        if index.array is table.summaries and rest is not None:
-            if (rest.first, rest.n_rows) == (first, n_rows):
-                return rest
+        known = index.rest if index.array is table.summaries else None
+        if known is not None and (known.first, known.n_rows) == (first, n_rows):
+            return known
         columns = np.empty((len(precisions), n_rows))
         for rows in tiles(n_rows):
             some = table.summaries[:, first : table.n_rows][:, rows]

@@ -58,7 +58,7 @@ class Table:
         return table
 
     def _with_room(self, n_rows, weighted):
-        """Return a copy with room for that many rows, in the same arrays if possible."""
+        """Return a copy with room for so many rows, in the same arrays if possible."""
         table = self.head(self.n_rows)
         capacity = self.summaries.shape[1]
         if n_rows > capacity or self._claimed[0] != self.n_rows:

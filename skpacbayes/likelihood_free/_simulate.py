@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import Interval, validate_params
+from ._abc_support import as_bounds
 
 
 class SimulationTable(tuple):
