@@ -257,8 +257,9 @@ class Validation:
         if short > 2 * self.errors[inner]:
             warnings.warn(
                 f"bandwidth='cv' chose {self.grid.multipliers[group, column]:g} times "
-                f"Silverman's bandwidth, the {end} that it compares, and held-out pairs "
-                f"still improve towards it. Compare numbers {beyond} it by `loo_score`.",
+                f"Silverman's bandwidth, the {end} that it compares, and held-out "
+                f"pairs still improve towards it. Compare numbers {beyond} it by "
+                "`loo_score`.",
                 UserWarning,
                 stacklevel=user_stack_level(),
             )

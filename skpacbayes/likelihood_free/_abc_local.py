@@ -10,6 +10,7 @@ LEAST = {None: 0, "linear": 3, "heteroscedastic": 20}
 SIMPLER = {"heteroscedastic": "linear", "linear": None}
 SINGULAR = 1e-10  # share of the largest eigenvalue that counts as zero
 LARGEST_LOG_RATIO = 10.0  # of two residual scales
+LARGEST_LOSS = 0.75  # of the variance of residuals, that is made good
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 FARTHEST = 1e150  # deviations, at which a point is moved nearer: squares are finite
 CELLS = 2**18  # exponentials that are computed together
@@ -109,7 +110,8 @@ class Accepted:
         if self._residuals is None:
             self._regression = Regression(self.gaps, self.counts * self.shares)
             slopes, self._mean = self._regression.fit(self.draws)
-            self._residuals = self.draws - self.gaps @ slopes - self._mean
+            residuals = self.draws - self.gaps @ slopes - self._mean
+            self._residuals = residuals * self._regression.inflation
         if adjustment == "linear":
             return self._mean + self._residuals
         logs = np.log(np.square(self._residuals) + np.finfo(float).tiny)
@@ -132,6 +134,17 @@ class Regression:
         gaps /= self.units
         self.weighted = gaps * self.weights[:, None]
         self.covariance = self.weighted.T @ gaps
+
+    @property
+    def inflation(self):
+        """Factor of the residuals, which the fit has made too small.
+
+        Their weighted variance falls short by the share of the coefficients in the
+        effective number of draws.
+        """
+        n_effective = 1.0 / (self.weights @ self.weights)
+        lost = (1 + len(self.center)) / n_effective
+        return 1.0 / np.sqrt(1.0 - min(lost, LARGEST_LOSS))
 
     def fit(self, targets):
         """Return slopes, of least norm, and means where gaps are zero."""
