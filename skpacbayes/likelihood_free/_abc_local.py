@@ -97,13 +97,25 @@ class Accepted:
         else:
             draws, shares = self.adjusted(adjustment), self.shares
             weights = self.counts * shares
-        total = weights.sum()
-        n_effective = total**2 / (weights * shares).sum()
-        draws = support.folded(draws)
-        weights = weights / total
+        draws, weights = support.folded(draws), weights / weights.sum()
+        n_effective = self._n_effective(shares)
         return LocalPosterior(
             draws, weights, n_effective, prior, support, self.n_neighbors
         )
+
+    def _n_effective(self, shares):
+        """(sum of weights)^2 over the sum of their squares, of each simulation."""
+        weights = self.counts * shares
+        return weights.sum() ** 2 / (weights * shares).sum()
+
+    def _inflation(self):
+        """Factor of the residuals, which the regression has made too small.
+
+        Their weighted variance falls short by the share of the coefficients in the
+        effective number of draws.
+        """
+        lost = (1 + self.gaps.shape[1]) / self._n_effective(self.shares)
+        return 1.0 / np.sqrt(1.0 - min(lost, LARGEST_LOSS))
 
     def adjusted(self, adjustment):
         """Move draws to a gap of zero: m(0) + residual [sigma(0) / sigma(gap)]."""
@@ -111,7 +123,7 @@ class Accepted:
             self._regression = Regression(self.gaps, self.counts * self.shares)
             slopes, self._mean = self._regression.fit(self.draws)
             residuals = self.draws - self.gaps @ slopes - self._mean
-            self._residuals = residuals * self._regression.inflation
+            self._residuals = residuals * self._inflation()
         if adjustment == "linear":
             return self._mean + self._residuals
         logs = np.log(np.square(self._residuals) + np.finfo(float).tiny)
@@ -134,17 +146,6 @@ class Regression:
         gaps /= self.units
         self.weighted = gaps * self.weights[:, None]
         self.covariance = self.weighted.T @ gaps
-
-    @property
-    def inflation(self):
-        """Factor of the residuals, which the fit has made too small.
-
-        Their weighted variance falls short by the share of the coefficients in the
-        effective number of draws.
-        """
-        n_effective = 1.0 / (self.weights @ self.weights)
-        lost = (1 + len(self.center)) / n_effective
-        return 1.0 / np.sqrt(1.0 - min(lost, LARGEST_LOSS))
 
     def fit(self, targets):
         """Return slopes, of least norm, and means where gaps are zero."""
