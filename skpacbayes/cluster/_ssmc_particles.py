@@ -5,7 +5,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
 from .._kernels.kmeans import TwoNearest
-from ._summary import exponent_of, scaled
+from ._units import exponent_of, scaled
 
 _SMALLEST, _LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
 # Rows times centres whose distances are in memory at a time.

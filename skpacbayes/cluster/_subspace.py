@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import PacBayesEstimator, fit_context
 from ._subspace_posterior import Predictive, Run
-from ._summary import exponent_of, scaled
+from ._units import exponent_of, scaled
 
 _N_BLOCKS = 10
 
