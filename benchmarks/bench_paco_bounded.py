@@ -23,7 +23,7 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.datasets import make_blobs
 
 from skpacbayes.cluster import PACOClusterer
-from skpacbayes.cluster._quasi_posterior import QuasiPosterior
+from skpacbayes.cluster._paco_chain import QuasiPosterior
 from skpacbayes.datasets import make_paco_model
 
 BLOCK = 10_000

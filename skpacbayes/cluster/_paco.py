@@ -5,27 +5,43 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import logsumexp, softmax
+from scipy.stats import chi2
+from scipy.stats import f as fisher
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import PacBayesEstimator, fit_context, user_stack_level
-from ._centers import QuasiLikelihoodMixin
-from ._gibbs import GibbsProblem, Setting
-from ._paco_stream import QuasiPosteriorStreamMixin
-from ._summary import Rows
+from .._base import fit_context, updates_state, user_stack_level
+from .._chains import run_chains
+from .._compat import Interval, StrOptions
+from .._stream import (
+    StreamingEstimator,
+    as_count,
+    checked_weights,
+    partial_fit_context,
+)
+from ._centers import distances_to
+from ._paco_mixture import log_components
+from ._paco_path import log_normaliser
+from ._paco_problem import GibbsProblem, Setting
+from ._paco_regret import regret_certificate
+from ._paco_stream import Stream
+from ._paco_summary import Rows, StreamSummary
 
-_N_BLOCKS = 10
+_NO_WEIGHTS = np.empty(0)
+# Rows that the path and the chain of `fit` read, if there are more.
+_MOST_ROWS = 10_000
 
 
-def _distinct_rows(X, weights):
-    """Rows of positive weight, sorted, equal ones merged."""
-    points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
-    merged = np.bincount(where.ravel(), weights[weights > 0])
-    return Rows.single(np.ascontiguousarray(points), merged)
-
-
-class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEstimator):
+class PACOClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, StreamingEstimator
+):
     """Clustering, batch and online, that finds the number of clusters.
 
     The centres follow a Gibbs quasi-posterior: exp(-inverse_temperature x loss) times a
@@ -34,13 +50,22 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
     once. `partial_fit` reads a stream in bounded memory: exactly until `summary_size`
     distinct rows, then rows are merged into that many points.
 
-    Nothing needs tuning: by default the inverse temperature follows the noise in the
-    data, and the result does not depend on their origin and unit.
+    Nothing needs tuning: by default a mixture says how many clusters describe the data
+    best and which shape they have, the inverse temperature is chosen to agree, and the
+    result does not depend on the origin and unit of the data.
 
     Parameters
     ----------
-    max_clusters : int, default=20
-        Largest number of clusters.
+    max_clusters : int or None, default=None
+        Largest number of clusters. None: as many as describe the data best; 20 where
+        the inverse temperature does not follow the data, or the loss is Manhattan. A
+        warning of `fit` says that more clusters than `max_clusters` would be better.
+    shape : {"auto", "round", "diagonal", "tied"}, default="auto"
+        The common shape of the clusters. Distances are taken in coordinates, of
+        determinant 1, in which it is round. "round": the coordinates are those of the
+        data. "diagonal": each feature has a scale. "tied": one covariance matrix for
+        all clusters. "auto": the best of these three; "round" with the Manhattan loss,
+        with `calibration="regret"`, or if `inverse_temperature` or `scale` is given.
     loss : {"squared_euclidean", "manhattan"}, default="squared_euclidean"
         Distance of a row to its nearest centre. Manhattan withstands heavy tails.
     calibration : {"clusters", "regret"}, default="clusters"
@@ -75,8 +100,8 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
         disagree.
     scale : "auto" or float, default="auto"
         Standard deviation of a feature within a cluster (Manhattan loss: mean absolute
-        deviation), in units of the data. "auto": estimated, for each cell where they
-        differ.
+        deviation), in units of the data. "auto": estimated, for each cluster where
+        they differ.
     summary_size : int or None, default=400
         Points that a stream leaves in memory; None: all distinct rows.
     refresh : "auto" or int, default="auto"
@@ -93,15 +118,29 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         The centres of least loss found for `n_clusters_` clusters.
     n_clusters_ : int
-        The number of centres owning a row that the chain visits most.
+        The number of clusters: that of the mixture to which the inverse temperature is
+        calibrated, and else, or if `cluster_penalty` is not 1, the number of centres
+        owning a row that the chain visits most. `fit` warns if the chain prefers
+        another number than the mixture.
     cluster_labels_ : ndarray of shape (`n_clusters_`,)
         Labels of the rows of `cluster_centers_`. Along a stream a cluster keeps its
         label while it lives, and a new one takes the lowest label that is free.
+    cluster_scales_ : ndarray of shape (`n_clusters_`,)
+        Noise scale of each cluster; all equal if one describes them.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance of the noise of a cluster of scale `scale_`. Not with the Manhattan
+        loss.
+    shape_ : {"round", "diagonal", "tied"}
+        The shape of the clusters.
     labels_ : ndarray of shape (n_samples,)
-        Labels of the rows given to `fit`.
+        Labels of the rows given to `fit`. After `partial_fit` there are none: a row of
+        a stream is read once, and `predict` gives the labels of rows at hand.
+    inertia_ : float
+        Sum of the losses of the rows given to `fit` at their nearest centre.
     n_clusters_posterior_ : ndarray of shape (max_clusters,)
         Frequencies of 1, 2, ... centres in the chain. Centres that own no row count
-        here, as they do in the quasi-posterior.
+        here, as they do in the quasi-posterior. If `max_clusters` is None, as many
+        entries as the chain may have centres.
     draw_ : ndarray of shape (n_centers, n_features)
         Last state of the chain: the forecast that the next row meets.
     inverse_temperature_ : float
@@ -113,8 +152,8 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
         equal ones if these do not differ by more than chance explains.
     scale_ : float
         Noise scale of the rows about `cluster_centers_`.
-    acceptance_rate_ : ndarray of shape (2,)
-        Accepted share of the moves within and between numbers of centres.
+    acceptance_rate_ : float
+        Accepted share of the moves of the chains.
     cumulative_loss_ : float
         Sum over the rows of a stream of the loss each had at the forecast that it met.
         The first row meets none unless `calibration="regret"` and `radius` is given:
@@ -140,20 +179,33 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
     exp(-lambda_t S_t(c)) q(k) prod_j pi(c_j), with q(k) prop. to exp(-eta k), divided
     by k! with `calibration="clusters"`. eta is `cluster_penalty`.
 
-    Automatic calibration: with the noise scale s and the number k of clusters that
-    maximise the normalised quasi-likelihood of `score_samples`, penalised, lambda is
-    such that splitting the noise of one of k clusters gains a third of what one more
-    centre costs a priori. It assumes round clusters. Where their spreads differ the
-    cells of a spherical mixture have noise scales of their own, and rows weigh one over
-    the scale of their cell; on a stream this is so unless one scale is shown to
-    describe all. The rows of a cell of more than one and a half times the mean number
-    weigh less, or noise would pay there. This lambda is taken from the data, so
-    `certificate` says that its assumptions do not hold.
+    Automatic calibration (squared Euclidean loss): mixtures of normal or Student
+    components of one shape, with one scale or one for each, are fitted for every number
+    of clusters, and compared by the integrated completed likelihood [2]_: that of the
+    rows and their clusters, of which 0.4 counts as evidence, less half a log of the
+    number of rows for each parameter. In the coordinates in which the best mixture is
+    round the quasi-posterior is that of the paper, with rows that weigh one over the
+    variance of their cluster, and less far out where tails are heavy. Where one normal
+    noise describes all clusters and the evidence is close, the normalised quasi-
+    likelihood of `score_samples` decides. lambda is such that splitting the noise of
+    one cluster gains a third of what one more centre costs a priori, or the next value
+    at which the quasi-posterior clearly prefers the number of clusters found. Along a
+    stream this begins at 200 rows; before, cells with scales of their own, tracked row
+    by row, say how many clusters there are. With the Manhattan loss they always do.
+    All of this is taken from the data, so `certificate` says that its assumptions do
+    not hold; `calibration="regret"` is the setting in which they can.
+
+    Of more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 drawn
+    with a fixed seed, which weigh as much as all. `cumulative_loss_` and the forecasts
+    of a stream keep the Euclidean distance whatever the shape.
 
     References
     ----------
     .. [1] L. Li, B. Guedj and S. Loustau (2016). PAC-Bayesian Online Clustering.
        https://hal.inria.fr/hal-01264233
+    .. [2] C. Biernacki, G. Celeux and G. Govaert (2000). Assessing a mixture model for
+       clustering with the integrated completed likelihood. IEEE Transactions on Pattern
+       Analysis and Machine Intelligence 22.
 
     Examples
     --------
@@ -175,8 +227,14 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
            [16., -4.]])
     """
 
+    # Parameters of the chains, which begin anew at each refresh.
+    _may_change = ("proposal", "n_iter", "n_chains", "n_jobs")
+    _changed_in_place = ("_stream",)
+    _merge = "numpy.vstack"
+
     _parameter_constraints: dict = {
-        "max_clusters": [Interval(Integral, 1, None, closed="left")],
+        "max_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "shape": [StrOptions({"auto", "round", "diagonal", "tied"})],
         "loss": [StrOptions({"squared_euclidean", "manhattan"})],
         "calibration": [StrOptions({"clusters", "regret"})],
         "inverse_temperature": [
@@ -204,8 +262,9 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
 
     def __init__(
         self,
-        max_clusters=20,
+        max_clusters=None,
         *,
+        shape="auto",
         loss="squared_euclidean",
         calibration="clusters",
         inverse_temperature="auto",
@@ -224,6 +283,7 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
         n_jobs=None,
     ):
         self.max_clusters = max_clusters
+        self.shape = shape
         self.loss = loss
         self.calibration = calibration
         self.inverse_temperature = inverse_temperature
@@ -268,43 +328,472 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
             If X or `sample_weight` is not valid, or a row is farther than `radius`
             from the origin of the prior.
         """
-        with self._all_or_nothing():
-            X = self._rows(X, reset=True)
-            rows = _distinct_rows(X, self._weights(sample_weight, X, some=True))
-            stream = self._open_stream()
-            problem = GibbsProblem(self._setting(), rows, stream.rng)
-            problem.check_radius()
-            chains = problem.start_chains(stream.rng)
-            blocks = np.array_split(np.arange(self.n_iter), min(_N_BLOCKS, self.n_iter))
-            for block in self._tasks(len(blocks), "chain", X):
-                problem.run(chains, len(blocks[block]), self.n_jobs)
-            stream.begin_with(rows)
-            self._publish(problem.outcome(chains))
-            self.labels_ = self._nearest_labels(X)
-        self._warn_at_the_largest(len(rows.points))
+        X = self._rows(X, reset=True)
+        rows = _distinct_rows(X, checked_weights(sample_weight, X, some=True))
+        stream = self._open_stream()
+        problem = GibbsProblem(self._setting(), rows, stream.rng)
+        problem.check_radius()
+        self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
+        stream.begin_with(rows)
+        self.labels_ = self._nearest_labels(X)
+        self.inertia_ = self._inertia(rows)
         return self
 
-    def _warn_at_the_largest(self, n_points):
-        """Say that the data wanted as many clusters as they may have."""
-        if (
-            self.inverse_temperature == "auto"
-            and 1 < self.max_clusters == self.n_clusters_ < n_points
-        ):
-            warnings.warn(
-                f"all max_clusters={self.max_clusters} clusters are in use: there may "
-                "be more, or groups that are not round are cut into pieces.",
-                ConvergenceWarning,
-                stacklevel=user_stack_level(),
+    @partial_fit_context
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Read rows in order: Algorithm 2.
+
+        Each row meets the forecast, costs it its loss, and joins the summary; where a
+        refresh is due (a position of the stream, however it is cut into calls) the
+        chain runs on the summary and gives the next forecast.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The next rows of the stream.
+        y : None
+            Not used.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of w counts as w copies of the row, the last one fractional, and
+            takes as long.
+
+        Returns
+        -------
+        self : PACOClusterer
+            The estimator after these rows.
+
+        Raises
+        ------
+        ValueError
+            If X or `sample_weight` is not valid, or, where the chain would run, if a
+            parameter other than the chains' was changed since the first call; the
+            estimator stays as it was.
+        """
+        begun = self._streaming()
+        X = self._rows(X, reset=not begun)
+        weights = _NO_WEIGHTS
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, X)
+        if not begun:
+            self._open_stream().draw_from_prior()
+        for name in ("labels_", "inertia_"):  # of the rows given to fit
+            vars(self).pop(name, None)
+        for _ in self._tasks(self._stream.refreshes(X, weights), "refresh", X):
+            self._refresh()
+        self._warn_beyond_radius()
+        if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
+            self._before_first_refresh()
+        return self
+
+    def sufficient_statistics(self, X, sample_weight=None):
+        """Summary of rows, for `absorb`; nothing of the estimator is changed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, for instance one partition of a large table.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        statistics : ndarray of shape (n_points, n_features + 2)
+            At most `summary_size` points (None: the distinct rows). The columns: mean
+            of the rows merged into the point; their weight; the sum of their squared
+            distances from that mean. Arrays of several partitions may be stacked.
+        """
+        self._validate_params()
+        if hasattr(self, "n_features_in_"):
+            X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        else:
+            X = check_array(X, dtype=np.float64, order="C")
+        weights = checked_weights(sample_weight, X)
+        keep = weights > 0
+        rows = np.column_stack([X, weights, np.zeros(len(X))])[keep]
+        summary = StreamSummary(X.shape[1], self.summary_size, self._manhattan)
+        if len(rows):
+            summary.absorb(rows)
+        return summary.statistics()
+
+    @updates_state
+    def absorb(self, statistics):
+        """Add summaries of rows made elsewhere, and run the chain on the union.
+
+        The rows behind them count in `n_samples_seen_`; they meet no forecast, so they
+        cost nothing in `cumulative_loss_`.
+
+        Parameters
+        ----------
+        statistics : array-like of shape (n_points, n_features + 2)
+            From `sufficient_statistics`.
+
+        Returns
+        -------
+        self : PACOClusterer
+            The estimator after these rows.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not fit the rows seen so far, a weight is not positive,
+            or a sum of squared distances is negative.
+        """
+        statistics = check_array(statistics, dtype=np.float64, order="C")
+        n_features = statistics.shape[1] - 2
+        expected = getattr(self, "n_features_in_", max(n_features, 1))
+        if n_features != expected:
+            raise ValueError(
+                f"statistics has {statistics.shape[1]} columns, but "
+                f"n_features + 2 = {expected + 2} are expected."
             )
+        if (statistics[:, -2] <= 0).any() or (statistics[:, -1] < 0).any():
+            raise ValueError(
+                "statistics must have positive weights (column n_features) and no "
+                "negative sums of squared distances (column n_features + 1)."
+            )
+        if not self._streaming():
+            self.n_features_in_ = n_features
+            self._open_stream()
+        self._stream.absorb(statistics)
+        self._refresh()
+        return self
+
+    def predict(self, X, *, false_alarm_rate=None):
+        """Label of the cluster of each row.
+
+        The cluster whose noise makes the row likeliest: the nearest centre, where one
+        noise scale describes all clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        false_alarm_rate : float, default=None
+            If given, rows whose `outlier_scores` are below it have the label -1: this
+            share of the rows of clusters that are normal.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            `cluster_labels_` of the clusters, or -1.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        labels = self._nearest_labels(X)
+        if false_alarm_rate is not None:
+            labels[self._tails(X) < false_alarm_rate] = -1
+        return labels
+
+    def predict_proba(self, X):
+        """Probability that a row belongs to each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters_)
+            In proportion to a cluster's share and the density of its noise at the row;
+            in the order of `cluster_centers_`.
+        """
+        check_is_fitted(self)
+        return softmax(self._log_joint(self._rows(X)), axis=1)
+
+    def outlier_scores(self, X):
+        """How rare rows so far from their cluster are; small for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Probability that a row of the cluster is as far from its centre or farther.
+            The noise is the fitted one, with normal or Student tails (Manhattan loss:
+            as if it were normal).
+        """
+        check_is_fitted(self)
+        return self._tails(self._rows(X))
+
+    def transform(self, X):
+        """Distances of the rows to the centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters_)
+            Euclidean distances in the coordinates in which clusters are round, of
+            determinant 1; Manhattan distances if that is the loss.
+        """
+        check_is_fitted(self)
+        return self._distances(self._rows(X))
+
+    def score_samples(self, X):
+        """Log of the normalised quasi-likelihood of each row.
+
+        w exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan loss: `scale_`), w the
+        share of the nearest cluster (`cluster_shares_`), and Z makes it a density over
+        rows: more centres always fit closer, yet also cut the noise about each other
+        off, which Z counts. Where the clusters have noise scales of their own or heavy
+        tails, the density of the mixture that the clusters make.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log densities.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        if not self._plain_noise:
+            return logsumexp(self._log_joint(X), axis=1)
+        distances = self._distances(X)
+        nearest = distances.argmin(axis=1)
+        weights = len(self.cluster_shares_) * self.cluster_shares_
+        with np.errstate(over="ignore", under="ignore"):
+            ratios = distances[np.arange(len(distances)), nearest] / self.scale_
+            losses = ratios if self._manhattan else 0.5 * ratios**2
+        log_z = log_normaliser(
+            self.cluster_centers_ @ self._coordinates,
+            self.scale_,
+            weights,
+            self._manhattan,
+        )
+        return np.log(weights)[nearest] - losses - log_z
+
+    def score(self, X, y=None):
+        """Mean of `score_samples`, for the choice of parameters by cross-validation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        score : float
+            Mean log density.
+        """
+        return float(self.score_samples(X).mean())
+
+    def certificate(self, X=None, y=None, *, confidence=0.95):
+        """Regret bound of the stream read so far: Corollaries 1 to 6.
+
+        The infimum over centres is bounded by the best k-means solutions found on the
+        rows seen, or on their summary.
+
+        Parameters
+        ----------
+        X, y : None
+            Not used: the bound is about the rows of the stream.
+        confidence : float, default=0.95
+            Not used: the bound holds in expectation over the forecasts.
+
+        Returns
+        -------
+        certificate : Certificate
+            `observed` is `cumulative_loss_`.
+
+        Raises
+        ------
+        NotImplementedError
+            After `fit`: the theorem bounds the loss of forecasts, which only a stream
+            read by `partial_fit` has.
+        ValueError
+            Before the chain has run, if it gives the inverse temperature.
+        """
+        check_is_fitted(self)
+        if not self._stream.from_the_start:
+            raise NotImplementedError(
+                "fit and absorb have no certificate: the regret bound is about the "
+                "forecasts of a stream read by partial_fit from its first row."
+            )
+        if self.n_iter_ == 0 and self._stream.temperature == 0:
+            raise ValueError(
+                "the inverse temperature is not known yet: the chain runs first at row "
+                f"{self._stream.summary.next_refresh:g} of the stream, and "
+                f"{self.n_samples_seen_} were read."
+            )
+        return regret_certificate(
+            self._setting(), self._stream, self.cumulative_loss_, self.radius_
+        )
+
+    # What every row changes.
+
+    @property
+    def n_samples_seen_(self):
+        """Number of rows, or their weight."""
+        return as_count(self._begun_stream().summary.n_rows)
+
+    @property
+    def cumulative_loss_(self):
+        """Sum of the losses that the rows of the stream had at their forecasts."""
+        return float(self._begun_stream().summary.cumulative_loss)
+
+    @property
+    def covariance_(self):
+        """Covariance of the noise of a cluster, `scale_` its scale."""
+        if self._manhattan:
+            raise AttributeError("covariance_ is not for loss='manhattan'.")
+        inverse = np.linalg.inv(self._kept("_coordinates"))
+        return self.scale_**2 * inverse.T @ inverse
+
+    @property
+    def n_clusters_(self):
+        """Number of clusters."""
+        return len(self._kept("cluster_centers_"))
+
+    @property
+    def _n_features_out(self):
+        return self.n_clusters_
+
+    def _kept(self, name):
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}: it has read no row yet."
+            ) from None
+
+    def _begun_stream(self):
+        return self._kept("_stream")
+
+    def __sklearn_is_fitted__(self):
+        return "cluster_centers_" in vars(self)
+
+    # The stream.
+
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        if sample_weight is not None or "labels_" in vars(self):
+            return False
+        if self.calibration == "regret" and self.radius != "auto":
+            return False  # rows beyond the radius are told
+        X = self._plain(X)
+        return X is not None and self._stream.summary.learn(X)
+
+    def _open_stream(self):
+        """Forget the past; start a summary and a source of random numbers."""
+        self._stream = Stream(
+            self._setting(),
+            StreamSummary(self.n_features_in_, self.summary_size, self._manhattan),
+            self.refresh,
+            self._generator(),
+        )
+        return self._stream
+
+    def _refresh(self):
+        """Sample the quasi-posterior of the stream: the next forecast."""
+        stream, setting = self._stream, self._setting()
+        summary = stream.summary
+        problem = GibbsProblem(
+            setting,
+            summary.rows(),
+            stream.rng,
+            exponent=summary.exponent,
+            norm=summary.largest_norm if setting.regret else None,
+            tracker=stream.tracker,
+            past=(summary.last_row, summary.exchangeable),
+        )
+        if not setting.regret and problem.largest_norm > problem.radius:
+            self._warn_once(
+                f"rows are up to {problem.largest_norm:.6g} from their mean, more than "
+                f"radius={problem.radius:.6g}: the prior may not reach their clusters."
+            )
+        self._sample(problem, range, warn=False)
+
+    def _sample(self, problem, tasks, *, warn=True):
+        """Run the chains, and set the fitted attributes from what they found."""
+        chains = problem.start_chains(self._stream.rng)
+        run_chains(
+            chains, burn_in=0, n_iter=self.n_iter, tasks=tasks, n_jobs=self.n_jobs
+        )
+        outcome = problem.outcome(chains)
+        order = self._stream.refreshed(outcome)
+        self.cluster_centers_ = self._stream.centers.copy()
+        self.cluster_labels_ = self._stream.labels.copy()
+        self.cluster_shares_ = outcome.shares[order]
+        self.cluster_scales_ = outcome.spreads[order]
+        self.shape_ = outcome.shape
+        self._coordinates, self._dof = outcome.coordinates, outcome.dof
+        self.draw_ = outcome.draw
+        self.n_clusters_posterior_ = outcome.frequencies
+        self.inverse_temperature_ = outcome.temperature
+        self.radius_ = outcome.radius
+        self.scale_ = outcome.scale
+        self.acceptance_rate_ = outcome.acceptance_rate
+        self.n_iter_ = outcome.n_iter
+        for message in outcome.warnings if warn else ():
+            warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
+
+    def _before_first_refresh(self):
+        """One cluster, at the first row; the prior's number of clusters."""
+        setting, summary = self._setting(), self._stream.summary
+        self.cluster_centers_ = summary.statistics()[:1, : self.n_features_in_]
+        self.cluster_labels_ = np.zeros(1, dtype=np.int64)
+        self.cluster_shares_ = np.ones(1)
+        self.draw_ = self._stream.forecast
+        self.n_clusters_posterior_ = setting.size_law()
+        self.inverse_temperature_ = 0.0
+        self.radius_ = setting.radius_for(0.0)
+        self.scale_ = 1.0 if self.scale == "auto" else float(self.scale)
+        self.cluster_scales_ = np.full(1, self.scale_)
+        self.shape_ = "round"
+        self._coordinates, self._dof = np.eye(self.n_features_in_), math.inf
+        self.acceptance_rate_ = 0.0
+        self.n_iter_ = 0
+
+    def _warn_beyond_radius(self):
+        """Say once that rows have left the ball that the regret bound assumes."""
+        if self.calibration != "regret" or self.radius == "auto":
+            return
+        norm = self._stream.summary.largest_norm
+        if norm > self.radius:
+            self._warn_once(
+                f"a row has norm {norm:.6g}, more than radius={self.radius:.6g}: the "
+                "assumption of certificate() that radius covers the rows is False now."
+            )
+
+    def _warn_once(self, message):
+        """Warn about the radius, once in a stream."""
+        if not self._stream.warned:
+            self._stream.warned = True
+            warnings.warn(message, UserWarning, stacklevel=user_stack_level())
+
+    # Parameters and distances.
 
     def _setting(self):
         """Resolve the parameters."""
         regret = self.calibration == "regret"
+        if regret and self.shape in ("diagonal", "tied"):
+            raise ValueError(
+                f"shape={self.shape!r} needs calibration='clusters': the setting of "
+                "the paper, calibration='regret', has the Euclidean distance."
+            )
+        if self._manhattan and self.shape in ("diagonal", "tied"):
+            raise ValueError(
+                f"shape={self.shape!r} needs loss='squared_euclidean'; divide the "
+                "columns by their scales for loss='manhattan'."
+            )
         variance_term = self.variance_term
         if variance_term == "auto":
             variance_term = 1.0 if regret else 0.0
         return Setting(
             self.max_clusters,
+            self.shape,
             self._manhattan,
             regret,
             self.inverse_temperature,
@@ -318,12 +807,70 @@ class PACOClusterer(QuasiPosteriorStreamMixin, QuasiLikelihoodMixin, PacBayesEst
             self.scale,
         )
 
-    def _weights(self, sample_weight, X, *, some=False):
-        weights = _check_sample_weight(
-            sample_weight,
-            X,
-            dtype=np.float64,
-            ensure_non_negative=True,
-            allow_all_zero_weights=not some,
-        )
-        return np.ascontiguousarray(weights)
+    @property
+    def _manhattan(self):
+        return self.loss == "manhattan"
+
+    @property
+    def _plain_noise(self):
+        """Whether one normal noise describes all clusters."""
+        return math.isinf(self._dof) and np.ptp(self.cluster_scales_) == 0
+
+    def _distances(self, X):
+        """Distances to the centres, in the coordinates in which clusters are round."""
+        coordinates = None if self.shape_ == "round" else self._coordinates
+        return distances_to(X, self.cluster_centers_, self._manhattan, coordinates)
+
+    def _nearest_labels(self, X):
+        distances = self._distances(X)
+        if self._plain_noise:
+            return self.cluster_labels_[distances.argmin(axis=1)]
+        return self.cluster_labels_[self._log_noise(distances).argmax(axis=1)]
+
+    def _log_noise(self, distances):
+        """Log density of each cluster's noise at rows at these distances."""
+        scales, d = self.cluster_scales_, self.n_features_in_
+        with np.errstate(over="ignore", under="ignore"):
+            ratios = distances / scales
+            if self._manhattan:
+                return -ratios - d * np.log(2 * scales)
+            return log_components(ratios**2, 1.0, self._dof, d) - d * np.log(scales)
+
+    def _log_joint(self, X):
+        """Log of share and density of each cluster at the rows."""
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(self.cluster_shares_)
+        return log_shares + self._log_noise(self._distances(X))
+
+    def _tails(self, X):
+        """Probability of a row of its cluster that is as far away, or farther."""
+        distances, d = self._distances(X), self.n_features_in_
+        with np.errstate(over="ignore"):
+            squares = (distances / self.cluster_scales_) ** 2
+        if self._manhattan:
+            squares = squares / d
+        if math.isinf(self._dof):
+            return chi2.sf(squares, d).max(axis=1)
+        return fisher.sf(squares / d, d, self._dof).max(axis=1)
+
+    def _inertia(self, rows):
+        """Sum of the losses of rows at their nearest centre."""
+        distances = self._distances(rows.points).min(axis=1)
+        with np.errstate(over="ignore"):
+            losses = distances if self._manhattan else distances**2
+            return float(rows.weights @ losses)
+
+
+def _distinct_rows(X, weights):
+    """Rows of positive weight, sorted, equal ones merged; a part if there are many.
+
+    The part is drawn with a fixed seed, and weighs as much as all.
+    """
+    points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
+    merged = np.bincount(where.ravel(), weights[weights > 0])
+    if len(points) > _MOST_ROWS:
+        drawn = np.random.default_rng(0).permutation(len(points))[:_MOST_ROWS]
+        drawn.sort()
+        share = merged[drawn].sum() / merged.sum()
+        points, merged = points[drawn], merged[drawn] / share
+    return Rows.single(np.ascontiguousarray(points), merged)

@@ -8,9 +8,9 @@ from numpy.random import RandomState
 from numpy.testing import assert_allclose
 
 from skpacbayes.cluster import PACOClusterer
-from skpacbayes.cluster._calibration import Splitting, calibrate_stream
-from skpacbayes.cluster._local_scales import CellTracker, cell_noise
-from skpacbayes.cluster._summary import Rows
+from skpacbayes.cluster._paco_calibration import Splitting, calibrate_stream
+from skpacbayes.cluster._paco_cells import CellTracker, cell_noise
+from skpacbayes.cluster._paco_summary import Rows
 from skpacbayes.datasets import make_paco_model
 
 

@@ -24,13 +24,13 @@ from quasi_posterior import (
 from scipy import stats
 from scipy.special import gammaln
 
-from skpacbayes.cluster._path import Path
-from skpacbayes.cluster._quasi_posterior import (
+from skpacbayes.cluster._paco_chain import (
     CenterPrior,
     Chain,
     Proposal,
     QuasiPosterior,
 )
+from skpacbayes.cluster._paco_path import Path
 
 compiled = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="chains of a million steps, interpreted"

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from skpacbayes.cluster._path import Lloyd, NoiseCells, Path, scale_of, unit
+from skpacbayes.cluster._paco_path import Lloyd, NoiseCells, Path, scale_of, unit
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 

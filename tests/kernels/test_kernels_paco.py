@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from twins import twin_of
 
 from skpacbayes._kernels import kmeans, paco
-from skpacbayes.cluster._quasi_posterior import CenterPrior, Proposal, log_ball
+from skpacbayes.cluster._paco_chain import CenterPrior, Proposal, log_ball
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 

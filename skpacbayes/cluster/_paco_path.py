@@ -9,12 +9,14 @@ from scipy.spatial.distance import cdist
 from scipy.special import rel_entr
 
 from .._kernels import kmeans as kernels
-from ._local_scales import metric_of
-from ._quasi_posterior import kernel_points, loss_and_owners, loss_at, work_space
+from ._paco_cells import metric_of
+from ._paco_chain import kernel_points, loss_and_owners, loss_at, work_space
+from ._units import exponent_of
 
 _N_DRAWS = 128
 # Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
 LARGEST_EVIDENCE = 1000
+EVIDENCE_OF_CLUSTER = 100
 # Noise scales that are tried, over the one that fits if nothing is cut off.
 _FACTORS = np.exp(np.arange(0.0, 1.5, 1e-3))
 
@@ -35,14 +37,16 @@ class Path:
     cell_losses: np.ndarray
 
     @classmethod
-    def find(cls, points, weights, max_clusters, manhattan, rng, starts=()):
+    def find(cls, points, weights, max_clusters, manhattan, rng, starts=(), near=None):
         """Grow a path over weighted points; `starts`: further solutions to try.
 
         Each number of clusters tries the previous solution with one more centre: at
         the farthest point, and at a point of each of the two costliest cells drawn by
         its loss; the first of `max_clusters` seeds (D^2 seeding); and the `starts` of
         that size. The best after four iterations goes on until Lloyd's algorithm stops.
-        The path ends early when every point is a centre.
+        The path ends early when every point is a centre. `near`: the numbers of
+        clusters that this is done for (None: all); others take the first start that
+        there is, or the farthest point, and two iterations.
         """
         n_features = points.shape[1]
         path = cls(
@@ -59,10 +63,18 @@ class Path:
             if k > 1:
                 if not lloyd.costs.max() > 0:
                     return path._ending_at(k - 1)
-                trials = [*lloyd.enlarged(best, rng), seeds[:k].copy()]
-                trials += [start.copy() for start in starts if len(start) == k]
-                best = min(trials, key=lambda trial: lloyd.run(trial, 4))
-            path.losses[k - 1] = lloyd.run(best, 50 if k > 1 else 1)
+                trials = [start.copy() for start in starts if len(start) == k]
+                if near is None or k in near:
+                    trials += [*lloyd.enlarged(best, rng), seeds[:k].copy()]
+                elif not trials:
+                    trials = [next(lloyd.enlarged(best, rng))]
+                if len(trials) > 1:
+                    best = min(trials, key=lambda trial: lloyd.run(trial, 4))
+                else:
+                    best = trials[0]
+            thorough = near is None or k in near
+            n_iter = 1 if k == 1 else 50 if thorough else 2
+            path.losses[k - 1] = lloyd.run(best, n_iter)
             path.centers[k - 1, :k] = best
             path.cell_weights[k - 1, :k] = lloyd.by_cell(weights, k)
             path.cell_losses[k - 1, :k] = lloyd.by_cell(lloyd.costs, k)
@@ -257,7 +269,7 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     return float(scales[best]), float(fits[best])
 
 
-def noise_scale(path, rows, splitting, scale=None):
+def noise_scale(path, rows, splitting, scale=None, sizes=None):
     """Noise scale (unless given) and number of clusters that describe the rows best.
 
     Maximises, over the solutions of the path, the normalised quasi-likelihood less
@@ -269,11 +281,16 @@ def noise_scale(path, rows, splitting, scale=None):
     manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
     evidence = min(n_rows, LARGEST_EVIDENCE)
+    if sizes is not None:  # so many rows for each cluster
+        evidence = min(n_rows, max(evidence, EVIDENCE_OF_CLUSTER * sizes[-1]))
     n_features = path.centers.shape[2]
     single = rows_loss(rows, path.centers[0, :1], manhattan)
     floor = floor_scale(single, n_rows, n_features, manhattan)
-    best = (-math.inf, floor, 1)
-    for k in range(1, min(path.n_found, max(1, int(n_rows) // 2)) + 1):
+    best = (-math.inf, floor, 1 if sizes is None else sizes[0])
+    largest = min(path.n_found, max(1, int(n_rows) // 2))
+    for k in range(1, largest + 1) if sizes is None else sizes:
+        if k > largest:
+            break
         centers = path.centers[k - 1, :k]
         loss = rows_loss(rows, centers, manhattan)
         if scale is None:
@@ -322,3 +339,13 @@ def floor_scale(loss, n_rows, n_features, manhattan):
     overall = loss / (n_rows * n_features)
     overall = overall if manhattan else math.sqrt(overall)
     return 1e-6 * overall if overall > 0 else 1.0
+
+
+def log_normaliser(centers, scale, weights, manhattan):
+    """Log of Z for centres and a noise scale in the units of the data."""
+    centers = centers - centers.mean(axis=0)
+    exponent = exponent_of(np.append(centers, scale))
+    scale = np.ldexp(scale, -exponent)
+    cells = NoiseCells(np.ldexp(centers, -exponent), manhattan, scale)
+    log_z = cells.weighted_log_normaliser(scale, weights)
+    return log_z + centers.shape[1] * exponent * math.log(2)

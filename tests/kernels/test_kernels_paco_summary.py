@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from twins import twin_of
 
-from skpacbayes._kernels import cells, summary
+from skpacbayes._kernels import paco_cells as cells
+from skpacbayes._kernels import paco_summary as summary
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 NONE = np.empty(0)
@@ -45,14 +46,18 @@ class Table:
         return self.columns[:, :-1].T
 
     def insert(self, kernel, incoming):
+        clock = np.zeros(9)
+        clock[8] = self.columns.shape[1] - 1  # the table is full
         kernel(
             incoming,
+            len(incoming),
             self.columns,
             self.n_features,
             self.manhattan or None,
             np.zeros_like(self.pair_costs),
             self.pair_costs,
             self.pairs,
+            clock,
         )
 
 
@@ -79,7 +84,7 @@ def merger_loss(rows, n_features, manhattan):
 
 @both_losses
 @pytest.mark.parametrize("seed", range(5))
-@twin_of(summary.insert)
+@twin_of(summary.place)
 def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
     """A full table and a newcomer: of all pairs, that of the least loss is merged."""
     rng = np.random.default_rng(seed)
@@ -95,7 +100,7 @@ def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
 
 
 @both_losses
-@twin_of(summary.insert)
+@twin_of(summary.place)
 def test_insert_merges_equal_points(kernel, manhattan):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4, 2))
@@ -109,7 +114,7 @@ def test_insert_merges_equal_points(kernel, manhattan):
 
 
 @both_losses
-@twin_of(summary.insert)
+@twin_of(summary.place)
 def test_insert_loses_nothing(kernel, manhattan):
     """One by one or all at once is the same."""
     rng = np.random.default_rng(0)
@@ -118,7 +123,7 @@ def test_insert_loses_nothing(kernel, manhattan):
     table.insert(kernel, rows[10:])
     assert_allclose(moments(table.points, 3), moments(rows, 3), rtol=1e-12, atol=1e-12)
     for i in range(10, 80):
-        again.insert(summary.insert, rows[i : i + 1])
+        again.insert(summary.place, rows[i : i + 1])
     assert_array_equal(table.points, again.points)
 
 
@@ -128,7 +133,7 @@ class Stream:
     def __init__(self, manhattan=False, refresh=math.inf):
         self.manhattan = manhattan
         self.points = np.empty((0, 9))
-        self.clock = np.zeros(8)
+        self.clock = np.zeros(9)
         self.clock[1] = refresh
         self.previous = np.array([0.0, 0.0, -1.0])
 
@@ -201,7 +206,7 @@ def test_meet(kernel, manhattan):
     )
     assert_allclose(stream.points, expected, rtol=1e-12, atol=1e-14)
     largest = np.max(np.sum(Z**2, axis=1))
-    expected = [25, math.inf, losses.sum(), largest, 7.5, 0, np.sum(steps**2), 24]
+    expected = [25, math.inf, losses.sum(), largest, 7.5, 0, np.sum(steps**2), 24, 0]
     assert_allclose(stream.clock, expected, rtol=1e-12)
     assert_array_equal(stream.previous, [*Z[-1], labels[-1]])
 
@@ -384,3 +389,42 @@ def test_fit_cells_climbs(kernel, manhattan):
     assert np.all(np.diff(path) >= -1e-9)
     assert path[1] > path[0] + 1.0
     assert path[-1] == path[-2]  # it has stopped by itself
+
+
+@both_losses
+@twin_of(summary.learn)
+def test_learn_meets_and_places(kernel, manhattan):
+    """As `meet` and `place` do, one after the other; nothing if a row is too large."""
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    forecast = np.array([[0.0, 0.0], [1.0, 1.0]])
+
+    def state(n_points=8):
+        table = np.zeros((9, n_points + 1))
+        pairs = np.zeros(n_points + 1, dtype=np.int64)
+        clock = np.zeros(9)
+        clock[1] = np.inf
+        previous = np.array([0.0, 0.0, -1.0])
+        costs = np.zeros(n_points + 1)
+        return table, costs, np.full(n_points + 1, -1.0), pairs, previous, clock
+
+    def fixed(limit=100.0):
+        return 1.0, limit, manhattan or None, 0.3, 0.5, forecast, 1
+
+    done = state()
+    assert kernel(rows, NONE, *fixed(), np.empty((7, 9)), *done)
+    table, costs, pair_costs, pairs, previous, clock = expected = state()
+    begin, incoming = 0, np.empty((7, 9))
+    while begin < 20:
+        begin, n_incoming = summary.meet(
+            rows, NONE, begin, *fixed(), incoming, previous, clock
+        )
+        summary.place(
+            incoming, n_incoming, table, 2, manhattan or None, costs, pair_costs, pairs,
+            clock,
+        )  # fmt: skip
+    for one, other in zip(done, expected, strict=True):
+        assert_allclose(one, other, rtol=1e-12)
+    before = [part.copy() for part in done]
+    assert not kernel(rows, NONE, *fixed(limit=1.0), np.empty((7, 9)), *done)
+    for one, other in zip(done, before, strict=True):
+        assert_array_equal(one, other)

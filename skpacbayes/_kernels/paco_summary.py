@@ -38,9 +38,9 @@ def meet(
     `previous` (n_features + 1,): the last row and its cluster (-1: none). `clock`: 0
     rows seen, 1 next refresh, 2 cumulative loss, 3 largest squared norm, 4 sum of
     temperatures, 5 what is left of a row that was cut, 6 sum of squared steps from row
-    to row, 7 the weight of those rows. Stops where `incoming` is full, and before a row
-    that exceeds `limit`, which asks for another unit. Returns the row to go on from,
-    and the number of incoming points.
+    to row, 7 the weight of those rows, 8 the number of points. Stops where `incoming`
+    is full, and before a row that exceeds `limit`, which asks for another unit. Returns
+    the row to go on from, and the number of incoming points.
     """
     n_features = X.shape[1]
     n_incoming = 0
@@ -113,19 +113,44 @@ def meet(
 
 
 @kernel
-def insert(incoming, table, n_features, manhattan, costs, pair_costs, pairs):
-    """Give the rows of `incoming` places in a table that is full, one by one.
+def place(
+    incoming, n_incoming, table, n_features, manhattan, costs, pair_costs, pairs, clock
+):
+    """Give the first rows of `incoming` places in a table, one by one.
 
-    `table` (n_features + 7, n_points + 1) holds a point a column, so that the loops
-    over them vectorise; the last column is to spare. An equal point takes the newcomer
-    in; else the cheapest merger of all is made: of the newcomer with a point, or of two
-    points, and the newcomer takes the column that is free then. `pair_costs`, `pairs`
-    (n_points + 1,): each point's cheapest merger, as last computed (-1: never). A
+    `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
+    over them vectorise; the last column is to spare, and clock[8] the number of points.
+    An equal point takes the newcomer in. Else it takes a free column; if there is none
+    the cheapest merger of all is made: of the newcomer with a point, or of two points,
+    and the newcomer takes the column that is free then. `pair_costs`, `pairs`
+    (capacity + 1,): each point's cheapest merger, as last computed (-1: never). A
     merger costs the loss that it adds (half of it, for the Manhattan loss). `costs`
-    (n_points + 1,): zeros, before and after.
+    (capacity + 1,): zeros, before and after.
     """
     n_points = table.shape[1] - 1
-    for row in range(incoming.shape[0]):
+    for row in range(n_incoming):
+        held = int(clock[8])
+        if held < n_points:
+            equal = -1
+            for j in range(held):
+                same = True
+                for f in range(n_features):
+                    if table[f, j] != incoming[row, f]:
+                        same = False
+                        break
+                if same:
+                    equal = j
+                    break
+            column = equal if equal >= 0 else held
+            for entry in range(table.shape[0]):
+                if equal < 0:
+                    table[entry, column] = incoming[row, entry]
+                elif entry >= n_features:
+                    table[entry, column] += incoming[row, entry]
+            if equal < 0:
+                pair_costs[column] = -1.0
+                clock[8] += 1.0
+            continue
         for entry in range(table.shape[0]):
             table[entry, n_points] = incoming[row, entry]
         point, kept, gone = n_points, -1, n_points
@@ -178,3 +203,63 @@ def insert(incoming, table, n_features, manhattan, costs, pair_costs, pairs):
         if gone < n_points:
             pair_costs[kept] = -1.0
             pair_costs[gone] = -1.0
+
+
+@kernel
+def learn(
+    X,
+    sample_weight,
+    inverse_unit,
+    limit,
+    manhattan,
+    held,
+    temperature,
+    places,
+    n_forecast,
+    incoming,
+    table,
+    costs,
+    pair_costs,
+    pairs,
+    previous,
+    clock,
+):
+    """Read all rows of X and give them their places, if no refresh is due before.
+
+    The arguments are those of `meet` and `place`. Returns whether the rows were read;
+    where one of them asks for another unit nothing is changed.
+    """
+    n_features = X.shape[1]
+    for i in range(X.shape[0]):
+        for f in range(n_features):
+            if not abs(X[i, f] * inverse_unit) <= limit:
+                return False
+    begin = 0
+    while begin < X.shape[0]:
+        begin, n_incoming = meet(
+            X,
+            sample_weight,
+            begin,
+            inverse_unit,
+            limit,
+            manhattan,
+            held,
+            temperature,
+            places,
+            n_forecast,
+            incoming,
+            previous,
+            clock,
+        )
+        place(
+            incoming,
+            n_incoming,
+            table,
+            n_features,
+            manhattan,
+            costs,
+            pair_costs,
+            pairs,
+            clock,
+        )
+    return True

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ._local_scales import CellTracker, cell_noise, metric_of, spread_losses
-from ._path import LARGEST_EVIDENCE, Path, noise_scale
-from ._quasi_posterior import CenterPrior
+from ._paco_cells import CellTracker, cell_noise, metric_of, spread_losses
+from ._paco_chain import CenterPrior
+from ._paco_path import (
+    LARGEST_EVIDENCE,
+    Path,
+    floor_scale,
+    noise_scale,
+    rows_loss,
+)
 
 # What splitting noise gains, as a share of what it costs: where one noise scale is
 # taken for all rows, and where each cell of a stream has its own. There 0.32 misses
@@ -19,6 +25,8 @@ _MOST = 20.0
 # Rows of a cell that count in full, in units of a cell's mean number: else the noise of
 # a group of many rows would pay for a second centre.
 _FULL_SHARE = 1.5
+# Log of the odds at which the mixture has decided the number of clusters.
+_UNDECIDED = 10.0
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
@@ -34,6 +42,7 @@ class Calibration:
     row_weights: np.ndarray
     path: Path
     temperature: float
+    n_clusters: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,71 @@ class Splitting:
             return n_clusters * self.center_cost(scale**2 * n_clusters / n_rows)
         n_parameters = n_clusters * self.n_features + 1
         return n_parameters / 2 * math.log(n_rows)
+
+
+def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
+    """Calibrate by the mixture that describes the rows best.
+
+    With one normal noise for all clusters, the number of clusters is that of the
+    normalised quasi-likelihood, near that of the mixture. Else rows weigh one over the
+    variance of their cluster, and less far from it where tails are heavy. The
+    temperature is that at which the quasi-posterior wants this number of clusters.
+
+    Parameters
+    ----------
+    rows : Rows
+        In the coordinates of the mixture.
+    found : tuple
+        From `find_mixture`.
+    most : int
+        Largest number of clusters.
+    splitting : Splitting
+    rng : Generator
+    scale : float or None
+        The noise scale of all rows, if it is given.
+    """
+    mixture, sizes, likeliest = found
+    n_rows = float(rows.weights.sum())
+    n_clusters = min(mixture.n_clusters, most)
+    n_sizes = min(most, max(n_clusters + 4, 1 + n_clusters * 5 // 4, 8))
+    weights = np.ones(len(rows.points))
+    starts = [sizes[k].centers for k in sizes if k <= n_sizes]
+    if mixture.simple or scale is not None:
+        highest = max(one.evidence() for one in sizes.values())
+        close = [k for k in sizes if sizes[k].evidence() > highest - _UNDECIDED]
+        close = [k for k in (*close, likeliest, n_clusters) if k <= n_sizes]
+        near = range(min(close), max(close) + 1)
+        path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
+        scale, n_clusters = noise_scale(path, rows, splitting, scale, near)
+    else:
+        labels, weights = mixture.robust_weights(rows.points, rows.spreads)
+        weights = weights * (mixture.scales.min() / mixture.scales)[labels]
+    centers = mixture.centers
+    if len(centers) != n_clusters:
+        centers = sizes[n_clusters].centers if n_clusters in sizes else None
+    if centers is None:
+        centers = path.centers[n_clusters - 1, :n_clusters]
+    near = range(max(1, n_clusters - 3), min(n_clusters + 3, n_sizes) + 1)
+    owners = cdist(rows.points, centers, "sqeuclidean").argmin(axis=1)
+    sizes_of = np.bincount(owners, rows.weights * weights, minlength=n_clusters)
+    weights = weights * _counted(np.maximum(sizes_of, 1e-300))[owners]
+    path = Path.find(
+        rows.points,
+        rows.weights * weights,
+        n_sizes,
+        False,
+        rng,
+        [centers, *starts],
+        near,
+    )
+    if scale is None:
+        loss = path.losses[n_clusters - 1]
+        scale = math.sqrt(loss / (n_rows * rows.points.shape[1]))
+        single = rows_loss(rows, path.centers[0, :1], False)
+        floor = floor_scale(single, n_rows, rows.points.shape[1], False)
+        scale = max(scale, floor)
+    temperature = splitting.inverse_temperature(n_clusters, n_rows, scale)
+    return Calibration(weights, path, temperature, n_clusters)
 
 
 def calibrate_batch(rows, max_clusters, splitting, rng, scale=None):

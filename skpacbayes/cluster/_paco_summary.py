@@ -5,15 +5,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._kernels import summary as kernels
+from .._kernels import paco_summary as kernels
+from ._units import exponent_of, scaled
 
 # Coordinates beyond this, in the summary's unit, ask for a larger unit.
 _LIMIT = 2.0**60
 # Entries of the clock that `meet` keeps.
-_SEEN, _DUE, _LOSS, _SQUARE, _TEMPERATURES, _LEFT, _STEPS, _N_STEPS = range(8)
+_SEEN, _DUE, _LOSS, _SQUARE, _TEMPERATURES, _LEFT, _STEPS, _N_STEPS, _POINTS = range(9)
 _SMALLEST = 63
 # Rows that are read before they are given their places.
 _BLOCK = 256
+_NO_WEIGHTS = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -56,20 +58,6 @@ class Rows:
         )
 
 
-def exponent_of(values):
-    """Power of two next above the largest absolute value; 0 if all are zero."""
-    largest = np.abs(values).max(initial=0.0)
-    return min(max(math.frexp(largest)[1], -1000), 1000) if largest > 0 else 0
-
-
-def scaled(value, exponent):
-    """`value` times 2^`exponent`: infinity or zero where floats end."""
-    if isinstance(exponent, int) and -500 < exponent < 500:
-        return value * 2.0**exponent  # exact, and faster than ldexp
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(value, exponent)
-
-
 class StreamSummary:
     """At most `summary_size` points for all rows seen (None: every distinct row).
 
@@ -82,9 +70,8 @@ class StreamSummary:
         self.manhattan = manhattan
         self.power = 1 if manhattan else 2
         self.exponent = 0
-        self.clock = np.zeros(8)
+        self.clock = np.zeros(9)
         self.previous = np.append(np.zeros(n_features), -1.0)
-        self.n_points = 0
         self.table = np.zeros((n_features + 7, 1))
         self._allocate(summary_size or _SMALLEST)
         self.expect(np.empty((0, n_features)), np.empty((0, n_features)), 0.0, 0.0)
@@ -93,6 +80,11 @@ class StreamSummary:
     def n_rows(self):
         """Weight of the rows seen."""
         return float(self.clock[_SEEN])
+
+    @property
+    def n_points(self):
+        """Number of points."""
+        return int(self.clock[_POINTS])
 
     @property
     def due(self):
@@ -156,6 +148,38 @@ class StreamSummary:
         self.temperature = temperature
         self.variance_term = variance_term
         self._take_in()
+
+    def learn(self, X):
+        """Read rows that weigh one each by one compiled call; whether it could.
+
+        It cannot where a refresh would be due, or the table or its unit change.
+        """
+        if self.clock[_SEEN] + len(X) >= self.clock[_DUE] or self.clock[_LEFT] > 0:
+            return False
+        if self.clock[_SQUARE] == 0.0:
+            return False
+        if (
+            self.summary_size is None
+            and self._capacity(self.n_points + len(X)) != len(self.pairs) - 1
+        ):
+            return False
+        return kernels.learn(
+            X,
+            _NO_WEIGHTS,
+            math.ldexp(1.0, -self.exponent),
+            _LIMIT,
+            self.manhattan or None,
+            *self.held,
+            self.places,
+            len(self.forecast),
+            np.empty((min(len(X), _BLOCK), self.n_features + 7)),
+            self.table,
+            np.zeros(len(self.pairs)),
+            self.pair_costs,
+            self.pairs,
+            self.previous,
+            self.clock,
+        )
 
     def read(self, X, weights, begin):
         """Read rows from row `begin` until a refresh is due; where it stopped."""
@@ -230,28 +254,17 @@ class StreamSummary:
 
         Where there is no room left, the cheapest pair of points makes some.
         """
-        d, capacity = self.n_features, self.table.shape[1] - 1
-        begin = 0
-        while begin < len(incoming) and self.n_points < capacity:
-            point, held = incoming[begin], self.table[:, : self.n_points]
-            equal = np.flatnonzero((held[:d] == point[:d, None]).all(axis=0))
-            if len(equal):
-                held[d:, equal[0]] += point[d:]
-            else:
-                self.table[:, self.n_points] = point
-                self.pair_costs[self.n_points] = -1.0
-                self.n_points += 1
-            begin += 1
-        if begin < len(incoming):
-            kernels.insert(
-                incoming[begin:],
-                self.table,
-                d,
-                self.manhattan or None,
-                np.zeros(capacity + 1),
-                self.pair_costs,
-                self.pairs,
-            )
+        kernels.place(
+            incoming,
+            len(incoming),
+            self.table,
+            self.n_features,
+            self.manhattan or None,
+            np.zeros(len(self.pairs)),
+            self.pair_costs,
+            self.pairs,
+            self.clock,
+        )
 
     def _take_in(self):
         """Take what the next rows meet into the summary's unit."""
@@ -291,11 +304,16 @@ class StreamSummary:
 
     def _allocate_for(self, n_points):
         """Room for `n_points` points, in steps that depend on their number alone."""
+        capacity = self._capacity(n_points)
+        if capacity != len(self.pairs) - 1:
+            self._allocate(capacity)
+
+    @staticmethod
+    def _capacity(n_points):
         capacity = _SMALLEST
         while capacity < n_points:
             capacity = 2 * capacity + 1
-        if capacity != len(self.pairs) - 1:
-            self._allocate(capacity)
+        return capacity
 
     def _allocate(self, capacity):
         table = np.zeros((self.n_features + 7, capacity + 1))

@@ -250,9 +250,11 @@ class Chain:
     rng: np.random.Generator
     trace: np.ndarray
     tally: np.ndarray
+    posterior: "QuasiPosterior"
+    proposal: Proposal
 
     @classmethod
-    def start(cls, centers, max_clusters, seed):
+    def start(cls, centers, max_clusters, seed, posterior=None, proposal=None):
         """Start a chain at `centers` (n_clusters, n_features)."""
         state = np.zeros((max_clusters, centers.shape[1]))
         state[: len(centers)] = centers
@@ -262,7 +264,21 @@ class Chain:
             np.random.default_rng(seed),
             np.empty((0, 2), dtype=np.int64),
             np.zeros((2, 2), dtype=np.int64),
+            posterior,
+            proposal,
         )
+
+    def advance(self, n_iter, keep=True):
+        """Make iterations, and keep the numbers of clusters or drop them."""
+        kept, tally = self.trace, self.tally.copy()
+        self.posterior.run(self, self.proposal, n_iter)
+        if not keep:
+            self.trace, self.tally = kept, tally
+
+    @property
+    def n_kept(self):
+        """Number of iterations that were kept."""
+        return len(self.trace)
 
     @property
     def draw(self):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .._kernels import cells as kernels
+from .._kernels import paco_cells as kernels
 
 # Rows worth of pull towards a common scale, and of evidence that the likelihood may
 # reach: beyond it misspecification, not noise, would split the cells.
@@ -71,6 +71,7 @@ class CellTracker:
         self.manhattan = manhattan
         self.known, self.n_cells = {}, 1
         self.origin, self.exponent = None, 0
+        self.kind, self.searched_at = None, 0.0
 
     def update(self, rows, last_row, max_cells):
         """Return the best cells for `rows`; remember all that were tried.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..certificates import Certificate, clustering_regret_terms
-from ._path import Path
+from ._paco_path import Path
 
 
 def regret_certificate(setting, stream, observed, radius):
@@ -28,7 +28,7 @@ def regret_certificate(setting, stream, observed, radius):
     path = Path.find(
         points,
         weights,
-        setting.max_clusters,
+        setting.largest_prior,
         setting.manhattan,
         np.random.default_rng(0),
     )
@@ -41,7 +41,7 @@ def regret_certificate(setting, stream, observed, radius):
     terms, n_clusters = clustering_regret_terms(
         losses,
         centers,
-        max_clusters=setting.max_clusters,
+        max_clusters=setting.largest_prior,
         n_samples=summary.n_rows,
         max_norm=float(summary.largest_norm),
         radius=radius,

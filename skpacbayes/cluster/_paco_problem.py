@@ -1,0 +1,509 @@
+"""From rows to the quasi-posterior of PACO, its chains, and what they say."""
+
+import math
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+from scipy.special import softmax
+
+from ._paco_calibration import (
+    Calibration,
+    Splitting,
+    calibrate_batch,
+    calibrate_by_mixture,
+    calibrate_stream,
+)
+from ._paco_chain import CenterPrior, Chain, Proposal, QuasiPosterior
+from ._paco_mixture import MixtureProblem, find_mixture
+from ._paco_path import Path, floor_scale, rows_loss, scale_of, shares_of
+from ._units import exponent_of, scaled
+
+# Total variation of a chain's frequencies from all chains' that is told.
+_DISAGREEMENT = 0.35
+# max_clusters=None where nothing says how many there are.
+_LARGEST = 20
+# Factors of the inverse temperature that are tried, for the number of clusters wanted.
+# Those next to 1 first.
+_FACTORS = 2.0 ** np.array(sorted(np.linspace(-6, 6, 49), key=abs))
+# Log of the odds at which a preference is clear.
+_CLEAR = 4.0
+# Share of the most visited number's visits below which it is said that the chain
+# prefers another number than the calibration.
+_HEARD = 0.1
+# Rows of a stream before mixtures are fitted to it, and by how much it must grow before
+# another kind of mixture is looked for.
+_FIRST_MIXTURE, _GROWTH = 200, 1.5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The parameters of `PACOClusterer`, with what "auto" stands for resolved.
+
+    `regret` is the paper's setting: data as they are, prior on ordered tuples, inverse
+    temperature of Corollary 3; else data are centred, the prior is on sets, and the
+    inverse temperature follows the noise.
+    """
+
+    max_clusters: int | None
+    shape: str
+    manhattan: bool
+    regret: bool
+    inverse_temperature: object
+    cluster_penalty: float
+    prior_scale: float
+    radius: object
+    variance_term: float
+    matched: bool
+    n_iter: int
+    n_chains: int
+    scale: object
+
+    @property
+    def power(self):
+        """Losses scale with the data to this power."""
+        return 1 if self.manhattan else 2
+
+    @property
+    def calibrated(self):
+        """Whether the inverse temperature is taken from the noise in the data."""
+        return not self.regret and self.inverse_temperature == "auto"
+
+    @property
+    def shapes(self):
+        """The shapes that clusters may have."""
+        if self.shape != "auto":
+            return (self.shape,)
+        if not self.calibrated or self.scale != "auto":
+            return ("round",)
+        if self.manhattan:
+            return ("round",)
+        return ("round", "diagonal", "tied")
+
+    @property
+    def mixtures(self):
+        """Whether a mixture says how many clusters there are, and of which shape."""
+        return not self.manhattan and (self.calibrated or self.shapes != ("round",))
+
+    @property
+    def largest_prior(self):
+        """Largest number of clusters of a prior that is fixed before the rows come."""
+        return self.max_clusters or _LARGEST
+
+    def center_prior(self, max_clusters, radius, prior_scale=None):
+        """Quasi-prior of up to `max_clusters` centres, for R = `radius`."""
+        log_sizes = CenterPrior.log_size_law(
+            max_clusters, self.cluster_penalty, ordered=self.regret
+        )
+        scale = self.prior_scale if prior_scale is None else prior_scale
+        return CenterPrior(log_sizes, float(2 * radius), float(scale))
+
+    def size_law(self):
+        """q(k) of the quasi-prior, k = 1, ..., max_clusters."""
+        log_sizes = CenterPrior.log_size_law(
+            self.largest_prior, self.cluster_penalty, ordered=self.regret
+        )
+        return softmax(log_sizes)
+
+    def radius_for(self, largest_norm):
+        """R: given, or what covers rows up to that norm about the prior's origin."""
+        if self.radius != "auto":
+            return float(self.radius)
+        factor = 1.0 if self.regret else 3.0
+        return factor * largest_norm if largest_norm > 0 else 1.0
+
+    def temperature_for(self, n_rows, n_features, radius, exponent=0):
+        """Inverse temperature after `n_rows` rows where the noise has no say in it.
+
+        It, and `radius`, are in units of 2^`exponent`.
+        """
+        if self.inverse_temperature == "auto":  # Corollary 3
+            with np.errstate(over="ignore", divide="ignore"):
+                scale = 2 * math.sqrt(n_rows) * np.float64(radius) ** self.power
+                return (n_features + 2) / scale
+        temperature = self.inverse_temperature
+        if callable(self.inverse_temperature):
+            temperature = self.inverse_temperature(n_rows)
+            if not (isinstance(temperature, Real) and 0 < temperature < math.inf):
+                raise ValueError(
+                    "inverse_temperature must return positive finite numbers, and "
+                    f"returned {temperature!r} for t={n_rows:g}."
+                )
+        return scaled(float(temperature), self.power * exponent)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the chains found, in the units of the data.
+
+    `centers`: the best centres known for the number of clusters that the chains visit
+    most; `shares`: what their clusters count for in a density of rows; `draw`: the last
+    state of the first chain.
+    """
+
+    centers: np.ndarray
+    shares: np.ndarray
+    draw: np.ndarray
+    frequencies: np.ndarray
+    temperature: float
+    radius: float
+    scale: float
+    acceptance_rate: float
+    n_iter: int
+    shape: str
+    coordinates: np.ndarray
+    spreads: np.ndarray
+    dof: float
+    warnings: list
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Centres, shares, the noise scale of all and of each, and degrees of freedom."""
+
+    centers: np.ndarray
+    shares: np.ndarray
+    scale: float
+    spreads: np.ndarray
+    dof: float
+
+
+class GibbsProblem:
+    """The quasi-posterior of some rows, and the chains on it.
+
+    Inside, rows are `offset` less and in units of 2^`exponent`, so that nothing
+    depends on the origin and the unit of the data, and nothing overflows.
+
+    Parameters
+    ----------
+    setting : Setting
+    rows : Rows
+        In units of 2^`exponent`.
+    rng : Generator
+        For the k-means path.
+    exponent : int
+    norm : float or None
+        Largest norm of the rows in data units, if not that of `rows`.
+    tracker : CellTracker or None
+        Along a stream: the cells so far.
+    past : tuple or None
+        Along a stream: the last row, in data units, and whether the order of the rows
+        is that of chance.
+    """
+
+    def __init__(
+        self, setting, rows, rng, *, exponent=0, norm=None, tracker=None, past=None
+    ):
+        self.setting = setting
+        self.n_rows = float(rows.weights.sum())
+        center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
+        step = exponent_of(rows.points - center)
+        self.rows = rows.about(center, step, setting.power)
+        self.varying = np.ones(len(center), dtype=bool)
+        if not setting.regret:  # a constant column holds neither noise nor clusters
+            self.varying = np.ptp(self.rows.points, axis=0) > 0
+            self.varying[0] |= not self.varying.any()
+            varying = np.ascontiguousarray(self.rows.points[:, self.varying])
+            self.rows = replace(self.rows, points=varying)
+        self.offset = scaled(center, exponent)
+        self.exponent = step + exponent
+        self.coordinates = np.eye(self.rows.points.shape[1])
+        self.found = None
+        varied = self.rows.points.any()
+        early = tracker is not None and self.n_rows < _FIRST_MIXTURE
+        if setting.mixtures and varied and not early:
+            self._find_mixture(tracker)
+        if norm is None:
+            norm = self.largest_norm
+        self.radius = setting.radius_for(norm)
+        calibration = self._calibration(tracker, past, rng)
+        self.path = calibration.path
+        weights = self.rows.weights * calibration.row_weights
+        prior = setting.center_prior(
+            len(self.path.losses),
+            self.into(self.radius),
+            self.into(setting.prior_scale),
+        )
+        self.posterior = QuasiPosterior(
+            self.rows.points,
+            weights,
+            self.rows.spreads,
+            self.rows.forecasts if setting.variance_term > 0 else np.zeros((0, 3)),
+            float(calibration.temperature),
+            prior,
+            setting.manhattan,
+        )
+        self.n_wanted = calibration.n_clusters
+        self.losses = np.array(
+            [
+                self.posterior.loss(self.path.centers[k - 1, :k])
+                for k in range(1, len(self.path.losses) + 1)
+            ]
+        )
+        if self.n_wanted is not None:
+            self.posterior = self._at_the_temperature_wanted()
+
+    @property
+    def largest_norm(self):
+        """Largest distance of a point from the prior's origin, in data units."""
+        return self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
+
+    def check_radius(self):
+        """Refuse rows outside the ball of a radius that the user gave."""
+        norm = self.largest_norm
+        if norm > self.radius:
+            origin = "the origin" if self.setting.regret else "the mean"
+            raise ValueError(
+                f"radius={self.radius:.6g} is smaller than the largest distance of a "
+                f"row from {origin}, {norm:.6g}."
+            )
+
+    def into(self, value, power=1):
+        """From data units to those inside."""
+        return scaled(value, -power * self.exponent)
+
+    def out(self, value, power=1):
+        """From the units inside to those of the data."""
+        return scaled(value, power * self.exponent)
+
+    def start_chains(self, rng):
+        """Chains at the k-means centres that the Laplace approximation prefers."""
+        posterior, path = self.posterior, self.path
+        evidences = self._log_evidences(posterior)
+        n_clusters = int(np.argmax(evidences[: path.n_found])) + 1
+        start = self._inside_ball(path.centers[n_clusters - 1, :n_clusters])
+        seeds = rng.integers(2**63, size=self.setting.n_chains)
+        proposal = self._proposal()
+        return [
+            Chain.start(start, len(path.losses), seed, posterior, proposal)
+            for seed in seeds
+        ]
+
+    def _log_evidences(self, posterior):
+        """Laplace approximation of log P(K = k) at the path's solutions."""
+        path = self.path
+        return posterior.log_evidences(
+            self.losses, path.cell_weights, path.deviations(self.setting.manhattan)
+        )
+
+    def _at_the_temperature_wanted(self):
+        """Quasi-posterior that clearly prefers the calibration's number of clusters.
+
+        The inverse temperature is that of the price of splitting noise, or the next to
+        it at which the preference is clear, or else clearest; under a penalty of one,
+        else a larger penalty would be undone by a larger inverse temperature.
+        """
+        trials, leads = [], []
+        sizes = np.arange(len(self.path.losses))
+        ahead = (1.0 - self.setting.cluster_penalty) * sizes
+        for factor in _FACTORS:
+            temperature = factor * self.posterior.temperature
+            trials.append(replace(self.posterior, temperature=temperature))
+            evidences = self._log_evidences(trials[-1]) - ahead
+            evidences = evidences[: self.path.n_found]
+            wanted = min(self.n_wanted, len(evidences)) - 1
+            others = np.delete(evidences, wanted).max(initial=-math.inf)
+            leads.append(evidences[wanted] - others)
+        leads = np.array(leads)
+        clear = leads >= min(_CLEAR, 0.9 * leads.max())
+        if not clear.any():
+            clear = leads == leads.max()
+        return trials[np.flatnonzero(clear)[0]]
+
+    def _find_mixture(self, tracker):
+        """Fit mixtures, and take the coordinates of the best."""
+        rows = self.rows
+        n_features = rows.points.shape[1]
+        scatter = rows.weights @ rows.spreads / n_features * np.eye(n_features)
+        everything = MixtureProblem.of(rows, scatter)
+        kind = None
+        if tracker is not None and self.n_rows < _GROWTH * tracker.searched_at:
+            kind = tracker.kind
+        self.found = find_mixture(everything, self.setting.shapes, kind)
+        mixture = self.found[0]
+        if tracker is not None:
+            tracker.kind = mixture.shape, mixture.own, mixture.dof
+            if kind is None:
+                tracker.searched_at = self.n_rows
+        self.coordinates = mixture.coordinates
+        if mixture.shape != "round":
+            width = np.trace(self.coordinates.T @ self.coordinates) / n_features
+            self.rows = replace(
+                rows,
+                points=np.ascontiguousarray(rows.points @ self.coordinates),
+                spreads=width * rows.spreads,
+            )
+
+    def outcome(self, chains):
+        """Read the chains."""
+        n_sizes = self.setting.max_clusters or len(self.path.losses)
+        laws = [chain.frequencies(n_sizes) for chain in chains]
+        owners = np.mean(
+            [chain.frequencies(n_sizes, occupied=True) for chain in chains], axis=0
+        )
+        n_clusters = int(np.argmax(owners)) + 1
+        wanted = self.n_wanted
+        visits = owners[wanted - 1] / owners.max() if wanted else 1.0
+        if wanted and self.setting.cluster_penalty == 1.0:
+            n_clusters, most_visited = wanted, n_clusters
+        else:
+            most_visited = n_clusters
+        clusters = self._clusters(n_clusters)
+        tally = sum(chain.tally for chain in chains)
+        draw = chains[0].draw
+        if not (self.setting.regret or self.path.losses[0] > 0):
+            draw = clusters.centers  # equal rows: the prior's ball has no size yet
+        return Outcome(
+            self._in_data(clusters.centers),
+            clusters.shares,
+            self._in_data(draw),
+            np.mean(laws, axis=0),
+            float(self.out(self.posterior.temperature, -self.setting.power)),
+            self.radius,
+            float(self.out(clusters.scale)) if clusters.scale else 1.0,
+            float(tally[:, 0].sum() / max(tally[:, 1].sum(), 1)),
+            len(chains[0].trace),
+            "round" if self.found is None else self.found[0].shape,
+            self._coordinates_of_data(),
+            self.out(clusters.spreads),
+            clusters.dof,
+            [
+                *self._disagreement(laws),
+                *self._doubts(n_clusters, most_visited if visits < _HEARD else None),
+            ],
+        )
+
+    def _disagreement(self, laws):
+        """Say that chains disagree on the number of clusters."""
+        apart = max(0.5 * np.abs(law - np.mean(laws, axis=0)).sum() for law in laws)
+        if apart > _DISAGREEMENT:
+            yield (
+                f"the {len(laws)} chains disagree on the number of clusters (total "
+                f"variation {apart:.2f} from their mean): increase n_iter="
+                f"{self.setting.n_iter}."
+            )
+
+    def _doubts(self, n_clusters, visited):
+        """Sentences on why the number of clusters may not be right."""
+        setting, found = self.setting, self.found
+        most = setting.max_clusters
+        n_points = len(self.rows.points)
+        bound = most is not None and 1 < most == n_clusters < n_points
+        if found is not None and bound and found[0].n_clusters > most:
+            yield (
+                f"all max_clusters={most} clusters are in use, and about "
+                f"{found[0].n_clusters} describe the data best: raise max_clusters, or "
+                "None for no limit."
+            )
+        elif found is None and bound and setting.inverse_temperature == "auto":
+            yield (
+                f"all max_clusters={most} clusters are in use: there may be more, or "
+                "groups that are not round are cut into pieces."
+            )
+        if visited is not None and n_clusters != visited:
+            yield (
+                f"the mixture that calibrates the quasi-posterior has {n_clusters} "
+                f"clusters, and the chain visits {visited} most: the data do not "
+                "decide between the two. cluster_penalty, or shape, can."
+            )
+
+    def _clusters(self, n_clusters):
+        """Centres, shares and noise of the clusters, in the units inside."""
+        found = self.found
+        if found is not None and self.setting.scale == "auto":
+            mixture = found[0]
+            if not mixture.simple and mixture.n_clusters == n_clusters:
+                total = mixture.shares.sum()
+                scale = math.sqrt(mixture.shares @ mixture.scales / total)
+                return Clusters(
+                    mixture.centers,
+                    mixture.shares / mixture.shares.sum(),
+                    scale,
+                    np.sqrt(mixture.scales),
+                    mixture.dof,
+                )
+        centers = self.path.solution(n_clusters)
+        scale = float(self.into(self._noise_scale(centers)))
+        return Clusters(
+            centers,
+            shares_of(self.rows, centers, self.setting.manhattan),
+            scale,
+            np.full(len(centers), scale),
+            math.inf,
+        )
+
+    def _coordinates_of_data(self):
+        """Map from all columns to the coordinates: constant columns stay."""
+        full = np.eye(len(self.varying))
+        full[np.ix_(self.varying, self.varying)] = self.coordinates
+        return full
+
+    def _calibration(self, tracker, past, rng):
+        """Weights, k-means path and inverse temperature, in the units inside."""
+        setting, rows, most = self.setting, self.rows, self.setting.largest_prior
+        n_features = rows.points.shape[1]
+        splitting = Splitting(
+            n_features,
+            float(self.into(self.radius)),
+            setting.manhattan,
+        )
+        scale = None if setting.scale == "auto" else float(self.into(setting.scale))
+        if self.found is not None and setting.calibrated:
+            most = setting.max_clusters or len(rows.points)
+            return calibrate_by_mixture(rows, self.found, most, splitting, rng, scale)
+        if tracker is not None and setting.scale == "auto":
+            origin = self.offset[self.varying]
+            tracker.set_frame(origin, self.exponent)
+            past = self.into(past[0][self.varying] - origin), past[1]
+            return calibrate_stream(rows, past, tracker, most, splitting, rng)
+        if setting.calibrated:
+            return calibrate_batch(rows, most, splitting, rng, scale)
+        given = setting.temperature_for(
+            self.n_rows, n_features, self.into(self.radius), self.exponent
+        )
+        return Calibration(
+            np.ones(len(rows.points)),
+            Path.find(rows.points, rows.weights, most, setting.manhattan, rng),
+            given,
+        )
+
+    def _in_data(self, centers):
+        """Centres in the columns, the units and about the origin of the data."""
+        full = np.tile(self.offset, (len(centers), 1))
+        inverse = np.linalg.inv(self.coordinates)
+        full[:, self.varying] += self.out(centers @ inverse)
+        return full
+
+    def _proposal(self):
+        posterior, path = self.posterior, self.path
+        centers = self._inside_ball(path.centers)
+        if not self.setting.matched:  # tau of Algorithm 3, line 7
+            tau = 1 / math.sqrt(self.setting.largest_prior * self.n_rows)
+            return Proposal.student(centers, float(self.into(tau)))
+        return Proposal.matched(
+            centers,
+            path.cell_weights,
+            path.deviations(self.setting.manhattan),
+            posterior.temperature,
+            posterior.prior.radius,
+        )
+
+    def _inside_ball(self, centers):
+        """Centres pulled into the support of the prior, where they are outside."""
+        norms = np.linalg.norm(centers, axis=-1, keepdims=True)
+        largest = self.posterior.prior.radius * (1 - 1e-9)
+        outside = norms > largest
+        return centers * np.where(outside, largest / np.where(outside, norms, 1), 1)
+
+    def _noise_scale(self, centers):
+        """Noise scale of the rows about `centers`, in data units."""
+        if self.setting.scale != "auto":
+            return float(self.setting.scale)
+        manhattan, n_features = self.setting.manhattan, centers.shape[1]
+        loss = rows_loss(self.rows, centers, manhattan)
+        single = rows_loss(self.rows, self.path.centers[0, :1], manhattan)
+        if not single > 0:
+            return 1.0
+        floor = floor_scale(single, self.n_rows, n_features, manhattan)
+        scale, _ = scale_of(centers, loss, self.n_rows, manhattan, floor)
+        return float(self.out(scale))
