@@ -1,6 +1,5 @@
 """What every estimator of the package shares."""
 
-import contextlib
 import copy
 import functools
 import math
@@ -321,61 +320,3 @@ class VersionWarning(InconsistentVersionWarning):
             f"{self.current_sklearn_version}: attributes may be missing and answers "
             "wrong; fit it again, or install the version that saved it."
         )
-
-
-# What the families used before `_stream.py`; it goes when the last of them has moved.
-
-
-def partial_fit_context(method):
-    """`updates_state` for `partial_fit`: free of charge once a stream has begun."""
-    careful = validated(method)
-
-    @functools.wraps(method)
-    def wrapper(estimator, *args, **kwargs):
-        if estimator._watched() or not estimator._streaming():
-            return careful(estimator, *args, **kwargs)
-        return method(estimator, *args, **kwargs)
-
-    return wrapper
-
-
-def refuse_changes(names, before, now):
-    """Refuse parameters that are not those with which a stream began."""
-    for name, old, new in zip(names, before, now, strict=True):
-        if new != old:
-            raise ValueError(
-                f"{name} changed from {old!r} to {new!r} within a stream; fit, or "
-                "partial_fit of a clone, starts a new one."
-            )
-
-
-class _Transitional:
-    def _streaming(self):
-        return "n_samples_seen_" in vars(self)
-
-    @contextlib.contextmanager
-    def _all_or_nothing(self, keep=copy.deepcopy):
-        kept = {
-            "_skl_callbacks",
-            "_parent_callback_ctx",
-            "_state_lock",
-            *self.get_params(deep=False),
-        }
-        before = {
-            name: keep(value) for name, value in vars(self).items() if name not in kept
-        }
-        try:
-            yield
-        except BaseException:
-            for name in (
-                set(vars(self))
-                - kept
-                - {"_callback_fit_ctx", "_skl_callbacks_to_teardown"}
-            ):
-                del vars(self)[name]
-            vars(self).update(before)
-            raise
-
-
-PacBayesEstimator._streaming = _Transitional._streaming
-PacBayesEstimator._all_or_nothing = _Transitional._all_or_nothing

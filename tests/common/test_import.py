@@ -18,7 +18,7 @@ FILES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
     for path in PACKAGE.rglob("*.py")
 }
-FRAME = ("_base", "_chains", "_compat", "_convergence", "_saving", "_stream")
+FRAME = ("_base", "_chains", "_compat", "_saving", "_stream")
 NOT_FAMILIES = ("__init__", *FRAME, "certificates", "_kernels")
 FAMILIES = sorted({name.split(".")[1] for name in FILES} - {*NOT_FAMILIES})
 

@@ -35,7 +35,6 @@ from skpacbayes import (
     SSMCKMeansInit,
     make_paco_model,
 )
-from skpacbayes._stream import StreamingEstimator
 
 
 def groups(n, seed):
@@ -229,12 +228,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "law", "place"), CASES)
 def test_law(name, law, place):
-    stream = STREAMS[name].placed(place)
-    if not isinstance(stream.make(), StreamingEstimator) and (
-        place or law not in LAWS[:7]
-    ):
-        pytest.skip("this family has not moved to the frame yet")
-    law(stream)
+    law(STREAMS[name].placed(place))
 
 
 def test_every_streaming_estimator_is_in_the_table():
