@@ -128,10 +128,10 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
     of the two posteriors varies least, and most sweeps are accepted. With another
     value the likelihood of the proposals is tempered by the ratio of the two.
 
-    Under "auc" a sweep changes few pairs' order, and all draws near the best have
-    almost the same loss: on the 569 rows of the breast cancer data chains of 600 draws
-    have an R-hat of 1.7, and a warning says so. The logistic loss of pairs has no such
-    steps. It costs the number of pairs, the AUC n log n.
+    Under "auc" the loss hardly tells good models from the best, the two posteriors
+    differ more, and fewer sweeps are accepted: on the breast cancer data the chains
+    do not agree within 600 iterations, and a warning says so. The logistic loss costs
+    time proportional to the number of pairs, the AUC to n log n.
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem
     on pairs, by Hoeffding's decomposition. The observed risk in it comes from chains,
