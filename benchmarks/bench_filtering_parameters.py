@@ -127,7 +127,7 @@ def coverage(report, n_sets, n_rows, burn_in, n_iter):
 def main():
     quick = arguments(__doc__).quick
     report = Report("filtering_parameters", quick=quick)
-    coverage(report, *((3, 30, 50, 50) if quick else (50, 50, 250, 500)))
+    coverage(report, *((3, 30, 50, 50) if quick else (50, 30, 100, 250)))
     report.save()
 
 

@@ -70,8 +70,9 @@ def residual(weights, cells, generator):
     """Give each its whole number of offspring, draw the rest multinomially."""
     n_cells = len(cells.counts)
     totals = np.bincount(cells.labels, weights, minlength=n_cells)
-    shares = np.divide(cells.counts, totals, out=np.zeros(n_cells), where=totals > 0)
-    expected = shares[cells.labels] * weights
+    alive = np.where(totals > 0, totals, 1.0)
+    # divided first: the weights of a whole cell may be near the smallest number
+    expected = weights / alive[cells.labels] * cells.counts[cells.labels]
     certain = np.floor(expected).astype(np.int64)
     remaining = cells.counts - np.bincount(cells.labels, certain, n_cells).astype(
         np.int64

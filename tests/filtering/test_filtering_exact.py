@@ -110,6 +110,19 @@ def test_each_particle_has_its_expected_offspring(scheme):
         assert np.all(counts >= np.floor(20 * weights))
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_cluster_whose_weights_nearly_underflow(scheme):
+    """It has offspring, drawn by its own weights."""
+    labels = np.repeat([0, 1], [20, 10])
+    weights = np.concatenate([np.full(20, 0.05), np.full(10, 1e-309)])
+    weights[25] = 0.0
+    cells, _ = cells_of(labels, weights, 1.0)
+    ancestors = draw(weights, cells, scheme, np.random.default_rng(0))
+    counts = np.bincount(ancestors, minlength=30)
+    assert_array_equal([counts[:20].sum(), counts[20:].sum()], [20, 10])
+    assert counts[25] == 0
+
+
 def test_clusters_share_the_offspring():
     """Between their own size and their weight, by `conservation`; none is lost."""
     labels = np.repeat([0, 1, 2, 3], [40, 30, 20, 10])
