@@ -54,13 +54,12 @@ def epidemic(theta, rng):
 # %%
 # A table of 50,000 epidemics. In which distance should epidemics be near? The
 # log-density of pairs left out of the table answers: here, days compared one by one,
-# rather than three linear predictions of the parameters from them.
+# rather than three linear predictions of the parameters from them. The table carries
+# the bounds of the prior, and the posteriors keep to them.
 
-X, y, n_failed = simulate(prior, epidemic, 50_000, random_state=0)
+table = simulate(prior, epidemic, 50_000, bounds=BOUNDS, random_state=0)
 posteriors = {
-    metric: ABCPosteriorKDE(
-        metric=metric, parameter_transform="logit", bounds=BOUNDS, random_state=0
-    ).fit(X, y)
+    metric: ABCPosteriorKDE(metric=metric, random_state=0).fit(table)
     for metric in ("mad", "regression")
 }
 for metric, posterior in posteriors.items():
@@ -68,7 +67,9 @@ for metric, posterior in posteriors.items():
 posterior = posteriors["mad"]
 observed = np.sqrt([IN_BED])
 
-print(f"{posterior.n_neighbors_} of {len(X):,} epidemics are accepted")
+print(
+    f"{posterior.n_neighbors_} of {posterior.n_simulations_:,} epidemics are accepted"
+)
 low, middle, high = posterior.predict_quantiles(observed, [0.05, 0.5, 0.95])[0]
 for name, *values in zip(NAMES, low, middle, high, strict=True):
     print("{:24}{:5.2f} ({:.2f} to {:.2f})".format(name, values[1], *values[::2]))

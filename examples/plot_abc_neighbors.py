@@ -1,5 +1,5 @@
 """
-What the number of neighbours and the adjustment do
+What the number of neighbors and the adjustment do
 ===================================================
 
 Approximate Bayesian computation accepts the parameters of the k simulations nearest to
@@ -41,7 +41,7 @@ plt.show()
 # %%
 # Which k? Leaving pairs of the table out and asking how likely their parameters are
 # given their summaries answers without the exact posterior. ``n_neighbors="cv"``, the
-# default, takes the most neighbours within one standard error of the best.
+# default, takes the most neighbors that are as good as the best.
 
 figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for adjustment in (None, "linear"):
@@ -58,6 +58,6 @@ for adjustment in (None, "linear"):
 best = -0.5 * np.log(2 * np.pi * np.e * shrink * NOISE**2)
 print(f"the exact posterior: {best:.3f} in expectation")
 axes.axhline(best, color="black", linestyle="--", label="exact, expected")
-axes.set(xscale="log", xlabel="neighbours", ylabel="held-out log-density, nats")
+axes.set(xscale="log", xlabel="neighbors", ylabel="held-out log-density, nats")
 axes.legend(title="adjustment")
 plt.show()

@@ -32,7 +32,12 @@ _FAMILIES = {
     ],
     "filtering": ["ClusteredParticleFilter"],
     "hmm": ["DirichletProcessHMM"],
-    "likelihood_free": ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"],
+    "likelihood_free": [
+        "ABCPosteriorKDE",
+        "PosteriorDisplay",
+        "SimulationTable",
+        "simulate",
+    ],
     "mixture": ["TemperedVBGaussianMixture", "TemperedVBMultinomialMixture"],
     "online": [
         "EWARegressor",

@@ -1,10 +1,12 @@
-"""The loop of approximate Bayesian computation: a search for near simulations.
+"""The loops of approximate Bayesian computation: near simulations, and densities.
 
-The innermost loops run over consecutive rows of one column and carry no
+In the search, the innermost loops run over consecutive rows of one column and carry no
 reduction, so that the compiler vectorises them; the table is read once for all the
 observations of a call. Blocks are small, so that the columns are read side by side:
 each is one stream to the processor, which fetches ahead.
 """
+
+import math
 
 import numpy as np
 
@@ -12,6 +14,10 @@ from . import kernel
 
 # Rows whose distances are computed together, and passed over if none is near.
 BLOCK = 64
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+NEGLIGIBLE = 37.0  # a kernel this many nats below the nearest one is left out
+EDGE = 5.0  # bandwidths beyond which a kernel loses nothing at a bound
 
 
 @kernel
@@ -81,3 +87,57 @@ def collect_nearer(
                 counts[q] = count
             starts[r] = row + width
     return True
+
+
+@kernel
+def log_kernel_densities(
+    draws, weights, point, unit, multipliers, low, high, squares, log_densities
+):
+    """Compute a kernel density at one point, for several bandwidths.
+
+    Each normal kernel is truncated to the bounds, and scaled up to mass one.
+
+    draws : (n_draws, n_parameters); weights : (n_draws,), they sum to 1; point, unit :
+    (n_parameters,), the bandwidths are `multipliers`, (n_multipliers,), times `unit`;
+    low, high : (n_parameters,); squares : (n_draws,), room for squared distances;
+    log_densities : (n_multipliers,), filled.
+    """
+    n_draws, n_parameters = draws.shape
+    least, log_unit = math.inf, 0.0
+    for j in range(n_parameters):
+        log_unit += math.log(unit[j])
+    for i in range(n_draws):
+        square = 0.0
+        for j in range(n_parameters):
+            gap = (point[j] - draws[i, j]) / unit[j]
+            square += gap * gap
+        squares[i] = min(square, 1e300)
+        least = min(least, squares[i])
+    for c in range(multipliers.shape[0]):
+        precision = 0.5 / (multipliers[c] * multipliers[c])
+        total = 0.0
+        for i in range(n_draws):
+            nats = (squares[i] - least) * precision
+            if nats > NEGLIGIBLE or weights[i] == 0.0:
+                continue
+            mass = 1.0
+            for j in range(n_parameters):
+                if low[j] == -math.inf and high[j] == math.inf:
+                    continue
+                bandwidth = multipliers[c] * unit[j]
+                below = (draws[i, j] - low[j]) / bandwidth
+                above = (high[j] - draws[i, j]) / bandwidth
+                if below < EDGE or above < EDGE:
+                    mass *= 0.5 * (
+                        math.erf(below / math.sqrt(2.0))
+                        + math.erf(above / math.sqrt(2.0))
+                    )
+            total += weights[i] / mass * math.exp(-nats)
+        log_densities[c] = -math.inf
+        if total > 0.0:
+            log_densities[c] = (
+                math.log(total)
+                - least * precision
+                - log_unit
+                - n_parameters * (math.log(multipliers[c]) + HALF_LOG_2PI)
+            )

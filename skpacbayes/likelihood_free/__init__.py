@@ -1,7 +1,7 @@
 """Likelihood-free inference: posteriors from tables of simulations."""
 
+from ._abc import ABCPosteriorKDE
 from ._display import PosteriorDisplay
-from ._posterior import ABCPosteriorKDE
-from ._simulate import simulate
+from ._simulate import SimulationTable, simulate
 
-__all__ = ["ABCPosteriorKDE", "PosteriorDisplay", "simulate"]
+__all__ = ["ABCPosteriorKDE", "PosteriorDisplay", "SimulationTable", "simulate"]

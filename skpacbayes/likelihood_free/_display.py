@@ -2,7 +2,8 @@
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+from .._compat import check_matplotlib_support
 
 LEVELS = (0.001, 0.999)  # quantiles between which a parameter is drawn
 
@@ -52,7 +53,15 @@ class PosteriorDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, *, truth=None, names=None, n_samples=5000, figure=None
+        cls,
+        estimator,
+        X,
+        *,
+        truth=None,
+        names=None,
+        n_samples=5000,
+        random_state=None,
+        figure=None,
     ):
         """Draw from the posterior of one observation, and plot.
 
@@ -68,6 +77,8 @@ class PosteriorDisplay:
             Names of the parameters.
         n_samples : int, default=5000
             Number of draws.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws; None for the `random_state` of the estimator.
         figure : matplotlib Figure or SubFigure, default=None
             Where to draw; None for a new figure.
 
@@ -77,7 +88,7 @@ class PosteriorDisplay:
             The display, plotted.
         """
         check_matplotlib_support(f"{cls.__name__}.from_estimator")
-        draws = estimator.sample(X, n_samples)
+        draws = estimator.sample(X, n_samples, random_state)
         if len(draws) != 1:
             raise ValueError(f"X must be one observation, got {len(draws)}.")
         draws = draws[0].reshape(n_samples, -1)

@@ -4,8 +4,81 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
+
+from .._compat import Interval, validate_params
+from ._abc_support import as_bounds
+
+
+class SimulationTable(tuple):
+    """Simulations: summaries, parameters, and how many simulations failed.
+
+    It unpacks like the tuple ``X, y, n_failed``, and carries the prior's support.
+    ``ABCPosteriorKDE().fit(table)`` takes all of it.
+
+    Parameters
+    ----------
+    summaries : ndarray of shape (n_simulations, n_summaries)
+        Summaries of the simulations.
+    parameters : ndarray of shape (n_simulations,) or (n_simulations, n_parameters)
+        Parameters that they were simulated with.
+    n_failed : int, default=0
+        Simulations left out, because a summary was not finite.
+    bounds : ndarray of shape (n_parameters, 2), default=None
+        Support of the prior of each parameter; None where it is not known.
+
+    See Also
+    --------
+    simulate : Makes a table.
+    ABCPosteriorKDE : Makes posteriors from it.
+
+    Examples
+    --------
+    >>> from scipy.stats import uniform
+    >>> from skpacbayes import ABCPosteriorKDE, simulate
+    >>> table = simulate(
+    ...     [uniform(-3, 6), uniform(0, 1)],
+    ...     lambda theta, rng: theta + rng.normal(size=theta.shape),
+    ...     2000,
+    ...     random_state=0,
+    ... )
+    >>> table.bounds
+    array([[-3.,  3.],
+           [ 0.,  1.]])
+    >>> posterior = ABCPosteriorKDE(random_state=0).fit(table)
+    >>> draws = posterior.sample([[3.5, 0.9]], 1000)
+    >>> bool((draws[..., 0] <= 3).all())
+    True
+    """
+
+    def __new__(cls, summaries, parameters, n_failed=0, bounds=None):
+        table = super().__new__(cls, (summaries, parameters, n_failed))
+        table.bounds = bounds
+        return table
+
+    def __getnewargs__(self):
+        return (*self, self.bounds)
+
+    def __repr__(self):
+        return (
+            f"SimulationTable(n_simulations={len(self.summaries)}, "
+            f"n_failed={self.n_failed})"
+        )
+
+    @property
+    def summaries(self):
+        """Summaries of the simulations."""
+        return self[0]
+
+    @property
+    def parameters(self):
+        """Parameters that they were simulated with."""
+        return self[1]
+
+    @property
+    def n_failed(self):
+        """Simulations left out."""
+        return self[2]
 
 
 @validate_params(
@@ -18,6 +91,7 @@ from sklearn.utils.parallel import Parallel, delayed
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "vectorized": ["boolean"],
         "callback": [callable, None],
+        "bounds": ["array-like", None],
     },
     prefer_skip_nested_validation=True,
 )
@@ -31,6 +105,7 @@ def simulate(
     batch_size=1000,
     vectorized=True,
     callback=None,
+    bounds=None,
 ):
     """Draw parameters from a prior, simulate with each, and keep the summaries.
 
@@ -61,15 +136,18 @@ def simulate(
     callback : callable, default=None
         Called after each batch with the numbers of simulations made and of all; if
         it returns True, no more are made.
+    bounds : array-like of shape (n_parameters, 2) or (2,), default=None
+        Support of the prior of each parameter; None to ask distributions for it, and
+        for none where the prior is a function.
 
     Returns
     -------
-    summaries : ndarray of shape (n_kept, n_summaries)
-        Summaries of the simulations, without those that failed.
-    parameters : ndarray of shape (n_kept,) or (n_kept, n_parameters)
-        Parameters that they were simulated with.
-    n_failed : int
-        Simulations left out, because a summary was not finite.
+    table : SimulationTable
+        Unpacks as `summaries`, of shape (n_kept, n_summaries), without those that
+        failed; `parameters`, of shape (n_kept,) or (n_kept, n_parameters), that they
+        were simulated with; and `n_failed`, simulations left out because a summary
+        was not finite. It has `bounds`, to which `ABCPosteriorKDE().fit(table)` keeps
+        its posteriors.
 
     Raises
     ------
@@ -105,7 +183,7 @@ def simulate(
     2000
     >>> posterior = ABCPosteriorKDE(parameter_transform="log", random_state=0).fit(X, y)
     >>> posterior.predict_quantiles([[3.0]], [0.05, 0.95]).round(1)
-    array([[0.6, 1.9]])
+    array([[0.6, 2. ]])
     """
     root = np.random.SeedSequence(
         check_random_state(random_state).randint(2**31 - 1, size=4)
@@ -135,7 +213,13 @@ def simulate(
         raise ValueError(
             f"All {n_made} simulations failed: each has a summary that is not finite."
         )
-    return summaries[finite], parameters[finite], int(n_made - finite.sum())
+    if bounds is None:
+        bounds = _support(prior)
+    else:
+        width = 1 if parameters.ndim == 1 else parameters.shape[1]
+        bounds = np.column_stack(as_bounds(bounds, width))
+    n_failed = int(n_made - finite.sum())
+    return SimulationTable(summaries[finite], parameters[finite], n_failed, bounds)
 
 
 def _batch(prior, simulator, size, seed, vectorized):
@@ -176,3 +260,14 @@ def _draw(prior, size, generator):
             f"{prior!r}."
         )
     return np.column_stack([_draw(part, size, generator) for part in prior])
+
+
+def _support(prior):
+    """Support of frozen univariate distributions, or None if it is not known."""
+    parts = prior if isinstance(prior, list | tuple) else [prior]
+    if not all(hasattr(part, "support") and hasattr(part, "rvs") for part in parts):
+        return None
+    supports = [np.asarray(part.support(), dtype=np.float64) for part in parts]
+    if any(support.shape != (2,) for support in supports):
+        return None
+    return np.array(supports)

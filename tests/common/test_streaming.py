@@ -92,6 +92,7 @@ def table_of_simulations(**parameters):
         numbers,
         inexact=KEEPS_TABLE,
         grows=True,
+        count="n_simulations_",
     )
 
 

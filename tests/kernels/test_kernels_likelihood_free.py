@@ -1,7 +1,9 @@
-"""NumPy twin of the kernel of approximate Bayesian computation."""
+"""NumPy twins of the kernels of approximate Bayesian computation."""
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import truncnorm
 from twins import twin_of
 
 from skpacbayes._kernels import likelihood_free
@@ -42,3 +44,25 @@ def test_collect_nearer(kernel):
     assert_array_equal(rows[0, : counts[0]], first + expected)
     assert_allclose(distances[0, : counts[0]], squares[0, expected], rtol=1e-14)
     assert_array_equal(rows[1, : counts[1]], np.arange(stops[1], n_rows))
+
+
+@twin_of(likelihood_free.log_kernel_densities)
+def test_log_kernel_densities(kernel):
+    """A weighted mixture of truncated normal densities; a bound may be infinite."""
+    rng = np.random.default_rng(0)
+    low, high = np.array([-np.inf, 0.0, -1.0]), np.array([np.inf, np.inf, 1.0])
+    draws = np.column_stack(
+        [rng.normal(size=40), rng.exponential(size=40), rng.uniform(-1, 1, size=40)]
+    )
+    weights = rng.random(40)
+    weights[3] = 0.0
+    weights /= weights.sum()
+    point, unit = np.array([0.2, 0.1, 0.9]), np.array([0.4, 0.3, 0.5])
+    multipliers, found = np.array([1.0, 0.5, 0.1]), np.empty(3)
+    kernel(draws, weights, point, unit, multipliers, low, high, np.empty(40), found)
+    for multiplier, actual in zip(multipliers, found, strict=True):
+        h = multiplier * unit
+        a, b = (low - draws) / h, (high - draws) / h
+        parts = truncnorm.logpdf(point, a, b, loc=draws, scale=h).sum(axis=1)
+        # A kernel beyond five bandwidths of a bound keeps all but 3e-7 of its mass.
+        assert_allclose(actual, logsumexp(parts, b=weights), rtol=1e-6, atol=1e-6)

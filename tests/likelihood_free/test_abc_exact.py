@@ -55,6 +55,7 @@ def test_density_is_that_of_the_equations(adjustment, metric):
         root = np.sqrt(w)[:, None]
         coefficients = np.linalg.lstsq(root * design, root * theta)[0]
         residuals = theta - design @ coefficients
+        residuals /= np.sqrt(1 - 3 * (w**2).sum() / w.sum() ** 2)  # 3 coefficients
         if adjustment == "heteroscedastic":
             logs = np.linalg.lstsq(root * design, root * np.log(residuals**2))[0]
             residuals *= np.exp(-(design[:, 1:] @ logs[1:]) / 2)

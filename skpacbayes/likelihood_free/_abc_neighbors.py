@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ._search import Leaves, Scan
-from ._table import tiles
+from ._abc_search import Leaves, Scan
+from ._abc_table import tiles
 
 TOGETHER = 8  # observations for which the table is read once
 # When "auto" takes an index: benchmarks/bench_abc_speed.py compares the times.
@@ -14,11 +14,11 @@ INDEX_SHARE = 0.02  # of the rows that are wanted
 INDEX_LAG = 0.1  # rows that are younger than the index, as a share of it
 
 
-class Neighbours:
+class Neighbors:
     """Search for the nearest rows of a table that may grow.
 
-    Ties go to the earlier row. What is stored beside the metric is derived from the
-    table, and is not pickled.
+    Ties go to the earlier row. The index is derived from the table, replaced in one
+    assignment, and not pickled.
 
     Parameters
     ----------
@@ -28,17 +28,13 @@ class Neighbours:
 
     def __init__(self, metric):
         self.metric = metric
-        self._forget()
-
-    def _forget(self):
-        self._leaves = self._rest = None
+        self._index = Index()
 
     def __getstate__(self):
         return {"metric": self.metric}
 
     def __setstate__(self, state):
-        self.metric = state["metric"]
-        self._forget()
+        self.__init__(state["metric"])
 
     def nearest(self, table, observations, n_rows, algorithm="brute"):
         """Yield the rows nearest to each observation, the nearest first.
@@ -83,8 +79,8 @@ class Neighbours:
                 and n_rows <= INDEX_SHARE * table.n_rows
             )
             pays = n_observations >= INDEX_OBSERVATIONS and table.n_rows >= INDEX_ROWS
-            wanted = affordable and (pays or self._index_is_fresh(table))
-            algorithm = "kd_tree" if wanted else "brute"
+            fresh = self._index.covers(table)
+            algorithm = "kd_tree" if affordable and (pays or fresh) else "brute"
         self._parts(table, algorithm)
         return algorithm
 
@@ -92,31 +88,59 @@ class Neighbours:
         """Return searches that cover the table."""
         if algorithm == "brute":
             return [self._scan(table, 0)]
-        if not self._index_is_fresh(table):
-            self._forget()  # makes room
-            self._leaves = Leaves(table, self.metric)
-        if self._leaves.n_rows == table.n_rows:
-            return [self._leaves]
-        return [self._leaves, self._scan(table, self._leaves.n_rows)]
-
-    def _index_is_fresh(self, table):
-        return self._leaves is not None and (
-            table.n_rows <= (1 + INDEX_LAG) * self._leaves.n_rows
-        )
+        index = self._index
+        if not index.covers(table):
+            self._index = Index()  # makes room
+            index = self._index = Index(table, leaves=Leaves(table, self.metric))
+        leaves = index.leaves
+        if leaves.n_rows == table.n_rows:
+            return [leaves]
+        return [leaves, self._scan(table, leaves.n_rows)]
 
     def _scan(self, table, first):
         """Return a search of the rows from `first` on."""
         precisions, n_rows = self.metric.precisions, table.n_rows - first
         if first == 0 and self.metric.projection is None:
             return Scan(table.summaries, precisions, n_rows)
-        known = self._rest
-        if known is None or (known.first, known.n_rows) != (first, n_rows):
-            columns = np.empty((len(precisions), n_rows))
-            for rows in tiles(n_rows):
-                some = table.summaries[:, first : table.n_rows][:, rows]
-                columns[:, rows] = self.metric.project(some)
-            self._rest = Scan(columns, precisions, n_rows, first)
-        return self._rest
+        index = self._index
+        known = index.rest if index.array is table.summaries else None
+        if known is not None and (known.first, known.n_rows) == (first, n_rows):
+            return known
+        columns = np.empty((len(precisions), n_rows))
+        for rows in tiles(n_rows):
+            some = table.summaries[:, first : table.n_rows][:, rows]
+            columns[:, rows] = self.metric.project(some)
+        rest = Scan(columns, precisions, n_rows, first)
+        leaves = index.leaves if index.array is table.summaries else None
+        self._index = Index(table, leaves=leaves, rest=rest)
+        return rest
+
+
+class Index:
+    """What is derived from the rows of a table, to search it faster.
+
+    Parameters
+    ----------
+    table : Table, default=None
+        The table; it is known by the array that holds its summaries.
+    leaves : Leaves, default=None
+        A tree of the first rows.
+    rest : Scan, default=None
+        Projected coordinates of the rows behind them.
+    """
+
+    def __init__(self, table=None, *, leaves=None, rest=None):
+        self.array = None if table is None else table.summaries
+        self.leaves, self.rest = leaves, rest
+
+    def covers(self, table):
+        """Whether a tree is there whose rows are nearly all of the table's."""
+        return (
+            self.leaves is not None
+            and self.array is table.summaries
+            and self.leaves.n_rows <= table.n_rows
+            and table.n_rows <= (1 + INDEX_LAG) * self.leaves.n_rows
+        )
 
 
 def nearest_first(rows, squares):

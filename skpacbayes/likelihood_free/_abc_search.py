@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from .._kernels import likelihood_free as kernels
-from ._table import tiles
+from ._abc_table import tiles
 
 SAMPLED = 64  # of so many blocks, or rows, the sample has one
 SAFETY = 3.0  # standard deviations of a count, by which the guess is high

@@ -1,0 +1,756 @@
+"""A posterior from a table of simulations."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array, check_random_state, check_scalar
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from .._base import are_finite, fit_context, is_plain, user_stack_level
+from .._chains import in_threads
+from .._compat import Interval, RealNotInt, StrOptions, check_sample_weight
+from .._stream import StreamingEstimator, partial_fit_context
+from ._abc_choice import (
+    Grid,
+    choose,
+    held_out,
+    held_out_pairs,
+)
+from ._abc_settings import Settings
+from ._abc_support import Support
+from ._abc_table import Table
+from ._simulate import SimulationTable
+
+FIRST_FIT = 1000  # simulations from which a stream learns its settings
+FAR = 0.5  # ranges of a summary outside its range, from which on we warn
+FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares overflow
+
+
+class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
+    """Posterior of the parameters of a simulator, by approximate Bayesian computation.
+
+    The estimator is fitted to a table of simulations: pairs of parameters drawn from a
+    prior and summaries of data simulated with them. Given observed summaries, it takes
+    the parameters of the k nearest simulations, moves them by local regression to
+    where their summaries would be those observed, and smooths them with a kernel
+    [1]_. The adjustment, the number of neighbors and the bandwidth are those that make
+    held-out pairs most likely. The table is kept: memory grows with it.
+
+    Parameters
+    ----------
+    n_neighbors : "cv", "rate", int or float, default="cv"
+        Simulations that are accepted: a number, a fraction of the table (a float in
+        (0, 1]), the number chosen by held-out pairs among 10 to 30,000 ("cv"), or
+        Theorem 3.3's order (p + 4) / (m + p + 4) of the size of the table ("rate").
+        A table of fewer raises ValueError when something is asked, as in
+        `sklearn.neighbors`.
+    bandwidth : "cv", "silverman", "rate" or float, default="cv"
+        Multiple of Silverman's bandwidth for the accepted draws: a number, 1
+        ("silverman"), the number chosen by held-out pairs among 0.02 to 2 ("cv"; at
+        least 0.7 where a parameter has few values); or a bandwidth of Theorem 3.3's
+        order, whatever k is ("rate").
+    adjustment : {"cv", "linear", "heteroscedastic"} or None, default="cv"
+        Local regression that moves the accepted parameters to the observed summaries:
+        their mean ("linear"), or their mean and spread ("heteroscedastic"); None
+        accepts them as they are, equation (5) of [1]_; "cv" lets held-out pairs
+        choose. Where k is below 3 (linear) or 20 (heteroscedastic) for each
+        coefficient, the next simpler is used.
+    metric : {"mad", "whiten", "regression"} or None, default="mad"
+        Distance between summaries: each divided by its median absolute deviation;
+        decorrelated; the linear prediction of the parameters from the summaries in
+        their place; Euclidean as they are.
+    parameter_transform : {"log", "logit"}, list of these or None, default=None
+        Transform of the parameters in which they are adjusted and smoothed. A list has
+        one entry for each parameter.
+    bounds : array-like of shape (n_parameters, 2) or (2,), default=None
+        Support of the prior of each parameter, infinite where there is no bound; None
+        for that of the :class:`SimulationTable` that `fit` gets, if it gets one. Draws
+        that the adjustment moves beyond a bound are folded back, and kernels are
+        truncated there. "log" needs (low, inf), by default from 0, and "logit" two
+        finite bounds.
+    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
+        Search for neighbors. "auto" scans the table, unless there are 100
+        observations or more and at most 6 summaries, or an index is there. The answer
+        is the same. It may change within a stream.
+    selection : {"local", "global"}, default="local"
+        Whether "cv" chooses for each observation: where the 40 held-out pairs nearest
+        to it favor another candidate by three standard errors, that one is used. Else
+        it chooses once for all observations.
+    n_validation : int, default=300
+        Held-out pairs of "cv" and of `loo_score`.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choice of the held-out pairs, and `sample`.
+    n_jobs : int, default=None
+        Threads over observations. It may change within a stream.
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+        Neighbors used, for the table as it is, unless an observation has its own.
+    bandwidth_ : float
+        Multiple of Silverman's bandwidth used, likewise.
+    adjustment_ : str or None
+        Adjustment used, likewise.
+    scale_ : ndarray of shape (n_directions,)
+        Units of the distance in each direction: of each summary, unless `metric` is
+        "whiten" or "regression".
+    cv_table_ : dict of str to ndarray
+        Columns `adjustment`, `n_neighbors`, `bandwidth`, `mean_score`, the mean
+        log-density of held-out pairs, and `standard_error`, that of its difference
+        from the best; empty if nothing was chosen by them.
+    n_simulations_ : int or float
+        Simulations in the table; with weights, their sum.
+    n_outputs_ : int
+        Number of parameters.
+    n_features_in_ : int
+        Number of summaries.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the summaries, where X had string names.
+
+    See Also
+    --------
+    simulate : Makes the table.
+    PosteriorDisplay : Draws a posterior.
+
+    Notes
+    -----
+    For an observation s, with A the k nearest simulations (theta_j, S_j),
+
+        g(theta | s) = sum_A w_j K((theta - theta*_j) / h) / (h^p sum_A w_j).
+
+    With ``adjustment=None``, w_j = 1 and theta*_j = theta_j. Else w_j = 1 - (d_j /
+    d_(k+1))^2, and theta*_j = m(s) + (theta_j - m(S_j)) with m the weighted linear
+    regression of theta on S [2]_, the residual times sigma(s) / sigma(S_j) if
+    "heteroscedastic" [3]_; residuals are divided by sqrt(1 - (m + 1) / n_eff), as those
+    of a regression with m + 1 coefficients are too small. h_l = c sd_l (4 / ((p + 2)
+    n_eff))^(1 / (p + 4)), with n_eff = (sum w)^2 / sum w^2. Where a parameter has
+    bounds and no transform, theta*_j is folded back at a bound that it passes, and
+    each kernel is truncated to the bounds and scaled up to mass one. A normal
+    distribution with the mean and deviations of the whole table has the weight
+    1 / (k + 1), so that the log-density of a surprising parameter is finite; `sample`,
+    `predict` and `predict_quantiles` leave it out.
+
+    "cv" compares the three adjustments, numbers of neighbors that grow by a factor of
+    about three, and thirteen bandwidths, by the mean log-density of pairs held out;
+    copies of a pair are held out with it. For each adjustment and k the bandwidth
+    nearest to Silverman's within 1.5 standard errors of the best is taken, then the
+    largest k within one standard error of the best and 0.01 nats. Candidates with 1000
+    neighbors or more that are hopeless after 50 pairs are dropped. A warning says when
+    the smallest or the largest bandwidth is best and one beyond would be better.
+
+    `score` is the mean log-density, so that a grid search maximises the expected
+    Kullback-Leibler divergence gained; for R2 pass `predict` to
+    :func:`sklearn.metrics.r2_score`. On the pairs of the table itself it is
+    optimistic: each is its own neighbour. `loo_score` leaves them out.
+
+    Theorem 3.3 gives the rates for m > 4 summaries of compact support and no
+    adjustment. Integer weights equal repeated simulations.
+
+    `partial_fit` adds simulations. The metric and what "cv" chose stay those of the
+    last `fit`, or of the first 1000 simulations of a stream; k grows with the table
+    at the rate of Theorem 3.3. While there are fewer, each addition chooses anew when
+    the posterior is next asked for.
+
+    References
+    ----------
+    .. [1] N. Chopin, S. Gadat, B. Guedj, A. Guyader and E. Vernet, "On some recent
+       advances on high dimensional Bayesian statistics", ESAIM: Proceedings and
+       Surveys 51, 2015 (section 3).
+    .. [2] M. A. Beaumont, W. Zhang and D. J. Balding, "Approximate Bayesian
+       computation in population genetics", Genetics 162, 2002.
+    .. [3] M. G. B. Blum and O. François, "Non-linear regression models for approximate
+       Bayesian computation", Statistics and Computing 20, 2010.
+
+    Examples
+    --------
+    Twenty normal observations with an unknown mean and deviation. Nobody writes the
+    likelihood down: 5,000 pairs are drawn from the prior, simulated and summarised.
+
+    >>> import numpy as np
+    >>> from skpacbayes.likelihood_free import ABCPosteriorKDE
+    >>> rng = np.random.default_rng(0)
+    >>> parameters = np.column_stack([rng.normal(size=5000), rng.uniform(0, 3, 5000)])
+    >>> samples = parameters[:, :1] + parameters[:, 1:] * rng.normal(size=(5000, 20))
+    >>> summaries = np.column_stack([samples.mean(axis=1), samples.std(axis=1)])
+    >>> posterior = ABCPosteriorKDE(parameter_transform=[None, "log"], random_state=0)
+    >>> posterior = posterior.fit(summaries, parameters)
+    >>> observed = [[0.5, 1.0]]
+    >>> posterior.predict(observed).round(1)
+    array([[0.5, 1.1]])
+    >>> posterior.predict_quantiles(observed, [0.05, 0.95]).round(1)
+    array([[[0.1, 0.8],
+            [0.9, 1.5]]])
+    """
+
+    _parameter_constraints: dict = {
+        "n_neighbors": [
+            StrOptions({"cv", "rate"}),
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "bandwidth": [
+            StrOptions({"cv", "silverman", "rate"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
+        "adjustment": [StrOptions({"cv", "linear", "heteroscedastic"}), None],
+        "metric": [StrOptions({"mad", "whiten", "regression"}), None],
+        "parameter_transform": [StrOptions({"log", "logit"}), list, tuple, None],
+        "bounds": ["array-like", None],
+        "algorithm": [StrOptions({"auto", "brute", "kd_tree"})],
+        "selection": [StrOptions({"global", "local"})],
+        "n_validation": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    _may_change = ("algorithm", "n_jobs")  # they change the time, not the answers
+
+    def __init__(
+        self,
+        n_neighbors="cv",
+        *,
+        bandwidth="cv",
+        adjustment="cv",
+        metric="mad",
+        parameter_transform=None,
+        bounds=None,
+        algorithm="auto",
+        selection="local",
+        n_validation=300,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.bandwidth = bandwidth
+        self.adjustment = adjustment
+        self.metric = metric
+        self.parameter_transform = parameter_transform
+        self.bounds = bounds
+        self.algorithm = algorithm
+        self.selection = selection
+        self.n_validation = n_validation
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context
+    def fit(self, X, y=None, sample_weight=None):
+        """Keep a table of simulations, and choose what "cv" stands for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_simulations, n_summaries) or SimulationTable
+            Summaries of the simulations; or what :func:`simulate` returns, y included.
+        y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
+            Parameters that they were simulated with.
+        sample_weight : array-like of shape (n_simulations,), default=None
+            How many simulations each stands for; those of weight zero are absent.
+
+        Returns
+        -------
+        self : ABCPosteriorKDE
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters are not within `bounds`, `bounds` do not suit
+            `parameter_transform`, or the weights sum to less than two simulations, as
+            normalized ones do.
+        """
+        X, y, weights = self._simulations(X, y, sample_weight, reset=True, least=2)
+        self._table = self._appended(self._empty_table(), X, y, weights)
+        self._settings = self._learned(self._table, self._tasks)
+        return self
+
+    @partial_fit_context
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add simulations to the table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_simulations, n_summaries) or SimulationTable
+            Summaries of the simulations; or what :func:`simulate` returns, y included.
+        y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
+            Parameters that they were simulated with.
+        sample_weight : array-like of shape (n_simulations,), default=None
+            How many simulations each stands for; those of weight zero are absent.
+
+        Returns
+        -------
+        self : ABCPosteriorKDE
+            The estimator.
+        """
+        begun = self._streaming()
+        X, y, weights = self._simulations(X, y, sample_weight, reset=not begun)
+        if not begun:
+            self._table, self._settings = self._empty_table(), None
+        self._table = self._appended(self._table, X, y, weights)
+        if self._settings is None and self._table.n_rows >= FIRST_FIT:
+            self._settings = self._learned(self._table.head(FIRST_FIT), self._tasks)
+        vars(self).pop("_computed", None)
+        return self
+
+    def predict(self, X, return_std=False):
+        """Posterior means of the parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Observed summaries.
+        return_std : bool, default=False
+            Whether to return the posterior standard deviations, too.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_observations,) or (n_observations, n_parameters)
+            Weighted means of the adjusted draws; the shape is that of y in `fit`.
+        std : ndarray of the same shape
+            Their standard deviations, if `return_std`.
+        """
+
+        def moments(posterior, row):
+            draws = self._support.backward(posterior.draws)
+            mean = posterior.weights @ draws
+            return mean, np.sqrt(posterior.weights @ np.square(draws - mean))
+
+        both = np.array(self._for_each(X, moments))
+        mean, std = self._like_y(both[:, 0]), self._like_y(both[:, 1])
+        return (mean, std) if return_std else mean
+
+    def predict_quantiles(self, X, quantiles):
+        """Posterior quantiles of each parameter.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Observed summaries.
+        quantiles : array-like of shape (n_quantiles,)
+            Levels, from 0 to 1.
+
+        Returns
+        -------
+        values : ndarray of shape (n_observations, n_quantiles[, n_parameters])
+            Quantiles of the adjusted draws; the last axis is there if y had two.
+        """
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+        if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
+            raise ValueError(f"quantiles must be in [0, 1], got {quantiles!r}.")
+
+        def of_draws(posterior, row):
+            return self._support.backward(posterior.quantiles(levels))
+
+        return self._like_y(np.array(self._for_each(X, of_draws)))
+
+    def log_density(self, X, grid):
+        """Log posterior density on a grid of parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Observed summaries.
+        grid : array-like of shape (n_points,) or (n_points, n_parameters)
+            Parameters, the same for all observations.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_observations, n_points)
+            Minus infinity outside `bounds`.
+        """
+        check_is_fitted(self)
+        grid = self._parameters(grid, "grid")
+        inside = self._support.inside(grid)
+        points = self._support.forward(grid[inside])
+        jacobian = self._support.log_jacobian(points)
+
+        def on_the_grid(posterior, row):
+            log_density = np.full(len(grid), -np.inf)
+            log_density[inside] = posterior.log_density(points) + jacobian
+            return log_density
+
+        return np.array(self._for_each(X, on_the_grid))
+
+    def score_samples(self, X, y=None):
+        """Log posterior density of one parameter for each observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Observed summaries.
+        y : array-like of shape (n_observations[, n_parameters]), default=None
+            Parameters at which the density is taken; None for the posterior means.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_observations,)
+            Log-densities, finite.
+
+        Raises
+        ------
+        ValueError
+            If y is not strictly within `bounds`.
+        """
+        check_is_fitted(self)
+        if y is None:
+            y = self.predict(X)
+        y = self._parameters(y, "y")
+        check_consistent_length(X, y)
+        self._support.check(y)
+        points = self._support.forward(y)
+
+        def at_its_point(posterior, row):
+            return posterior.log_density(points[row : row + 1])[0]
+
+        densities = self._for_each(X, at_its_point)
+        return np.array(densities) + self._support.log_jacobian(points)
+
+    def score(self, X, y, sample_weight=None):
+        """Mean log posterior density of held-out pairs: higher is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Summaries of simulations that are not in the table.
+        y : array-like of shape (n_observations,) or (n_observations, n_parameters)
+            Parameters that they were simulated with.
+        sample_weight : array-like of shape (n_observations,), default=None
+            Weights of the mean.
+
+        Returns
+        -------
+        score : float
+            The mean, in nats.
+        """
+        return float(np.average(self.score_samples(X, y), weights=sample_weight))
+
+    def loo_score(self, random_state=None):
+        """Mean log posterior density of pairs of the table, each left out in turn.
+
+        Parameters
+        ----------
+        random_state : int, RandomState instance or None, default=None
+            Seeds the choice of the pairs; None for the `random_state` of the estimator.
+
+        Returns
+        -------
+        score : float
+            The mean over `n_validation` pairs, in nats, on the scale of `score`.
+        """
+        table, settings = self._table, self._ready()
+        rng = self._generator_of(random_state)
+        pairs, weights = held_out_pairs(table, self.n_validation, rng)
+        scores = held_out(settings, table, pairs, Grid.of(self._choice()))
+        return float(np.average([score[0, 0] for score in scores], weights=weights))
+
+    def sample(self, X, n_samples=1, random_state=None):
+        """Draw parameters from the posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Observed summaries.
+        n_samples : int, default=1
+            Draws for each observation.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws; None for the `random_state` of the estimator.
+
+        Returns
+        -------
+        draws : ndarray of shape (n_observations, n_samples[, n_parameters])
+            Draws from the kernel density; the last axis is there if y had two.
+        """
+        check_is_fitted(self)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        rng = self._generator_of(random_state)
+        seeds = rng.integers(2**63, size=_num_samples(X))
+
+        def draw(posterior, row):
+            draws = posterior.sample(n_samples, np.random.default_rng(seeds[row]))
+            return self._support.backward(draws)
+
+        return self._like_y(np.array(self._for_each(X, draw)))
+
+    def kneighbors(self, X, n_neighbors=None, return_distance=True):
+        """Return the simulations nearest to each observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_observations, n_summaries)
+            Observed summaries.
+        n_neighbors : int, default=None
+            How many; None for `n_neighbors_`.
+        return_distance : bool, default=True
+            Whether to return the distances, too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_observations, n_neighbors)
+            Distances in the metric, ascending, if `return_distance`.
+        indices : ndarray of shape (n_observations, n_neighbors)
+            Their rows in the table, of those with a positive weight; of equally far
+            ones the earlier come first.
+        """
+        settings = self._ready()
+        observations = self._observed(self._rows(X))
+        most = self._table.n_rows
+        n_rows = min(self.n_neighbors_, most) if n_neighbors is None else n_neighbors
+        check_scalar(n_rows, "n_neighbors", Integral)
+        if not 1 <= n_rows <= most:
+            raise ValueError(
+                f"n_neighbors must be from 1 to the {most} rows of the table, got "
+                f"{n_rows}."
+            )
+        neighbors, table = settings.neighbors, self._table
+        algorithm = neighbors.prepared(table, len(X), n_rows, self.algorithm)
+        found = list(neighbors.nearest(table, observations, n_rows, algorithm))
+        indices = np.array([rows for rows, _, _ in found])
+        distances = np.sqrt([squares for _, _, squares in found])
+        return (distances, indices) if return_distance else indices
+
+    @property
+    def n_neighbors_(self):
+        """Neighbors used, for the table as it is."""
+        return self._choice().n_neighbors
+
+    @property
+    def bandwidth_(self):
+        """Multiple of Silverman's bandwidth used."""
+        return self._choice().multiplier
+
+    @property
+    def adjustment_(self):
+        """Adjustment used."""
+        return self._choice().adjustment
+
+    @property
+    def scale_(self):
+        """Units of the distance in each direction."""
+        return self._ready().neighbors.metric.scale.copy()
+
+    @property
+    def cv_table_(self):
+        """Candidates, and the log-densities of held-out pairs."""
+        return {name: column.copy() for name, column in self._ready().cv_table.items()}
+
+    @property
+    def n_simulations_(self):
+        """Simulations in the table; with weights, their sum."""
+        check_is_fitted(self)
+        return self._table.total()
+
+    def __sklearn_is_fitted__(self):
+        return self._streaming() and self._table.n_rows > 0
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # `score` is a log-density, not R2
+        return tags
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        state.pop("_computed", None)
+        return state
+
+    # How simulations come in.
+
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        """Append plain rows, unless the settings are to be learned from them."""
+        if sample_weight is not None or y is None or not self._recognizes_pairs(X, y):
+            return False
+        begins = self._settings is None
+        if begins and self._table.n_rows + len(X) >= FIRST_FIT:
+            return False
+        self._publish(_table=self._appended(self._table, X, y, None))
+        return True
+
+    def _recognizes_pairs(self, X, y):
+        """Whether X and y are arrays that need no validation."""
+        width = () if self._one_dimensional else (self.n_outputs_,)
+        return (
+            self._recognises(X)
+            and is_plain(y, (len(X), *width))
+            and are_finite(X)
+            and are_finite(y)
+        )
+
+    def _simulations(self, X, y, sample_weight, *, reset=False, least=1):
+        """Validate simulations: y with two dimensions, weights or None."""
+        bounds = self.bounds
+        if y is None and isinstance(X, SimulationTable):
+            if bounds is None:
+                bounds = X.bounds
+            X, y = X.summaries, X.parameters
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            reset=reset,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=least,
+        )
+        weights = None
+        if sample_weight is not None:
+            weights = check_sample_weight(
+                sample_weight,
+                X,
+                dtype=np.float64,
+                ensure_non_negative=True,
+                allow_all_zero_weights=least == 1,
+            )
+            _refuse_too_few(weights, least)
+        if reset:
+            self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+            self._one_dimensional = y.ndim == 1
+            self._support = Support.from_parameters(
+                self.parameter_transform, bounds, self.n_outputs_
+            )
+        return X, self._columns_of(y, "y"), weights
+
+    def _columns_of(self, y, name):
+        """Parameters as rows of float64, one for each simulation."""
+        y = np.asarray(y, dtype=np.float64)
+        y = y[:, None] if y.ndim == 1 else y
+        if y.shape[1] != self.n_outputs_:
+            raise ValueError(
+                f"{name} has a width of {y.shape[1]}, but {type(self).__name__} has "
+                f"seen n_outputs_ = {self.n_outputs_}: one column for each parameter."
+            )
+        return y
+
+    def _empty_table(self):
+        return Table(self.n_features_in_, self.n_outputs_)
+
+    def _appended(self, table, X, y, weights):
+        """Return the table with these simulations."""
+        y = y.reshape(len(X), -1)
+        self._support.check(y)
+        return table.appended(X, self._support.forward(y), weights)
+
+    # What is learned from them.
+
+    def _learned(self, table, tasks=lambda steps, name: steps):
+        """Learn the settings from a table."""
+        settings = Settings(self, table, self._support)
+        if settings.compares and table.n_rows > 1:
+            pairs, weights = held_out_pairs(table, self.n_validation, self._generator())
+            choose(settings, table, pairs, weights, tasks)
+        return settings
+
+    def _ready(self):
+        """Return the settings in force."""
+        check_is_fitted(self)
+        return self._answer() if self._settings is None else self._settings
+
+    def _compute(self):
+        """Learn the settings of a stream too short for lasting ones."""
+        return self._learned(self._table.head(FIRST_FIT))
+
+    def _choice(self):
+        """Return the choice for all observations."""
+        settings, total = self._ready(), self._table.total()
+        settings.check_neighbors(total)
+        return settings.choice(total)
+
+    def _generator_of(self, random_state):
+        """Return a generator seeded by a method's `random_state`, or by the own."""
+        if random_state is None:
+            return self._generator()
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        return np.random.default_rng(seed)
+
+    # How posteriors come out.
+
+    def _parameters(self, y, name):
+        """Validate parameters at which a density is taken."""
+        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name=name)
+        return self._columns_of(y, name)
+
+    def _observed(self, X):
+        """Coordinates of observations in the metric; warn of those far outside."""
+        table, settings = self._table, self._ready()
+        beyond = np.maximum(table.lowest - X, X - table.highest)
+        ranges = table.highest - table.lowest
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            ratio = np.where(beyond > 0, beyond / ranges, 0.0)
+        if table.n_rows > 1 and (ratio > FAR).any():
+            row, column = np.unravel_index(ratio.argmax(), ratio.shape)
+            warnings.warn(
+                f"{np.count_nonzero((ratio > FAR).any(axis=1))} of {len(X)} "
+                "observations are far outside the simulations, and what is said of "
+                f"them is extrapolated: at row {row}, summary {column} is "
+                f"{X[row, column]:.6g}, {ratio[row, column]:.3g} times the simulated "
+                f"range outside [{table.lowest[column]:.6g}, "
+                f"{table.highest[column]:.6g}].",
+                UserWarning,
+                stacklevel=user_stack_level(),
+            )
+        margin = FARTHEST * np.maximum(1.0, ranges)
+        X = np.clip(X, table.lowest - margin, table.highest + margin)
+        return np.ascontiguousarray(settings.neighbors.metric.project(X.T).T)
+
+    def _for_each(self, X, function):
+        """Return `function(posterior, row)` for each observation, a row of X."""
+        check_is_fitted(self)
+        X = self._rows(X)
+        settings, table, choice = self._ready(), self._table, self._choice()
+        observations = self._observed(X)
+        choices = [choice] * len(X)
+        if settings.validation is not None:
+            scaled = observations * settings.neighbors.metric.precisions
+            near = map(settings.validation.best_near, scaled)
+            choices = [settings.choice(table.total(), chosen) for chosen in near]
+        numbers = np.array([choice.n_neighbors for choice in choices])
+        algorithm = settings.neighbors.prepared(
+            table, len(X), numbers.max() + 1, self.algorithm
+        )
+
+        def answer(rows, k):
+            found = settings.around(table, observations[rows], k + 1, algorithm)
+            return [
+                function(settings.posterior(table, nearest, choices[row]), row)
+                for row, nearest in zip(rows, found, strict=True)
+            ]
+
+        jobs = effective_n_jobs(self.n_jobs)
+        parts = [
+            (part, k)
+            for k in np.unique(numbers)
+            for part in np.array_split(np.flatnonzero(numbers == k), jobs)
+            if len(part)
+        ]
+        answers = in_threads(jobs, [(answer, *part) for part in parts])
+        results = dict(
+            pair
+            for (rows, _), some in zip(parts, answers, strict=True)
+            for pair in zip(rows, some, strict=True)
+        )
+        return [results[row] for row in range(len(X))]
+
+    def _like_y(self, values):
+        """Drop the last axis where y had one dimension."""
+        return values[..., 0] if self._one_dimensional else values
+
+
+def _refuse_too_few(weights, least):
+    """Refuse weights that stand for fewer simulations than a fit needs."""
+    if np.count_nonzero(weights) < least > 1:
+        raise ValueError(
+            f"sample_weight is zero for all simulations but "
+            f"{np.count_nonzero(weights)}, while {least} are required."
+        )
+    if weights.sum() < least > 1:
+        raise ValueError(
+            f"sample_weight sums to {weights.sum():.6g}, while {least} "
+            "simulations are required: a weight is how many simulations a row "
+            "stands for."
+        )

@@ -1,0 +1,363 @@
+"""The choice of adjustment, neighbors and bandwidth, by pairs that are held out."""
+
+import warnings
+
+import numpy as np
+
+from .._base import user_stack_level
+from ._abc_local import LEAST, Accepted, accepted
+from ._abc_settings import Choice
+
+FEWEST = 10  # neighbors that "cv" compares, at least
+MOST = 30_000  # ... and at most: beyond, the time grows, not the gain
+RATIO = np.sqrt(10)  # of the next number of neighbors to the last
+# Multiples of Silverman's bandwidth, in descending order.
+MULTIPLIERS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02)
+BLOCK = 10  # pairs between callbacks
+# Groups that accept this many neighbors or more are dropped, once so many pairs have
+# been seen, where their mean score is so many standard errors below the best.
+EXPENSIVE = 1000
+TRIAL = 50
+HOPELESS = 4.0
+# Where parameters have few values, their density is infinite: the smallest bandwidth
+# would always win, and those below this one are not compared.
+SMALLEST_OF_FEW_VALUES = 0.7
+LOOKED_AT = 2000  # rows, to see whether parameters have few values
+# A bandwidth other than Silverman's has to be better by so many standard errors.
+NEAR_SILVERMAN = 1.5
+# A group is as good as the best one within a standard error, and within these nats.
+AS_GOOD = 0.01
+# A choice for one observation differs from that for all where the pairs nearest to it
+# agree: so many pairs, and so many standard errors of the gain.
+NEAREST = 40
+SURE = 3.0
+
+
+class Grid:
+    """The candidates that are compared: groups, each with some bandwidths.
+
+    Parameters
+    ----------
+    settings : Settings
+        What was asked for.
+    total : float
+        Number of simulations that a held-out pair leaves.
+    few_values : bool
+        Whether a parameter has few values.
+
+    Attributes
+    ----------
+    groups : list of (adjustment, n_neighbors)
+    dropped : set of int
+        Places of the groups that are no longer compared.
+    multipliers : ndarray of shape (n_groups, n_multipliers)
+        Multiples of Silverman's bandwidth, in descending order.
+    """
+
+    def __init__(self, settings, total, few_values):
+        kinds = [settings.adjustment]
+        if settings.adjustment == "cv":
+            kinds = [None, "linear", "heteroscedastic"]
+        coefficients = settings.n_directions + 1
+        self.groups = []
+        for kind in kinds:
+            numbers = [settings.neighbors_for(total, kind, 1)]
+            if settings.n_neighbors == "cv":
+                numbers = ladder(max(FEWEST, LEAST[kind] * coefficients), total)
+            self.groups += [
+                (kind, int(k))
+                for k in numbers
+                if len(kinds) == 1 or k >= LEAST[kind] * coefficients
+            ]
+        if settings.bandwidth == "cv":
+            multipliers = np.array(MULTIPLIERS)
+            if few_values:
+                multipliers = multipliers[multipliers >= SMALLEST_OF_FEW_VALUES]
+            self.multipliers = np.tile(multipliers, (len(self.groups), 1))
+        else:
+            self.multipliers = np.array(
+                [[settings.multiplier_for(k, total, 1.0)] for _, k in self.groups]
+            )
+        self.dropped = set()
+
+    def choice(self, group, column):
+        """Return the candidate at this place."""
+        return Choice(*self.groups[group], float(self.multipliers[group, column]))
+
+    def by_neighbors(self):
+        """Return {n_neighbors: places of the groups that accept so many}."""
+        places = {}
+        for place, (_, k) in enumerate(self.groups):
+            if place not in self.dropped:
+                places.setdefault(k, []).append(place)
+        return places
+
+    def drop_hopeless(self, scores, weights):
+        """Drop expensive groups whose best bandwidth is far below the best."""
+        mean, errors, place = compared(scores.reshape(len(scores), -1), weights)
+        behind = (mean[place] - mean) / np.maximum(errors, np.finfo(float).tiny)
+        behind[place] = 0.0
+        behind = behind.reshape(self.multipliers.shape).min(axis=1)
+        for group, (_, k) in enumerate(self.groups):
+            if k >= EXPENSIVE and behind[group] > HOPELESS:
+                self.dropped.add(group)
+
+    @classmethod
+    def of(cls, choice):
+        """Return the grid of one candidate."""
+        grid = cls.__new__(cls)
+        grid.groups = [choice[:2]]
+        grid.multipliers = np.array([[choice.multiplier]])
+        grid.dropped = set()
+        return grid
+
+
+def has_few_values(table):
+    """Whether a parameter has at most half as many values as there are pairs."""
+    rows = slice(min(LOOKED_AT, table.n_rows))
+    parameters = table.parameters[rows]
+    pairs = np.column_stack([table.summaries[:, rows].T, parameters])
+    n_pairs = len(np.unique(pairs, axis=0))
+    return any(2 * len(np.unique(column)) <= n_pairs for column in parameters.T)
+
+
+def ladder(least, total):
+    """Numbers of neighbors to compare, each about three times the one before."""
+    most = max(1, min(int(total), MOST))
+    steps = np.arange(np.floor(np.log(MOST / FEWEST) / np.log(RATIO)) + 1)
+    numbers = np.append(np.round(FEWEST * RATIO**steps), most)
+    return np.unique(np.clip(numbers, min(least, most), most).astype(int))
+
+
+def choose(settings, table, pairs, weights, tasks):
+    """Let held-out pairs choose; the settings keep what was found.
+
+    Parameters
+    ----------
+    settings : Settings
+        What was asked for; it gets `chosen`, `validation` and `cv_table`.
+    table : Table
+        The simulations.
+    pairs : ndarray of shape (n_pairs,)
+        Rows that are held out, one at a time.
+    weights : ndarray of shape (n_pairs,)
+        Their weights.
+    tasks : callable
+        Given an iterable and its name, yields the same, and may stop early.
+    """
+    grid = Grid(settings, settings.n_simulations - 1, has_few_values(table))
+    scores = []
+    for block in tasks(
+        np.array_split(pairs, max(1, len(pairs) // BLOCK)), "held-out pairs"
+    ):
+        before = len(scores)
+        scores += list(held_out(settings, table, block, grid))
+        if before // TRIAL < len(scores) // TRIAL:
+            grid.drop_hopeless(np.array(scores), weights[: len(scores)])
+    coordinates = settings.neighbors.metric.project(table.summaries[:, pairs]).T
+    precisions = settings.neighbors.metric.precisions
+    n_seen = len(scores)
+    found = Validation(
+        grid, np.array(scores), weights[:n_seen], (coordinates * precisions)[:n_seen]
+    )
+    settings.chosen = found.best()
+    settings.cv_table = found.as_table()
+    if settings.local:
+        settings.validation = found
+    if settings.bandwidth == "cv":
+        found.warn_at_the_end()
+
+
+class Validation:
+    """Log-densities of held-out pairs, for each candidate.
+
+    Parameters
+    ----------
+    grid : Grid
+        The candidates.
+    scores : ndarray of shape (n_pairs, n_groups, n_multipliers)
+        Log-densities; NaN where a group had been dropped.
+    weights : ndarray of shape (n_pairs,)
+        Weights of the pairs.
+    coordinates : ndarray of shape (n_pairs, n_directions)
+        Their summaries, in units of the metric.
+    """
+
+    def __init__(self, grid, scores, weights, coordinates):
+        self.grid, self.weights, self.coordinates = grid, weights, coordinates
+        self.shape = scores.shape[1:]
+        self.scores = scores.reshape(len(scores), -1)
+        self.mean, self.errors, _ = compared(self.scores, weights)
+        self.place = self._simplest(scores)
+
+    def _simplest(self, scores):
+        """Return the place of the simplest candidate that is as good as the best.
+
+        In each group, the bandwidth nearest to Silverman's of those as good as its
+        best; then of the groups the one with most neighbors, if possible linear.
+        """
+        columns = []
+        for group, multipliers in enumerate(self.grid.multipliers):
+            some = scores[:, group]
+            seen = ~np.isnan(some[:, 0])
+            mean, errors, best = compared(some[seen], self.weights[seen])
+            good = mean[best] - mean <= NEAR_SILVERMAN * errors
+            columns.append(np.where(good, abs(np.log(multipliers)), np.inf).argmin())
+        groups = np.arange(self.shape[0])
+        mean, errors, best = compared(scores[:, groups, columns], self.weights)
+        good = mean[best] - mean <= np.minimum(errors, AS_GOOD)
+        linear = [kind == "linear" for kind, _ in self.grid.groups]
+        number = [k for _, k in self.grid.groups]
+        group = np.lexsort((mean, linear, number, good))[-1]
+        return int(group * self.shape[1] + columns[group])
+
+    def best(self):
+        """Return the candidate for all observations."""
+        return self.grid.choice(*np.unravel_index(self.place, self.shape))
+
+    def best_near(self, observation):
+        """Return the candidate for one observation, in units of the metric.
+
+        That for all observations, unless the nearest pairs favor another by
+        more than `SURE` standard errors.
+        """
+        with np.errstate(over="ignore"):
+            squares = np.square(self.coordinates - observation).sum(axis=1)
+        order = np.argsort(squares, kind="stable")
+        counts, _ = accepted(squares[order], self.weights[order], NEAREST)
+        near = self.scores[order[: len(counts)]]
+        gains = near - near[:, [self.place]]
+        mean = np.average(gains, axis=0, weights=counts)
+        variances = np.average(np.square(gains - mean), axis=0, weights=counts)
+        sure = mean - SURE * np.sqrt(variances / counts.sum())
+        place = np.nanargmax(sure)
+        return self.grid.choice(*np.unravel_index(place, self.shape))
+
+    def as_table(self):
+        """Return the columns of `cv_table_`."""
+        repeated = self.shape[1]
+        kinds = [str(kind) for kind, _ in self.grid.groups]
+        return {
+            "adjustment": np.repeat(kinds, repeated),
+            "n_neighbors": np.repeat([k for _, k in self.grid.groups], repeated),
+            "bandwidth": self.grid.multipliers.ravel(),
+            "mean_score": self.mean,
+            "standard_error": self.errors,
+        }
+
+    def warn_at_the_end(self):
+        """Warn if a bandwidth beyond those compared would surely be better."""
+        group, column = np.unravel_index(self.place, self.shape)
+        last = self.shape[1] - 1
+        if last != len(MULTIPLIERS) - 1 or 0 < column < last:
+            return
+        inner = group * self.shape[1] + (1 if column == 0 else last - 1)
+        short = self.mean[self.place] - self.mean[inner]
+        end, beyond = ("largest", "above") if column == 0 else ("smallest", "below")
+        if short > 2 * self.errors[inner]:
+            warnings.warn(
+                f"bandwidth='cv' chose {self.grid.multipliers[group, column]:g} times "
+                f"Silverman's bandwidth, the {end} that it compares, and held-out "
+                f"pairs still improve towards it. Compare numbers {beyond} it by "
+                "`loo_score`.",
+                UserWarning,
+                stacklevel=user_stack_level(),
+            )
+
+
+def compared(scores, weights):
+    """Compare candidates with the best.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_pairs, n_candidates)
+        NaN where a candidate had been dropped.
+    weights : ndarray of shape (n_pairs,)
+        Weights of the pairs.
+
+    Returns
+    -------
+    mean : ndarray of shape (n_candidates,)
+        Mean scores; of a dropped candidate, that of the best less their mean
+        difference on the pairs that both have.
+    errors : ndarray of shape (n_candidates,)
+        Standard errors of the differences from the best.
+    place : int
+        Where the best is.
+    """
+    complete = np.average(scores, axis=0, weights=weights)
+    place = int(np.nanargmax(complete))
+    short = scores[:, [place]] - scores
+    seen = ~np.isnan(short) * weights[:, None]
+    total = seen.sum(axis=0)
+    short = np.nan_to_num(short)
+    means = (short * seen).sum(axis=0) / total
+    variances = (np.square(short - means) * seen).sum(axis=0) / total
+    return complete[place] - means, np.sqrt(variances / total), place
+
+
+def held_out(settings, table, pairs, grid):
+    """Yield the log-densities of pairs given all other rows of the table.
+
+    Each result has the shape of `grid.multipliers`.
+    """
+    observations = settings.neighbors.metric.project(table.summaries[:, pairs]).T
+    jacobians = settings.support.log_jacobian(table.parameters[pairs])
+    places = grid.by_neighbors()
+    found = others(settings, table, pairs, observations, max(places) + 1)
+    for pair, jacobian, nearest in zip(pairs, jacobians, found, strict=True):
+        rows, gaps, squares, counts = nearest
+        draws = table.parameters.take(rows, axis=0)
+        truth = table.parameters[pair]
+        scores = np.full(grid.multipliers.shape, np.nan)
+        for k, groups in places.items():
+            near = Accepted(gaps, squares, counts, draws, k)
+            for group in groups:
+                kind = grid.groups[group][0]
+                posterior = near.posterior(kind, settings.prior, settings.support)
+                scores[group] = posterior.log_densities(truth, grid.multipliers[group])
+        yield scores + jacobian
+
+
+def held_out_pairs(table, n_pairs, generator):
+    """Rows to hold out, with weights: all, or one from each part of equal weight."""
+    total = table.total()
+    if max(total, table.n_rows) <= n_pairs:
+        return np.arange(table.n_rows), table.counts()
+    places = (np.arange(n_pairs) + generator.random(n_pairs)) * (total / n_pairs)
+    if table.weights is None:
+        rows = places.astype(int)
+    else:
+        rows = np.searchsorted(np.cumsum(table.counts()), places, side="right")
+    return np.minimum(rows, table.n_rows - 1), np.ones(n_pairs)
+
+
+def others(settings, table, pairs, observations, n_simulations):
+    """Yield what `around` yields, for each pair without it and its copies.
+
+    Copies of a pair, rows with the same summaries and parameters or a weight above 1,
+    would tell the answer.
+    """
+    found = settings.around(table, observations, n_simulations + 1)
+    for pair, observation, nearest in zip(pairs, observations, found, strict=True):
+        kept = without(pair, table, nearest[0], nearest[2])
+        n_copies = (~kept).sum() if nearest[3] is None else nearest[3][~kept].sum()
+        if n_copies > 1:
+            wanted = n_simulations + int(np.ceil(n_copies))
+            (nearest,) = settings.around(table, observation[None], wanted)
+            kept = without(pair, table, nearest[0], nearest[2])
+        yield tuple(part if part is None else part[kept] for part in nearest)
+
+
+def without(pair, table, rows, squares):
+    """Whether each row is no copy of a pair; if all are copies, whether it is another.
+
+    squares : (n_rows,), squared distances from the pair.
+    """
+    copies = squares == 0
+    here = rows[copies]
+    same = (table.summaries[:, here] == table.summaries[:, [pair]]).all(axis=0)
+    same &= (table.parameters[here] == table.parameters[pair]).all(axis=1)
+    copies[copies] = same
+    copies |= rows == pair
+    return rows != pair if copies.all() else ~copies

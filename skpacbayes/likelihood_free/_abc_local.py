@@ -1,0 +1,331 @@
+"""The posterior of one observation: accepted draws, adjusted and smoothed."""
+
+import numpy as np
+from scipy.special import ndtr
+
+from .._kernels import likelihood_free as kernels
+
+# Draws that a regression needs, for each of its coefficients.
+LEAST = {None: 0, "linear": 3, "heteroscedastic": 20}
+SIMPLER = {"heteroscedastic": "linear", "linear": None}
+SINGULAR = 1e-10  # share of the largest eigenvalue that counts as zero
+LARGEST_LOG_RATIO = 10.0  # of two residual scales
+LARGEST_LOSS = 0.75  # of the variance of residuals, that is made good
+HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+FARTHEST = 1e150  # deviations, at which a point is moved nearer: squares are finite
+CELLS = 2**18  # exponentials that are computed together
+NARROWEST = 1e-3  # deviation of draws that are all the same, in units of the prior's
+
+
+def affordable(adjustment, n_neighbors, n_directions):
+    """Return the adjustment, or a simpler one that has enough draws."""
+    while n_neighbors < LEAST[adjustment] * (n_directions + 1):
+        adjustment = SIMPLER[adjustment]
+    return adjustment
+
+
+def silverman(n_effective, n_parameters):
+    """Bandwidth of Silverman's rule, in units of the standard deviation."""
+    p = n_parameters
+    return (4 / ((p + 2) * n_effective)) ** (1 / (p + 4))
+
+
+def accepted(squares, counts, n_neighbors):
+    """Return which rows the k nearest simulations are, and how far the next one is.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_rows,)
+        Squared distances, ascending.
+    counts : ndarray of shape (n_rows,) or None
+        How many simulations each row stands for; None for one.
+    n_neighbors : int
+        The k nearest.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_accepted,)
+        How many of each row are accepted.
+    border : float
+        Squared distance of the nearest that is not, or of the farthest if all are.
+    """
+    last = len(squares) - 1
+    if counts is None:
+        n_accepted = min(n_neighbors, len(squares))
+        return np.ones(n_accepted), squares[min(n_accepted, last)]
+    reached = np.cumsum(counts)
+    row = min(np.searchsorted(reached, n_neighbors), last)
+    taken = counts[: row + 1].copy()
+    surplus = max(reached[row] - n_neighbors, 0.0)
+    taken[row] -= surplus
+    return taken, squares[row if surplus > 0 else min(row + 1, last)]
+
+
+class Accepted:
+    """The k nearest simulations of one observation.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (n_rows, n_directions)
+        Simulated minus observed summaries, nearest first.
+    squares : ndarray of shape (n_rows,)
+        Squared distances.
+    counts : ndarray of shape (n_rows,) or None
+        How many simulations each row stands for.
+    parameters : ndarray of shape (n_rows, n_parameters)
+        Parameters, on the scale where they are smoothed.
+    n_neighbors : int
+        The k.
+    """
+
+    def __init__(self, gaps, squares, counts, parameters, n_neighbors):
+        self.n_neighbors = n_neighbors
+        self.counts, border = accepted(squares, counts, n_neighbors)
+        n_accepted = len(self.counts)
+        self.gaps, self.draws = gaps[:n_accepted], parameters[:n_accepted]
+        self.shares = np.ones(n_accepted)
+        if border > squares[0]:
+            self.shares = 1.0 - squares[:n_accepted] / border
+        self._residuals = None
+
+    def posterior(self, adjustment, prior, support):
+        """Return the posterior after this adjustment, or a simpler one it affords."""
+        n_directions = self.gaps.shape[1]
+        adjustment = affordable(adjustment, self.counts.sum(), n_directions)
+        if adjustment is None:
+            draws, weights, shares = self.draws, self.counts, 1.0
+        else:
+            draws, shares = self.adjusted(adjustment), self.shares
+            weights = self.counts * shares
+        draws, weights = support.folded(draws), weights / weights.sum()
+        n_effective = self._n_effective(shares)
+        return LocalPosterior(
+            draws, weights, n_effective, prior, support, self.n_neighbors
+        )
+
+    def _n_effective(self, shares):
+        """(sum of weights)^2 over the sum of their squares, of each simulation."""
+        weights = self.counts * shares
+        return weights.sum() ** 2 / (weights * shares).sum()
+
+    def _inflation(self):
+        """Factor of the residuals, which the regression has made too small.
+
+        Their weighted variance falls short by the share of the coefficients in the
+        effective number of draws.
+        """
+        lost = (1 + self.gaps.shape[1]) / self._n_effective(self.shares)
+        return 1.0 / np.sqrt(1.0 - min(lost, LARGEST_LOSS))
+
+    def adjusted(self, adjustment):
+        """Move draws to a gap of zero: m(0) + residual [sigma(0) / sigma(gap)]."""
+        if self._residuals is None:
+            self._regression = Regression(self.gaps, self.counts * self.shares)
+            slopes, self._mean = self._regression.fit(self.draws)
+            residuals = self.draws - self.gaps @ slopes - self._mean
+            self._residuals = residuals * self._inflation()
+        if adjustment == "linear":
+            return self._mean + self._residuals
+        logs = np.log(np.square(self._residuals) + np.finfo(float).tiny)
+        growth, _ = self._regression.fit(logs)
+        ratio = np.clip(
+            -0.5 * self.gaps @ growth, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO
+        )
+        return self._mean + self._residuals * np.exp(ratio)
+
+
+class Regression:
+    """Weighted least squares on gaps, for several targets in turn."""
+
+    def __init__(self, gaps, weights):
+        self.weights = weights / weights.sum()
+        self.center = self.weights @ gaps
+        gaps = gaps - self.center
+        self.units = np.abs(gaps).max(axis=0)
+        self.units[self.units == 0] = 1.0
+        gaps /= self.units
+        self.weighted = gaps * self.weights[:, None]
+        self.covariance = self.weighted.T @ gaps
+
+    def fit(self, targets):
+        """Return slopes, of least norm, and means where gaps are zero."""
+        mean = self.weights @ targets
+        moments = self.weighted.T @ (targets - mean)
+        slopes = np.linalg.lstsq(self.covariance, moments, rcond=SINGULAR)[0]
+        slopes /= self.units[:, None]
+        return slopes, mean - self.center @ slopes
+
+
+class LocalPosterior:
+    """Kernel density of draws, on the scale where they are smoothed.
+
+    Each kernel is truncated to the support and scaled up to mass one.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, n_parameters)
+        Draws of the parameters, within the support.
+    weights : ndarray of shape (n_draws,)
+        Their weights, which sum to 1.
+    n_effective : float
+        (sum of weights)^2 over the sum of their squares.
+    prior : Prior
+        Of the table.
+    support : Support
+        The bounds.
+    n_neighbors : int
+        The k of the wide component's weight, 1 / (k + 1).
+    """
+
+    def __init__(self, draws, weights, n_effective, prior, support, n_neighbors):
+        self.draws, self.weights = draws, weights
+        self.prior, self.support, self.n_neighbors = prior, support, n_neighbors
+        mean = weights @ draws
+        deviations = np.sqrt(weights @ np.square(draws - mean))
+        same = deviations <= 1e-12 * (prior.deviations + np.abs(mean))
+        deviations[same] = NARROWEST * prior.deviations[same]
+        self._unit = deviations * silverman(n_effective, draws.shape[1])
+        self.bandwidths = self._unit
+
+    def smoothed(self, multiplier):
+        """Set the bandwidths to a multiple of Silverman's; return self."""
+        self.bandwidths = multiplier * self._unit
+        return self
+
+    def log_density(self, points):
+        """Log-density of points of shape (n_points, n_parameters)."""
+        centers = np.clip(self.draws / self.bandwidths, -FARTHEST, FARTHEST)
+        scaled = np.clip(points / self.bandwidths, -FARTHEST, FARTHEST)
+        weights = self.weights / self._mass(self.draws, self.bandwidths)
+        log_density = np.empty(len(points))
+        block = max(1, CELLS // len(centers))
+        for start in range(0, len(points), block):
+            some = slice(start, start + block)
+            squares = _squares(scaled[some], centers)
+            log_density[some] = _log_mean(squares, weights)
+        log_density -= np.log(self.bandwidths).sum() + points.shape[1] * HALF_LOG_2PI
+        return self._mixed(log_density, points)
+
+    def log_densities(self, point, multipliers):
+        """Log-density at one point, for each multiple of Silverman's bandwidth.
+
+        Parameters
+        ----------
+        point : ndarray of shape (n_parameters,)
+            The point.
+        multipliers : ndarray of shape (n_multipliers,)
+            Multiples.
+        """
+        found = np.empty(len(multipliers))
+        kernels.log_kernel_densities(
+            self.draws,
+            self.weights,
+            point,
+            self._unit,
+            multipliers,
+            *self.support.limits(),
+            np.empty(len(self.draws)),
+            found,
+        )
+        return self._mixed(found, point[None])
+
+    def _mass(self, draws, bandwidths):
+        """Mass of the kernel of each draw within the support."""
+        mass = np.ones(len(draws))
+        for column, (low, high) in self.support.edges():
+            bandwidth = bandwidths[column]
+            near = (draws[:, column] < low + kernels.EDGE * bandwidth) | (
+                draws[:, column] > high - kernels.EDGE * bandwidth
+            )
+            some = draws[near, column]
+            mass[near] *= ndtr((high - some) / bandwidth) - ndtr(
+                (low - some) / bandwidth
+            )
+        return mass
+
+    def _mixed(self, log_density, points):
+        """Mix with the wide component, so that no log-density is minus infinity."""
+        share = 1 / (self.n_neighbors + 1)
+        wide = self.prior.log_density(points)
+        return np.logaddexp(np.log1p(-share) + log_density, np.log(share) + wide)
+
+    def sample(self, n_samples, generator):
+        """Draw from the kernel density, of shape (n_samples, n_parameters)."""
+        rows = generator.choice(len(self.weights), n_samples, p=self.weights)
+        centers = self.draws[rows]
+        noise = generator.standard_normal((n_samples, self.draws.shape[1]))
+        draws = centers + self.bandwidths * noise
+        for column, (low, high) in self.support.edges():
+            while True:
+                outside = (draws[:, column] < low) | (draws[:, column] > high)
+                if not outside.any():
+                    break
+                again = generator.standard_normal(np.count_nonzero(outside))
+                draws[outside, column] = (
+                    centers[outside, column] + self.bandwidths[column] * again
+                )
+        return draws
+
+    def quantiles(self, levels):
+        """Quantiles of the draws of each parameter, of shape (n_levels, p)."""
+        result = np.empty((len(levels), self.draws.shape[1]))
+        for column, draws in enumerate(self.draws.T):
+            result[:, column] = np.quantile(
+                draws, levels, weights=self.weights, method="inverted_cdf"
+            )
+        return result
+
+
+def _squares(points, centers):
+    """Squared distances of each point to each center."""
+    squares = np.zeros((len(points), len(centers)))
+    for point, center in zip(points.T, centers.T, strict=True):
+        squares += np.square(point[:, None] - center)
+    return squares
+
+
+def _log_mean(squares, weights):
+    """Log of the weighted mean of normal kernels of unit bandwidth.
+
+    squares : (n_points, n_centers), less the constant of the bandwidths.
+    """
+    nearest = squares.min(axis=1)
+    kernels = np.exp(0.5 * (nearest[:, None] - squares)) @ weights
+    with np.errstate(divide="ignore"):  # where only a weight of zero is near
+        return np.log(kernels) - 0.5 * nearest
+
+
+class Prior:
+    """Mean and deviations of the parameters of a table: a wide normal distribution.
+
+    Parameters
+    ----------
+    means, deviations : ndarray of shape (n_parameters,)
+        On the scale where they are smoothed; a deviation of zero counts as 1.
+    support : Support
+        The bounds, to which the normal distribution is truncated.
+    """
+
+    def __init__(self, means, deviations, support):
+        self.means = means
+        self.deviations = np.where(deviations > 0, deviations, 1.0)
+        self.log_constant = np.log(self.deviations).sum() + len(means) * HALF_LOG_2PI
+        for column, (low, high) in support.edges():
+            mean, deviation = self.means[column], self.deviations[column]
+            inside = ndtr((high - mean) / deviation) - ndtr((low - mean) / deviation)
+            self.log_constant += np.log(inside)
+
+    @classmethod
+    def of(cls, table, support):
+        """Return the prior of a table."""
+        draws = table.parameters[: table.n_rows]
+        weights = None if table.weights is None else table.counts()
+        means = np.average(draws, axis=0, weights=weights)
+        variances = np.average(np.square(draws - means), axis=0, weights=weights)
+        constant = draws.min(axis=0) == draws.max(axis=0)
+        return cls(means, np.where(constant, 0.0, np.sqrt(variances)), support)
+
+    def log_density(self, points):
+        """Log-density of the normal distribution, finite for any finite point."""
+        gaps = np.clip((points - self.means) / self.deviations, -FARTHEST, FARTHEST)
+        return -0.5 * np.square(gaps).sum(axis=1) - self.log_constant

@@ -1,0 +1,142 @@
+"""What `fit` learns beside the table: metric, neighbors, bandwidth and adjustment."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+
+from ._abc_local import Accepted, Prior, affordable
+from ._abc_metric import Metric
+from ._abc_neighbors import Neighbors
+
+RATE = {None: 0.6, "linear": 1.0, "heteroscedastic": 1.0}  # k / N^((p+4)/(m+p+4))
+
+
+class Choice(NamedTuple):
+    """How the posterior of an observation is made."""
+
+    adjustment: str | None
+    n_neighbors: int
+    multiplier: float  # of Silverman's bandwidth
+
+
+class Settings:
+    """The choices, learned from the rows of a table.
+
+    Parameters
+    ----------
+    estimator : ABCPosteriorKDE
+        Its parameters.
+    table : Table
+        The simulations.
+    support : Support
+        Of the parameters of the table.
+    """
+
+    def __init__(self, estimator, table, support):
+        self.n_neighbors = estimator.n_neighbors
+        self.bandwidth = estimator.bandwidth
+        self.adjustment = estimator.adjustment
+        self.local = estimator.selection == "local"
+        self.support = support
+        self.n_simulations = table.total()
+        self.n_parameters = table.parameters.shape[1]
+        self.prior = Prior.of(table, support)
+        self.neighbors = Neighbors(Metric.learned(estimator.metric, table))
+        self.n_directions = len(self.neighbors.metric.scale)
+        self.chosen = Choice("linear", 1, 1.0)  # where nothing is compared
+        self.validation = None  # what was compared, where it is
+        self.cv_table = {}
+
+    @property
+    def exponent(self):
+        """(p + 4) / (m + p + 4), of Theorem 3.3."""
+        p = self.n_parameters
+        return (p + 4) / (self.n_directions + p + 4)
+
+    @property
+    def compares(self):
+        """Whether anything is chosen by held-out pairs."""
+        return "cv" in (self.n_neighbors, self.bandwidth, self.adjustment)
+
+    def check_neighbors(self, total):
+        """Refuse a number of neighbors that a table of that size does not have."""
+        requested = self.n_neighbors
+        if isinstance(requested, Integral) and requested > np.ceil(total):
+            raise ValueError(
+                f"n_neighbors={requested} is more than the {total:g} simulations of "
+                "the table."
+            )
+
+    def choice(self, total, chosen=None):
+        """Return what is used in a table of this many simulations.
+
+        `chosen`: what "cv" stands for; None for the choice for all observations.
+        """
+        chosen = chosen or self.chosen
+        adjustment = self.adjustment
+        if adjustment == "cv":
+            adjustment = chosen.adjustment
+        k = self.neighbors_for(total, adjustment, chosen.n_neighbors)
+        multiplier = self.multiplier_for(k, total, chosen.multiplier)
+        return Choice(affordable(adjustment, k, self.n_directions), k, multiplier)
+
+    def neighbors_for(self, total, adjustment, chosen):
+        """Return how many neighbors are accepted: all simulations at most."""
+        requested = self.n_neighbors
+        if isinstance(requested, Integral):
+            wanted = requested
+        elif requested == "rate":
+            wanted = RATE[adjustment] * total**self.exponent
+        elif requested == "cv":
+            wanted = chosen * self.growth(total)
+        else:
+            wanted = requested * total
+        return int(np.clip(round(wanted), 1, np.ceil(total)))
+
+    def multiplier_for(self, n_neighbors, total, chosen):
+        """Return the multiple of Silverman's bandwidth."""
+        requested = self.bandwidth
+        if requested == "cv":
+            return chosen
+        if requested == "silverman":
+            return 1.0
+        if requested == "rate":  # h of the theorem does not depend on k
+            p = self.n_parameters
+            return float((n_neighbors / total**self.exponent) ** (1 / (p + 4)))
+        return float(requested)
+
+    def growth(self, total):
+        """Factor by which k grows with the table, at the rate of the theorem."""
+        return max(1.0, total / self.n_simulations) ** self.exponent
+
+    def around(self, table, observations, n_simulations, algorithm="brute"):
+        """Yield (rows, gaps, squares, counts) nearest to each observation.
+
+        They stand for at least `n_simulations`, as far as the table has as many;
+        counts are None where no simulation has a weight.
+        """
+        nearest = self.neighbors.nearest
+        if table.weights is None:
+            for found in nearest(table, observations, n_simulations, algorithm):
+                yield (*found, None)
+            return
+        mean_weight = table.total() / table.n_rows
+        first = int(1.2 * n_simulations / mean_weight) + 1
+        for observation, found in zip(
+            observations, nearest(table, observations, first, algorithm), strict=True
+        ):
+            n_rows, rows = first, found[0]
+            while table.weights[rows].sum() < n_simulations and n_rows < table.n_rows:
+                n_rows *= 2
+                (found,) = nearest(table, observation[None], n_rows, algorithm)
+                rows = found[0]
+            yield (*found, table.weights[rows])
+
+    def posterior(self, table, found, choice):
+        """Return the posterior of one observation, from what `around` yields."""
+        rows, gaps, squares, counts = found
+        draws = table.parameters.take(rows, axis=0)
+        near = Accepted(gaps, squares, counts, draws, choice.n_neighbors)
+        posterior = near.posterior(choice.adjustment, self.prior, self.support)
+        return posterior.smoothed(choice.multiplier)

@@ -1,0 +1,166 @@
+"""Where parameters may lie, and the scale on which they are smoothed."""
+
+import numpy as np
+from scipy.special import expit
+
+KINDS = (None, "log", "logit")
+
+
+class Support:
+    """Bounds of each parameter, and its transform to the scale of smoothing.
+
+    A parameter with the transform None is smoothed as it is: draws that an adjustment
+    moves beyond a bound are folded back at it, and kernels are truncated there. Those
+    with "log" or "logit" are smoothed on the whole line.
+
+    Parameters
+    ----------
+    kinds : list of {None, "log", "logit"}
+        One for each parameter.
+    low, high : ndarray of shape (n_parameters,)
+        The bounds; infinite where there is none.
+    """
+
+    def __init__(self, kinds, low, high):
+        self.kinds, self.low, self.high = kinds, low, high
+
+    @classmethod
+    def from_parameters(cls, transform, bounds, n_parameters):
+        """Check and complete the estimator's parameters of the same names."""
+        single = transform is None or isinstance(transform, str)
+        kinds = [transform] * n_parameters if single else list(transform)
+        if len(kinds) != n_parameters or any(kind not in KINDS for kind in kinds):
+            raise ValueError(
+                f"parameter_transform must be None, 'log' or 'logit', or a list of "
+                f"these, one for each of {n_parameters} parameters; got {transform!r}."
+            )
+        if bounds is None:
+            if "logit" in kinds:
+                raise ValueError(
+                    "parameter_transform='logit' needs bounds, got bounds=None."
+                )
+            low = np.where(np.array(kinds) == "log", 0.0, -np.inf)
+            return cls(kinds, low.astype(float), np.full(n_parameters, np.inf))
+        low, high = as_bounds(bounds, n_parameters)
+        for kind, a, b in zip(kinds, low, high, strict=True):
+            if kind == "logit" and not np.isfinite([a, b]).all():
+                raise ValueError(
+                    f"bounds must be finite for 'logit'; got ({a}, {b}) with transform "
+                    f"{kind!r}."
+                )
+            if kind == "log" and not (np.isfinite(a) and b == np.inf):
+                raise ValueError(
+                    f"bounds for 'log' must be (low, inf) with a finite low; got "
+                    f"({a}, {b})."
+                )
+        return cls(kinds, low, high)
+
+    def limits(self):
+        """Return the lower and the upper bounds on the scale of smoothing."""
+        as_it_is = np.array([kind is None for kind in self.kinds])
+        low = np.where(as_it_is, self.low, -np.inf)
+        return low, np.where(as_it_is, self.high, np.inf)
+
+    def edges(self):
+        """Return (column, (low, high)) of the parameters that have such bounds."""
+        low, high = self.limits()
+        columns = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
+        return [(int(column), (low[column], high[column])) for column in columns]
+
+    def folded(self, draws):
+        """Fold draws that are beyond an edge back at it, as a mirror would."""
+        folded = draws
+        for column, (low, high) in self.edges():
+            values = draws[:, column]
+            outside = (values < low) | (values > high)
+            if not outside.any():
+                continue
+            if folded is draws:
+                folded = draws.copy()
+            values = values[outside]
+            if np.isfinite([low, high]).all():
+                place = np.mod(values - low, 2 * (high - low))
+                values = low + np.minimum(place, 2 * (high - low) - place)
+            elif np.isfinite(low):
+                values = low + np.abs(values - low)
+            else:
+                values = high - np.abs(high - values)
+            folded[outside, column] = np.clip(values, low, high)
+        return folded
+
+    def inside(self, y):
+        """Whether each row of y is within the bounds, strictly if transformed."""
+        return self._within(y).all(axis=1)
+
+    def check(self, y):
+        """Refuse parameters that are not within the bounds."""
+        outside = ~self._within(y)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            strictly = "" if self.kinds[column] is None else "strictly "
+            raise ValueError(
+                f"y must be {strictly}within bounds: y[{row}, {column}] is "
+                f"{y[row, column]}, the bounds are ({self.low[column]}, "
+                f"{self.high[column]})."
+            )
+
+    def _within(self, y):
+        strictly = (y > self.low) & (y < self.high)
+        at_bound = (y == self.low) | (y == self.high)
+        return strictly | (at_bound & np.array([kind is None for kind in self.kinds]))
+
+    def forward(self, y):
+        """Map parameters to the scale of smoothing."""
+        mapped = np.array(y, dtype=np.float64, order="C")
+        for column, kind in enumerate(self.kinds):
+            if kind is not None:
+                low, high = self.low[column], self.high[column]
+                mapped[:, column] = np.log(y[:, column] - low)
+                if kind == "logit":
+                    mapped[:, column] -= np.log(high - y[:, column])
+        return mapped
+
+    def backward(self, mapped):
+        """Map the scale of smoothing to parameters."""
+        y = mapped.copy()
+        for column, kind in enumerate(self.kinds):
+            low, high = self.low[column], self.high[column]
+            if kind == "log":
+                with np.errstate(over="ignore"):
+                    largest = np.finfo(float).max
+                    y[:, column] = np.minimum(low + np.exp(mapped[:, column]), largest)
+            elif kind == "logit":
+                y[:, column] = low + (high - low) * expit(mapped[:, column])
+        return y
+
+    def log_jacobian(self, mapped):
+        """Log of d mapped / d y at each row of `mapped`, summed over the parameters."""
+        total = np.zeros(len(mapped))
+        for column, kind in enumerate(self.kinds):
+            u = mapped[:, column]
+            if kind == "log":
+                total -= u
+            elif kind == "logit":
+                total += np.logaddexp(0, u) + np.logaddexp(0, -u)
+                total -= np.log(self.high[column] - self.low[column])
+        return total
+
+
+def as_bounds(bounds, n_parameters):
+    """Return the lower and the upper bounds, one for each parameter."""
+    limits = np.asarray(bounds, dtype=np.float64)
+    if limits.shape == (2,):
+        limits = np.tile(limits, (n_parameters, 1))
+    if limits.shape != (n_parameters, 2):
+        raise ValueError(
+            f"bounds must have the shape (2,) or ({n_parameters}, 2), got "
+            f"{limits.shape}."
+        )
+    low, high = limits.T.copy()
+    if not (low < high).all():
+        column = int(np.flatnonzero(~(low < high))[0])
+        raise ValueError(
+            f"bounds must increase, got ({low[column]}, {high[column]}) for parameter "
+            f"{column}."
+        )
+    return low, high

@@ -1,0 +1,117 @@
+"""The table of simulations, which grows."""
+
+import numpy as np
+
+GROWTH = 1.25  # of the room, when it is full
+TILE = 2**14  # rows
+
+
+class Table:
+    """Simulated summaries, parameters on the scale of smoothing, and weights.
+
+    A table never changes: `appended` returns a longer one, which may share its arrays.
+    Rows are then written behind those in use, where no table reads.
+
+    Parameters
+    ----------
+    n_summaries, n_parameters : int
+        Widths of the table.
+
+    Attributes
+    ----------
+    summaries : ndarray of shape (n_summaries, capacity)
+    parameters : ndarray of shape (capacity, n_parameters)
+    weights : ndarray of shape (capacity,) or None
+        None as long as all are 1.
+    n_rows : int
+        Rows in use.
+    lowest, highest : ndarray of shape (n_summaries,)
+        Range of the summaries.
+    """
+
+    def __init__(self, n_summaries, n_parameters):
+        self.summaries = np.empty((n_summaries, 0))
+        self.parameters = np.empty((0, n_parameters))
+        self.weights = None
+        self.n_rows = 0
+        self.lowest = np.full(n_summaries, np.inf)
+        self.highest = np.full(n_summaries, -np.inf)
+        self._claimed = [0]  # rows written by any table that shares these arrays
+
+    def appended(self, X, parameters, weights):
+        """Return the table with more rows; rows of weight zero are absent."""
+        if weights is not None and (weights == 0).any():
+            X, parameters = X[weights > 0], parameters[weights > 0]
+            weights = weights[weights > 0]
+        if len(X) == 0:
+            return self
+        rows = slice(self.n_rows, self.n_rows + len(X))
+        weighted = weights is not None and (weights != 1).any()
+        table = self._with_room(rows.stop, weighted)
+        table.summaries[:, rows] = X.T
+        table.parameters[rows] = parameters
+        if table.weights is not None:
+            table.weights[rows] = 1.0 if weights is None else weights
+        table.lowest = np.minimum(self.lowest, X.min(axis=0))
+        table.highest = np.maximum(self.highest, X.max(axis=0))
+        table.n_rows = rows.stop
+        return table
+
+    def _with_room(self, n_rows, weighted):
+        """Return a copy with room for so many rows, in the same arrays if possible."""
+        table = self.head(self.n_rows)
+        capacity = self.summaries.shape[1]
+        if n_rows > capacity or self._claimed[0] != self.n_rows:
+            capacity = max(n_rows, int(GROWTH * capacity))
+            used = self.n_rows
+            table.summaries = _resized(self.summaries, used, capacity, axis=1)
+            table.parameters = _resized(self.parameters, used, capacity)
+            if self.weights is not None:
+                table.weights = _resized(self.weights, used, capacity)
+            table._claimed = [n_rows]
+        else:
+            self._claimed[0] = n_rows
+        if weighted and table.weights is None:
+            table.weights = np.ones(capacity)
+        return table
+
+    def total(self):
+        """Sum of the weights: the number of simulations."""
+        return self.n_rows if self.weights is None else float(self.counts().sum())
+
+    def counts(self, rows=slice(None)):
+        """Return the weights of these rows, or of all."""
+        if self.weights is None:
+            return np.ones(self.n_rows)[rows]
+        return self.weights[: self.n_rows][rows]
+
+    def head(self, n_rows):
+        """Return a table of the first rows, which shares their memory."""
+        table = Table.__new__(Table)
+        table.__dict__.update(self.__dict__, n_rows=min(n_rows, self.n_rows))
+        return table
+
+    def __getstate__(self):
+        """Keep the rows in use: the room beyond depends on how they came."""
+        state = self.__dict__.copy()
+        state["summaries"] = self.summaries[:, : self.n_rows].copy()
+        state["parameters"] = self.parameters[: self.n_rows].copy()
+        if self.weights is not None:
+            state["weights"] = self.weights[: self.n_rows].copy()
+        state["_claimed"] = [self.n_rows]
+        return state
+
+
+def _resized(array, n_used, capacity, axis=0):
+    """Return a copy with another capacity along `axis`, of which `n_used` is filled."""
+    shape = list(array.shape)
+    shape[axis] = capacity
+    larger = np.empty(shape)
+    used = (slice(None),) * axis + (slice(n_used),)
+    larger[used] = array[used]
+    return larger
+
+
+def tiles(n_rows):
+    """Slices of rows that are worked on together."""
+    return (slice(start, min(start + TILE, n_rows)) for start in range(0, n_rows, TILE))
