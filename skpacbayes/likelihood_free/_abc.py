@@ -132,11 +132,11 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     "heteroscedastic" [3]_; residuals are divided by sqrt(1 - (m + 1) / n_eff), as those
     of a regression with m + 1 coefficients are too small. h_l = c sd_l (4 / ((p + 2)
     n_eff))^(1 / (p + 4)), with n_eff = (sum w)^2 / sum w^2. Where a parameter has
-    bounds and no transform, theta*_j is folded back at a bound that it passes, and each kernel
-    is truncated to the bounds and scaled up to mass one. A normal distribution with the
-    mean and deviations of the whole table has the weight 1 / (k + 1), so that the
-    log-density of a surprising parameter is finite; `sample`, `predict` and
-    `predict_quantiles` leave it out.
+    bounds and no transform, theta*_j is folded back at a bound that it passes, and
+    each kernel is truncated to the bounds and scaled up to mass one. A normal
+    distribution with the mean and deviations of the whole table has the weight
+    1 / (k + 1), so that the log-density of a surprising parameter is finite; `sample`,
+    `predict` and `predict_quantiles` leave it out.
 
     "cv" compares the three adjustments, numbers of neighbors that grow by a factor of
     about three, and thirteen bandwidths, by the mean log-density of pairs held out;
