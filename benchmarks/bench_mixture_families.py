@@ -52,7 +52,7 @@ def thin_components(quick):
 
 
 def chosen_by_bic(X):
-    """The Gaussian mixture with the least BIC."""
+    """Return the Gaussian mixture with the least BIC."""
     fits = [
         GaussianMixture(K, n_init=3, random_state=0).fit(X)
         for K in range(1, LARGEST + 1)
@@ -91,7 +91,7 @@ def real_tables(quick):
 
 
 def draw_poisson(rng):
-    """Counts with three vectors of rates."""
+    """Draw counts with three vectors of rates."""
     rates = np.array([[2.0, 10.0, 5.0], [10.0, 2.0, 5.0], [5.0, 5.0, 18.0]])
     return rng.poisson(rates[rng.integers(0, 3, 400)]).astype(float)
 
