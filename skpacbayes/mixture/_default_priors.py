@@ -16,7 +16,7 @@ included.
 from copy import copy
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, expit
 
 from ._divergences import (
     gamma_divergence,
@@ -27,6 +27,7 @@ from ._gaussian_families import LOG_2_PI, NormalInverseGamma, Posterior
 from ._wishart import NormalWishart
 
 MEAN_SHAPE = 0.5  # of the Gamma law of the prior precision of a mean
+NEWTON_STEPS = 30
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
 BLUR = 1e-12  # of the variance of a feature, added to that of each row
 SCALES = 1e-12, 1.0  # between which the bound chooses the scale R, in units of the rows
@@ -151,10 +152,23 @@ class FollowsTheData:
         return matrix_f_divergence(degrees, spectrum, self.degrees, scales).sum()
 
     def adapted(self, posterior):
-        """Return the family with a scale R that raises the bound."""
-        scales = self.likeness * posterior.spectrum.shape[-1]
-        halves = (scales + self.degrees) / (1 + self.scale_factor * posterior.spectrum)
-        return self.rescaled(self.scale_factor * halves.mean() / scales)
+        """Return the family with the scale R that maximises the bound.
+
+        At log R = u the derivative is zero where the mean of the shares
+        R E L / (1 + R E L) is nu / (m + nu); Newton's method, safeguarded.
+        """
+        log_spectrum = np.log(posterior.spectrum)
+        target = self.degrees / (
+            self.degrees + self.likeness * posterior.spectrum.shape[-1]
+        )
+        u = np.log(self.scale_factor)
+        for _ in range(NEWTON_STEPS):
+            shares = expit(u + log_spectrum)
+            step = (target - shares.mean()) / (shares * (1 - shares)).mean()
+            u += np.clip(step, -2.0, 2.0)
+            if abs(step) < 1e-10:
+                break
+        return self.rescaled(np.exp(u))
 
     def rescaled(self, factor):
         """Return the family with another scale R."""
