@@ -86,9 +86,8 @@ colors = {
 def average_losses(X, y, loss, method, options, points):
     """Average loss so far, at some numbers of rows."""
     estimator = OnlineVIClassifier if loss == "hinge" else OnlineVIRegressor
-    model = estimator(
-        method, loss=loss, standardize=False, fit_intercept=False, **options
-    )
+    paper = {"prior_scale": 1.0, "standardize": False, "fit_intercept": False}
+    model = estimator(method, loss=loss, **(paper | options))
     first = {"classes": [0, 1]} if loss == "hinge" else {}
     averages = []
     for start, stop in zip([0, *points[:-1]], points, strict=True):

@@ -127,7 +127,7 @@ def _forget(model, z, rate):
 def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predictions):
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
-    loss = int(stream[LOSS_KIND])
+    loss = np.int64(stream[LOSS_KIND])
     mean = model[MEAN]
     variance = model[VARIANCE]
     for i in range(Z.shape[0]):
@@ -199,7 +199,7 @@ def learn_natural(
         _learn_natural(Z, y, output, sample_weight, *own)
         if experts is not None and k % n_experts == n_experts - 1:
             losses, totals = experts[0][k // n_experts], experts[1][k // n_experts]
-            loss = int(stream[LOSS_KIND])
+            loss = np.int64(stream[LOSS_KIND])
             aggregate(y, output, sample_weight, loss, predictions, losses, totals)
     return True
 
@@ -281,7 +281,7 @@ def _gradient_step(model, z, da, dv, rate):
 def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predictions):
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
-    loss, method = int(stream[LOSS_KIND]), int(stream[METHOD])
+    loss, method = np.int64(stream[LOSS_KIND]), np.int64(stream[METHOD])
     mean = model[MEAN]
     variance = model[VARIANCE]
     for i in range(Z.shape[0]):

@@ -218,7 +218,7 @@ def _learn_full(
     """
     width = Z.shape[1]
     mean = model[MEAN]
-    first = int(stream[START])
+    first = np.int64(stream[START])
     start = 1 if stream[FLAT] == 1.0 else 0
     keep = 1.0 - numbers[FORGETTING]
     work = np.zeros((4, width))
@@ -255,7 +255,7 @@ def _learn_full(
             continue
         if keep < 1.0:
             _settle(covariance, owed, 1.0 / keep)
-            n_returning = first + int(stream[N_COEFFICIENTS]) - start
+            n_returning = first + np.int64(stream[N_COEFFICIENTS]) - start
             j = start + np.int64(numbers[STEPS]) % n_returning
             more = (1.0 - keep) * n_returning * model[PRIOR, j]
             if more > 0.0:

@@ -236,7 +236,7 @@ def _descend(state, slopes, weight, rate, scale, stream):
 
     state : (N_VECTORS, n), the rows MEAN, ...; slopes : (2, n); scale : of the prior.
     """
-    method, kind = int(stream[METHOD]), int(stream[RATE_KIND])
+    method, kind = np.int64(stream[METHOD]), np.int64(stream[RATE_KIND])
     mean_bound, scale_bound = stream[MEAN_BOUND], stream[SCALE_BOUND]
     for j in range(state.shape[1]):
         sd = math.sqrt(state[VARIANCE, j])
@@ -340,7 +340,7 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
 @kernel
 def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
     """Predict, suffer and learn a label -1 or 1 by NGVI; return the score."""
-    loss = int(stream[LOSS_KIND])
+    loss = np.int64(stream[LOSS_KIND])
     a, v = _propagate(z, hidden, output, moments, False)
     numbers[WEIGHT] += weight
     numbers[STEPS] += 1.0

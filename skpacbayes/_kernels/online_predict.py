@@ -44,7 +44,7 @@ def _place(x, moments, origin, waves, model, stream, extrapolates, Z):
     extrapolate, unless asked to: a feature beyond the range of the rows so far is taken
     at the end of that range.
     """
-    z, start, clip, seen = Z[0], int(stream[START]), stream[CLIP], stream[SEEN]
+    z, start, clip, seen = Z[0], np.int64(stream[START]), stream[CLIP], stream[SEEN]
     if start == 1:
         z[0] = 1.0
     for j in range(x.shape[0]):

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from . import kernel
 from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START
 
@@ -40,7 +42,7 @@ def standardize(X, sample_weight, moments, origin, stream, Z):
     may be empty.
     """
     d = X.shape[1]
-    start, clip = int(stream[START]), stream[CLIP]
+    start, clip = np.int64(stream[START]), stream[CLIP]
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -89,7 +91,7 @@ def add_waves(Z, n_features, frequencies, phases, stream):
     frequencies : (n_features, n); phases : (n,).
     """
     n_waves = phases.shape[0]
-    start = int(stream[START])
+    start = np.int64(stream[START])
     scale = math.sqrt(2.0 / n_waves)
     for i in range(Z.shape[0]):
         waves = Z[i, start + n_features : start + n_features + n_waves]
