@@ -222,8 +222,8 @@ class PACOClusterer(
     >>> clusterer.partial_fit(late).n_clusters_
     3
     >>> clusterer.cluster_centers_.round() + 0.0
-    array([[ 0.,  0.],
-           [ 8.,  8.],
+    array([[ 8.,  8.],
+           [ 0.,  0.],
            [16., -4.]])
     """
 
