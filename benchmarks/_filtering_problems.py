@@ -21,9 +21,14 @@ BLOCK = 16  # cells of the map on a side, for masses of modes
 ALTITUDE, POSITION_STD, HEIGHT_STD = 2000.0, 1.0, 25.0
 
 
-def tracker(model, n_particles, seed=0, **parameters):
+def tracker(model, n_particles, seed=0, proposal="prior", **parameters):
+    """Return a filter that moves particles by the transition, as the peers do."""
     return ClusteredParticleFilter(
-        model, n_particles=n_particles, random_state=seed, **parameters
+        model,
+        n_particles=n_particles,
+        random_state=seed,
+        proposal=proposal,
+        **parameters,
     )
 
 

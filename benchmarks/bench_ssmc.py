@@ -49,7 +49,7 @@ def failures(report, quick):
             n_particles=128, n_moves=0, proposal="sobol"
         ),
         "SSMC, 30 D^2 tuples": SSMCKMeansInit(n_particles=30, n_moves=0),
-        "SSMC, default: one D^2 tuple, 16 moves": SSMCKMeansInit(),
+        "SSMC, default: one D^2 tuple, 100 moves": SSMCKMeansInit(),
     }
     failed = dict.fromkeys(starts, 0)
     for seed in range(n_repeats):

@@ -129,6 +129,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _draft(self, *, forgets):
         """Return a copy to work on."""
         kept, memo = dict(vars(self)), {}
+        kept.pop("_computed", None)  # an answer of the state before
         if forgets:
             for name in kept.pop("_fitted", ()):
                 kept.pop(name, None)
@@ -245,7 +246,11 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             X = np.ascontiguousarray(X, dtype=np.float64)
             if not self._recognises(X):
                 return None
-        return X if are_finite(X) else None
+        return X if self._acceptable(X) else None
+
+    def _acceptable(self, X):
+        """Whether plain rows have no value that the estimator refuses."""
+        return are_finite(X)
 
     def _rows(self, X, *, reset=False, **checks):
         """Rows of X as a finite, C-contiguous float64 array.
@@ -295,10 +300,14 @@ class SeriesEstimator(PacBayesEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def _acceptable(self, X):
+        return not np.isinf(X).any()
+
     def _rows(self, X, *, reset=False):
         """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
-        if not reset and self._recognises(X) and not np.isinf(X).any():
-            return X
+        rows = None if reset else self._plain(X)
+        if rows is not None:
+            return rows
         return super()._rows(X, reset=reset, ensure_all_finite="allow-nan")
 
 

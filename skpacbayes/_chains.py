@@ -71,7 +71,7 @@ def in_threads(n_jobs, calls):
     calls = [(function, arguments) for function, *arguments in calls]
     if len(calls) == 1:
         return [calls[0][0](*calls[0][1])]
-    parallel = Parallel(_within_share(n_jobs), require="sharedmem")
+    parallel = Parallel(require="sharedmem", n_jobs=_within_share(n_jobs))
     return parallel(delayed(function)(*arguments) for function, arguments in calls)
 
 

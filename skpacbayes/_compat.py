@@ -3,6 +3,7 @@
 A release of scikit-learn that moves one of them breaks this file alone.
 """
 
+import contextlib
 from inspect import signature
 
 from sklearn.base import _fit_context
@@ -19,10 +20,15 @@ from sklearn.utils.validation import _check_sample_weight
 
 try:
     from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:
         """Callbacks are there from scikit-learn 1.9 on."""
+
+    def callback_management_context(estimator):
+        """Manage the callbacks of an estimator, which has none."""
+        return contextlib.nullcontext()
 
 
 if "allow_all_zero_weights" in signature(_check_sample_weight).parameters:

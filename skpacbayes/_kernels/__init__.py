@@ -106,7 +106,7 @@ def _forgive(cache):
     def load_overload(signature, target_context):
         try:
             return load(signature, target_context)
-        except Exception as error:
+        except Exception as error:  # unpickling garbage raises any of them
             _warn_of_cache(cache, "cannot be read", error)
             with contextlib.suppress(OSError):
                 cache.flush()  # an empty index in place of a bad one

@@ -1,27 +1,66 @@
-"""Exponentially weighted aggregation of experts."""
+"""Exponentially weighted aggregation of experts: Algorithm 1."""
 
 import math
 
+import numpy as np
+
 from . import kernel
 
-# Kinds of inverse temperatures, by number, and the numbers of `totals`.
+# Losses, and kinds of inverse temperatures, by number.
+SQUARED, ABSOLUTE, HINGE, LOG = range(4)
 FIXED, ANYTIME, NOISE = range(3)
-N_TOTALS = 5
-WEIGHT, STEPS, LARGEST, LOSS, RATES = range(N_TOTALS)
+
+# Entries of `totals`.
+N_TOTALS = 12
+(
+    WEIGHT,  # sum of the weights of the rows
+    STEPS,  # rows of positive weight
+    LARGEST,  # largest loss of an expert; at the start a bound, if one is known
+    LOSS,  # cumulative loss of the aggregate
+    RATES,  # sum of the inverse temperatures times the squared weights
+    RISES,  # what increases of the inverse temperature add to the bound
+    RATE,  # inverse temperature of the last row
+    KIND,
+    TEMPERATURE,
+    IN_RANGE,  # whether experts predict within the range of the targets so far
+    LOWEST_TARGET,
+    HIGHEST_TARGET,
+) = range(N_TOTALS)
 SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
 
 
 @kernel
-def aggregation_rate(losses, totals, kind, temperature):
+def point_loss(loss, y, a):
+    """Loss of the prediction a."""
+    if loss == SQUARED:
+        return (y - a) ** 2
+    if loss == ABSOLUTE:
+        return abs(y - a)
+    if loss == HINGE:
+        return 1.0 - y * a if y * a < 1.0 else 0.0
+    return (-y * a if y * a < 0.0 else 0.0) + math.log1p(math.exp(-abs(a)))
+
+
+@kernel
+def target_of(y, output):
+    """Return the target of a row: y, or a label -1 or 1 where outputs are classes."""
+    if output < 0:
+        return y
+    return 1.0 if y == output else -1.0
+
+
+@kernel
+def aggregation_rate(losses, totals):
     """Inverse temperature of the next row's weights.
 
-    `temperature`; or sqrt(8 ln K / t) over the largest loss; or `temperature` over the
-    mean loss of the best expert, where the loss stands for a noise of that size. Losses
-    up to SMALLEST are taken for 0, and tell no expert from another.
+    FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest loss. NOISE: the
+    temperature over the mean loss of the best expert, where the loss stands for a noise
+    of that size. Losses up to SMALLEST are taken for 0, and tell no expert from
+    another.
     """
-    if kind == FIXED:
-        return temperature
-    if kind == ANYTIME:
+    if totals[KIND] == FIXED:
+        return totals[TEMPERATURE]
+    if totals[KIND] == ANYTIME:
         if totals[LARGEST] <= SMALLEST:
             return 0.0
         experts = 8.0 * math.log(losses.shape[0])
@@ -29,41 +68,88 @@ def aggregation_rate(losses, totals, kind, temperature):
     lowest = math.inf
     for k in range(losses.shape[0]):
         lowest = min(lowest, losses[k])
-    return temperature * totals[WEIGHT] / lowest if lowest > SMALLEST else 0.0
+    if lowest <= SMALLEST:
+        return 0.0
+    return totals[TEMPERATURE] * totals[WEIGHT] / lowest
 
 
 @kernel
-def aggregate(
-    predictions, row_losses, sample_weight, losses, totals, kind, temperature, out
-):
-    """Algorithm 1 over finitely many experts with equal prior weights.
+def weigh(losses, totals, shares):
+    """Write the weights of the experts for the next row, which sum to one.
 
-    predictions, row_losses : (n_rows, n_experts), of each expert on each row;
-    losses : (n_experts,), the cumulative losses, updated in place;
-    totals : (N_TOTALS,), but for LOSS updated in place: the sum of the weights of the
-    rows, the rows of positive weight, the largest loss (at the start a bound, if one is
-    known), and the sum of the rates times the squared weights;
-    out : (n_rows,), receives the aggregated predictions.
+    Returns their inverse temperature.
+    """
+    rate = aggregation_rate(losses, totals)
+    lowest = math.inf
+    for k in range(losses.shape[0]):
+        lowest = min(lowest, losses[k])
+    total = 0.0
+    for k in range(losses.shape[0]):
+        shares[k] = math.exp(-rate * (losses[k] - lowest))
+        total += shares[k]
+    for k in range(losses.shape[0]):
+        shares[k] /= total
+    return rate
+
+
+@kernel
+def soft_minimum(losses, rate):
+    """-1 / rate times the log of the mean of exp(-rate losses); their mean at rate 0.
+
+    It falls from the mean to the least of the losses as the rate grows.
     """
     n_experts = losses.shape[0]
-    for i in range(predictions.shape[0]):
+    lowest = math.inf
+    total = 0.0
+    for k in range(n_experts):
+        lowest = min(lowest, losses[k])
+        total += losses[k]
+    if rate == 0.0:
+        return total / n_experts
+    total = 0.0
+    for k in range(n_experts):
+        total += math.exp(-rate * (losses[k] - lowest))
+    return lowest - math.log(total / n_experts) / rate
+
+
+@kernel
+def aggregate(y, output, sample_weight, loss, predictions, losses, totals):
+    """Algorithm 1 over finitely many experts with equal prior weights.
+
+    Each expert's prediction of each row, made before the row is learnt, is in
+    `predictions`, (n_experts, n_rows); the first row of it receives the aggregate's.
+    `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
+    of classes where `output` is one of them, and not negative.
+    """
+    n_experts = losses.shape[0]
+    shares = np.empty(n_experts)
+    for i in range(predictions.shape[1]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        rate = aggregation_rate(losses, totals, kind, temperature)
-        lowest = math.inf
-        for k in range(n_experts):
-            lowest = min(lowest, losses[k])
-        total = 0.0
+        target = target_of(y[i], output)
+        if totals[IN_RANGE] == 1.0:
+            low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
+            if low <= high:  # before the first row there is no range
+                for k in range(n_experts):
+                    within = min(max(predictions[k, i], low), high)
+                    predictions[k, i] = within
+            totals[LOWEST_TARGET] = min(low, target)
+            totals[HIGHEST_TARGET] = max(high, target)
+        rate = weigh(losses, totals, shares)
+        if totals[KIND] == NOISE and rate > totals[RATE]:
+            rise = soft_minimum(losses, totals[RATE]) - soft_minimum(losses, rate)
+            totals[RISES] += rise
+        totals[RATE] = rate
         prediction = 0.0
         for k in range(n_experts):
-            share = math.exp(-rate * (losses[k] - lowest))
-            total += share
-            prediction += share * predictions[i, k]
-        out[i] = prediction / total
+            prediction += shares[k] * predictions[k, i]
         totals[WEIGHT] += weight
         totals[STEPS] += 1.0
         totals[RATES] += rate * weight * weight
+        totals[LOSS] += weight * point_loss(loss, target, prediction)
         for k in range(n_experts):
-            losses[k] += weight * row_losses[i, k]
-            totals[LARGEST] = max(totals[LARGEST], row_losses[i, k])
+            suffered = point_loss(loss, target, predictions[k, i])
+            losses[k] += weight * suffered
+            totals[LARGEST] = max(totals[LARGEST], suffered)
+        predictions[0, i] = prediction

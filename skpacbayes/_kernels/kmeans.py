@@ -524,6 +524,19 @@ def swap_moves(
 
 
 @kernel
+def append_rows(X, batch, counts):
+    """Append the rows of X to those of `batch` (n_rows, n_features).
+
+    `counts`: the number of rows in the batch, and of all rows; both rise by that of X.
+    """
+    for i in range(X.shape[0]):
+        for f in range(X.shape[1]):
+            batch[counts[0], f] = X[i, f]
+        counts[0] += 1
+        counts[1] += 1
+
+
+@kernel
 def lloyd(
     points, columns, weights, n_clusters, max_iter, centers, labels, losses, masses
 ):

@@ -1,11 +1,8 @@
 """Online Bayesian regression with a full covariance, row after row.
 
-The posterior is Gaussian, relative to the noise where that is estimated:
-
-model : (N_VECTORS, width), the rows MEAN, ..., HIGH;
-covariance : (n_panels, width * PANEL), symmetric, VARIANCE its diagonal. Panel p holds
-PANEL of its columns, row after row;
-scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT.
+The state is that of `online_state`; the posterior is relative to the noise where that
+is estimated. A covariance is symmetric, its diagonal the vector VARIANCE; panel p holds
+PANEL of its columns, row after row.
 
 `width` is the number of parameters rounded up to a multiple of LANES, so that a loop
 along a row of the covariance is a loop over whole vectors of the processor; what is
@@ -13,9 +10,7 @@ beyond the parameters is 0, in Z too. The rows of a panel stand PANEL numbers ap
 whatever the width, so that the compiler knows that they do not overlap.
 
 Z holds rows in the coordinates of the parameters; where there is an intercept, it is
-parameter 0 and the first column of Z is 1. `sample_weight` may be empty. The
-prediction of each row, made before it is learnt, is written to `predictions`, which
-may be empty.
+parameter 0 and the first column of Z is 1. `sample_weight` may be empty.
 """
 
 import math
@@ -23,16 +18,35 @@ import math
 import numpy as np
 
 from . import kernel
+from .aggregation import SQUARED, aggregate
+from .online_state import (
+    AVERAGE,
+    AVERAGING,
+    CENTER,
+    COUNT,
+    FLAT,
+    FORGETTING,
+    HIGH,
+    LANES,
+    LOSS,
+    LOW,
+    MEAN,
+    N_FEATURES,
+    PANEL,
+    PRIOR,
+    PRIOR_SCALE,
+    RESIDUALS,
+    SCATTER,
+    SMALLEST,
+    START,
+    STEPS,
+    TEMPERATURE,
+    VARIANCE,
+    WEIGHT,
+)
+from .standardize import first_refused, standardize
 
-LANES = 4
-PANEL = 64
-N_VECTORS = 8
-MEAN, VARIANCE, PRIOR, CENTRE, SCATTER, AVERAGE, LOW, HIGH = range(N_VECTORS)
-# Numbers and settings are those of the diagonal model, of which some are not used.
-WEIGHT, STEPS, LOSS, _, _, RESIDUALS, COUNT = range(7)
-TEMPERATURE, FORGETTING, PRIOR_SCALE, _, _, _, _, FLAT, AVERAGING, RELATIVE = range(10)
 EPSILON = 2.0**-52
-SMALLEST = 1e-300  # of a precision that is not 0: one over it is a number
 
 
 @kernel
@@ -125,7 +139,7 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
 
 
 @kernel
-def _follow_scales(model, covariance, z, weight, scalars, settings, growth):
+def _follow_scales(model, covariance, z, weight, numbers, growth):
     """Count the row in the spread of the columns, which is the unit of the prior.
 
     The precision of a coefficient's prior is the mean square of its column over that of
@@ -133,15 +147,15 @@ def _follow_scales(model, covariance, z, weight, scalars, settings, growth):
     to `growth`, else 0; a column that begins to vary gets its prior, and is without
     variance until then. Returns whether there is a difference.
     """
-    centre, scatter, prior = model[CENTRE], model[SCATTER], model[PRIOR]
-    total = scalars[WEIGHT] + weight
+    center, scatter, prior = model[CENTER], model[SCATTER], model[PRIOR]
+    total = numbers[WEIGHT] + weight
     share = weight / total
-    unit = 1.0 / (total * settings[PRIOR_SCALE] ** 2)
+    unit = 1.0 / (total * numbers[PRIOR_SCALE] ** 2)
     grown = False
     for j in range(z.shape[0]):
-        before = z[j] - centre[j]
-        centre[j] += share * before
-        scatter[j] += weight * before * (z[j] - centre[j])
+        before = z[j] - center[j]
+        center[j] += share * before
+        scatter[j] += weight * before * (z[j] - center[j])
     for j in range(z.shape[0]):
         precision = scatter[j] * unit
         grown |= (precision > 1.2 * prior[j]) & (precision > SMALLEST)
@@ -194,27 +208,20 @@ def _start_flat(model, covariance, z, y, precision):
 
 
 @kernel
-def learn_full(
-    Z,
-    y,
-    sample_weight,
-    covariance,
-    model,
-    scalars,
-    settings,
-    n_parameters,
-    work,
-    predictions,
+def _learn_full(
+    Z, y, sample_weight, follows, model, covariance, numbers, stream, predictions
 ):
-    """Implicit NGVI on the squared loss with a full covariance: exact Bayes.
+    """Predict, suffer and learn each row with one model.
 
-    With forgetting the prior returns one coordinate at a time. `work` is scratch, (4,
-    width), that is 0.
+    follows : not None where the prior follows the spread of the features.
+    With forgetting the prior returns one coordinate at a time.
     """
     width = Z.shape[1]
     mean = model[MEAN]
-    start = 1 if settings[FLAT] == 1.0 else 0
-    keep = 1.0 - settings[FORGETTING]
+    first = int(stream[START])
+    start = 1 if stream[FLAT] == 1.0 else 0
+    keep = 1.0 - numbers[FORGETTING]
+    work = np.zeros((4, width))
     gain, axis, growth = work[0], work[1], work[2]
     owed = work[3]  # the last downdate, made along with the next product
     for i in range(Z.shape[0]):
@@ -223,8 +230,8 @@ def learn_full(
             continue
         z = Z[i]
         beyond = 0.0
-        if settings[RELATIVE] == 1.0:
-            if _follow_scales(model, covariance, z, weight, scalars, settings, growth):
+        if follows is not None:
+            if _follow_scales(model, covariance, z, weight, numbers, growth):
                 for j in range(width):
                     if growth[j] > 0.0:
                         axis[j] = 1.0
@@ -233,25 +240,24 @@ def learn_full(
                         axis[j] = 0.0
             beyond = _beyond(model, z)
         residual = y[i] - _dot(mean, z)
-        if predictions.shape[0]:
-            predictions[i] = y[i] - residual - beyond
-        scalars[LOSS] += weight * (residual + beyond) ** 2
-        scalars[WEIGHT] += weight
-        scalars[STEPS] += 1.0
-        if settings[AVERAGING] == 1.0:
+        predictions[i] = y[i] - residual - beyond
+        numbers[LOSS] += weight * (residual + beyond) ** 2
+        numbers[WEIGHT] += weight
+        numbers[STEPS] += 1.0
+        if stream[AVERAGING] == 1.0:
             for j in range(width):
                 model[AVERAGE, j] += weight * mean[j]
         precision = weight
-        if settings[TEMPERATURE] > 0.0:
-            precision *= 2.0 * settings[TEMPERATURE]
-        if start == 1 and scalars[STEPS] == 1.0:
+        if numbers[TEMPERATURE] > 0.0:
+            precision *= 2.0 * numbers[TEMPERATURE]
+        if start == 1 and numbers[STEPS] == 1.0:
             _start_flat(model, covariance, z, y[i], precision)
             continue
         if keep < 1.0:
             _settle(covariance, owed, 1.0 / keep)
-            n_features = n_parameters - start
-            j = start + np.int64(scalars[STEPS]) % n_features
-            more = (1.0 - keep) * n_features * model[PRIOR, j]
+            n_returning = first + int(stream[N_FEATURES]) - start
+            j = start + np.int64(numbers[STEPS]) % n_returning
+            more = (1.0 - keep) * n_returning * model[PRIOR, j]
             if more > 0.0:
                 axis[j] = 1.0
                 _condition(model, covariance, owed, gain, axis, -mean[j], more)
@@ -259,8 +265,45 @@ def learn_full(
             residual = y[i] - _dot(mean, z)
         v = _condition(model, covariance, owed, gain, z, residual, precision)
         squared = residual * residual / (1.0 + weight * v)
-        scalars[RESIDUALS] = keep * scalars[RESIDUALS] + weight * squared
-        scalars[COUNT] = keep * scalars[COUNT] + weight
+        numbers[RESIDUALS] = keep * numbers[RESIDUALS] + weight * squared
+        numbers[COUNT] = keep * numbers[COUNT] + weight
     _settle(covariance, owed, 1.0)
     for k in range(width):
         model[VARIANCE, k] = covariance[k // PANEL, PANEL * k + k % PANEL]
+
+
+@kernel
+def learn_full(
+    X,
+    y,
+    sample_weight,
+    moments,
+    origin,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    predictions,
+):
+    """Implicit NGVI on the squared loss with a full covariance: exact Bayes.
+
+    Each row is standardized, then each expert predicts, suffers and learns it, and the
+    experts are aggregated. Returns whether the rows were learnt: False, and nothing is
+    changed, where one is refused.
+
+    moments, ..., experts : see `online_state`.
+    predictions : (n_experts, n_rows), receives their predictions, made before the row
+    was learnt; with several experts, row 0 the aggregate's.
+    """
+    if first_refused(X, y, sample_weight) >= 0:
+        return False
+    Z = np.empty((X.shape[0], models.shape[2]))
+    standardize(X, sample_weight, moments, origin, stream, Z)
+    for k in range(models.shape[0]):
+        own = models[k], covariances[k], numbers[k], stream, predictions[k]
+        _learn_full(Z, y, sample_weight, origin, *own)
+    if experts is not None:
+        losses, totals = experts[0][0], experts[1][0]
+        aggregate(y, -1, sample_weight, SQUARED, predictions, losses, totals)
+    return True

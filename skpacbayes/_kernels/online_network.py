@@ -1,13 +1,17 @@
-"""Online variational inference for a network of one hidden ReLU layer.
+"""Online variational inference for networks of one hidden ReLU layer.
 
 f(z) = c + sum_k w_k relu(sum_j W_kj z_j), z_0 = 1, and all weights independent
 Gaussians: the mean and the variance of f(z) are exact, nothing is sampled.
 
-hidden : (N_VECTORS, n_hidden, n_inputs), the rows MEAN, ... of W;
-output : (N_VECTORS, n_hidden + 1), those of w, then c;
-scalars : (N_SCALARS,), the numbers WEIGHT, ..., COUNT.
+The kernels take the state as these arguments:
 
-The network works on targets standardised by the targets before them.
+moments, stream : as in `online_state`, moments None where features are not scaled;
+hidden : (n_outputs, N_VECTORS, n_hidden, n_inputs), the rows MEAN, ... of W;
+output : (n_outputs, N_VECTORS, n_hidden + 1), those of w, then c;
+numbers : (n_outputs, N_NUMBERS), counts of each network.
+
+A network of the squared loss works on targets standardized by the targets before them;
+the others learn labels -1 and 1.
 """
 
 import math
@@ -15,12 +19,37 @@ import math
 import numpy as np
 
 from . import kernel
+from .aggregation import point_loss, target_of
+from .online_losses import expected_gradients, implicit_gradients
+from .online_state import (
+    ADAGRAD,
+    CENTER_OF,
+    CLIP,
+    CONSTANT,
+    INVSQRT,
+    LOSS_KIND,
+    MEAN_BOUND,
+    METHOD,
+    N_STREAM,
+    NGVI,
+    OGA,
+    OGA_EL,
+    RATE,
+    RATE_KIND,
+    SCALE_BOUND,
+    SCATTER_OF,
+    SEEN,
+    SMALLEST,
+    START,
+    SVA,
+    SVB,
+)
+from .standardize import LARGEST, first_refused, standardize
+from .state import KernelState
 
-NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
-CONSTANT, INVSQRT, ADAGRAD = range(3)
 N_VECTORS = 4
 MEAN, VARIANCE, GRADIENT_MEAN, GRADIENT_SCALE = range(N_VECTORS)
-N_SCALARS = 8
+N_NUMBERS = 9
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -30,10 +59,51 @@ N_SCALARS = 8
     TARGET_SCATTER,
     RESIDUALS,  # weighted sum of the scaled squared residuals
     COUNT,  # sum of the weights behind RESIDUALS
-) = range(N_SCALARS)
+    PRIOR_SCALE,
+) = range(N_NUMBERS)
 N_MOMENTS = 4
 FIRST, SECOND, ACTIVE, DENSITY = range(N_MOMENTS)
-SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
+
+
+class NetworkState(KernelState):
+    """State of the networks of a stream; its properties are views of the arrays."""
+
+    def __init__(self, n_features, n_hidden, n_outputs=1, *, scales):
+        super().__init__(
+            (2, n_features if scales else 0),
+            (n_outputs, N_VECTORS, n_hidden, n_features + 1),
+            (n_outputs, N_VECTORS, n_hidden + 1),
+            (n_outputs, N_NUMBERS),
+            (N_STREAM,),
+        )
+        self.stream[START] = 1.0
+
+    def _lay_out(self, shapes):
+        super()._lay_out(shapes)
+        self.moments, self.hidden, self.output, self.numbers, self.stream = self.arrays
+        moments = self.moments if self.moments.size else None
+        self.arguments = moments, *self.arrays[1:]
+
+    @property
+    def n_steps(self):
+        """Rows of positive weight."""
+        return int(self.numbers[0, STEPS])
+
+    @property
+    def cumulative_loss(self):
+        """Sum of the losses of the predictions."""
+        return float(self.numbers[:, LOSS].sum())
+
+    @property
+    def noise(self):
+        """Estimate of the variance of the noise, in units of standardized targets."""
+        return float(self.numbers[0, RESIDUALS] / self.numbers[0, COUNT])
+
+    @property
+    def target_unit(self):
+        """Standard deviation of the targets so far."""
+        numbers = self.numbers[0]
+        return math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
 
 
 @kernel
@@ -78,13 +148,8 @@ def _propagate(z, hidden, output, moments, certain):
 
 
 @kernel
-def _natural_step(z, hidden, output, moments, residual, weight, noise):
-    """Implicit NGVI: the loss exact along the network's slope at the means.
-
-    The expected loss (y - Ef)^2 + Vf is quadratic in the means but for the curvature
-    of the hidden units. Of its second derivatives the positive (Gauss-Newton)
-    part is kept. Returns the variance along the slope.
-    """
+def _variance_along(z, hidden, output, moments):
+    """Variance of f(z) along the network's slope at the means."""
     n_hidden, n_inputs = hidden.shape[1:]
     along = output[VARIANCE, n_hidden]
     for k in range(n_hidden):
@@ -94,8 +159,19 @@ def _natural_step(z, hidden, output, moments, residual, weight, noise):
         for j in range(n_inputs):
             var += hidden[VARIANCE, k, j] * z[j] * z[j]
         along += slope * slope * var
-    strength = weight / noise
-    shift = strength * residual / (1.0 + strength * along)
+    return along
+
+
+@kernel
+def _natural_step(z, hidden, output, moments, shift, strength):
+    """Implicit NGVI: the loss exact along the network's slope at the means.
+
+    shift : minus the implicit slope of the loss in f, times the inverse temperature;
+    strength : twice its slope in the variance of f, times the inverse temperature.
+    The loss is quadratic in the means but for the curvature of the hidden units. Of
+    its second derivatives the positive (Gauss-Newton) part is kept.
+    """
+    n_hidden, n_inputs = hidden.shape[1:]
     for k in range(n_hidden):
         w, spread = output[MEAN, k], output[VARIANCE, k]
         first, second = moments[FIRST, k], moments[SECOND, k]
@@ -116,20 +192,23 @@ def _natural_step(z, hidden, output, moments, residual, weight, noise):
     spread = output[VARIANCE, n_hidden]
     output[MEAN, n_hidden] += shift * spread
     output[VARIANCE, n_hidden] = spread / (1.0 + strength * spread)
-    return along
 
 
 @kernel
-def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slopes):
+def _gradients(
+    z, hidden, output, moments, certain, residual, hidden_slopes, output_slopes
+):
     """Gradients of the expected loss in means and variances; their squared norm.
 
     The norm is that in (m, sigma). Arrays of shapes (2, n_hidden, n_inputs) and
-    (2, n_hidden + 1), in means then in variances.
+    (2, n_hidden + 1), in means then in variances. `certain` takes the variances for 0:
+    the loss at the means, whose gradient in the variances is not wanted.
     """
     n_hidden, n_inputs = hidden.shape[1:]
+    counts = 0.0 if certain else 1.0
     squares = 0.0
     for k in range(n_hidden):
-        w, spread = output[MEAN, k], output[VARIANCE, k]
+        w, spread = output[MEAN, k], counts * output[VARIANCE, k]
         first, second = moments[FIRST, k], moments[SECOND, k]
         active, density = moments[ACTIVE, k], moments[DENSITY, k]
         both = w * w + spread
@@ -138,7 +217,7 @@ def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slope
         in_variance = both * active - 2.0 * pull * density
         for j in range(n_inputs):
             slope = in_mean * z[j]
-            curve = in_variance * z[j] * z[j]
+            curve = counts * in_variance * z[j] * z[j]
             hidden_slopes[0, k, j] = slope
             hidden_slopes[1, k, j] = curve
             squares += slope * slope + 4.0 * hidden[VARIANCE, k, j] * curve * curve
@@ -148,17 +227,18 @@ def _gradients(z, hidden, output, moments, residual, hidden_slopes, output_slope
         squares += slope * slope + 4.0 * spread * second * second
     output_slopes[0, n_hidden] = -2.0 * residual
     output_slopes[1, n_hidden] = 1.0
-    return squares + 4.0 * residual * residual + 4.0 * output[VARIANCE, n_hidden]
+    squares += 4.0 * residual * residual
+    return squares + 4.0 * counts * output[VARIANCE, n_hidden]
 
 
 @kernel
-def _descend(state, slopes, weight, method, rate, settings):
+def _descend(state, slopes, weight, rate, scale, stream):
     """One step of SVA, SVB, OGA or OGA-EL on flat parameters, then the projection.
 
-    state : (N_VECTORS, n), the rows MEAN, ...; slopes : (2, n); settings : (4,), the
-    scale of the prior, the bounds of means and deviations, and the kind of the step.
+    state : (N_VECTORS, n), the rows MEAN, ...; slopes : (2, n); scale : of the prior.
     """
-    scale, mean_bound, scale_bound, kind = settings
+    method, kind = int(stream[METHOD]), int(stream[RATE_KIND])
+    mean_bound, scale_bound = stream[MEAN_BOUND], stream[SCALE_BOUND]
     for j in range(state.shape[1]):
         sd = math.sqrt(state[VARIANCE, j])
         in_mean = weight * slopes[0, j]
@@ -183,84 +263,166 @@ def _descend(state, slopes, weight, method, rate, settings):
 
 
 @kernel
-def _step_size(squares, rate, scalars, settings):
-    """Count a gradient; the size of the step, `rate` where it is constant."""
-    scalars[SQUARES] += squares
-    if settings[3] == CONSTANT:
-        return rate
-    if settings[3] == INVSQRT:
-        return 1.0 / math.sqrt(scalars[STEPS])
-    return settings[0] / math.sqrt(scalars[SQUARES]) if scalars[SQUARES] > 0 else 0.0
-
-
-@kernel
-def _observe_target(y, weight, scalars):
-    """Count a target in the running moments; return it standardised."""
-    scalars[WEIGHT] += weight
-    before = y - scalars[TARGET_MEAN]
-    scalars[TARGET_MEAN] += weight / scalars[WEIGHT] * before
-    after = y - scalars[TARGET_MEAN]
-    scalars[TARGET_SCATTER] += weight * before * after
-    if scalars[TARGET_SCATTER] <= SMALLEST:
+def _step_size(squares, numbers, stream):
+    """Count a gradient; return the size of the step."""
+    numbers[SQUARES] += squares
+    if stream[RATE_KIND] == CONSTANT:
+        return stream[RATE]
+    if stream[RATE_KIND] == INVSQRT:
+        return 1.0 / math.sqrt(numbers[STEPS])
+    if numbers[SQUARES] == 0.0:
         return 0.0
-    return after / math.sqrt(scalars[TARGET_SCATTER] / scalars[WEIGHT])
+    return numbers[PRIOR_SCALE] / math.sqrt(numbers[SQUARES])
 
 
 @kernel
-def learn_network(Z, y, sample_weight, hidden, output, scalars, settings, method, rate):
-    """Predict, suffer the squared loss and learn, row by row.
+def _observe_target(y, weight, numbers):
+    """Count a target in the running moments; return it standardised."""
+    numbers[WEIGHT] += weight
+    before = y - numbers[TARGET_MEAN]
+    numbers[TARGET_MEAN] += weight / numbers[WEIGHT] * before
+    after = y - numbers[TARGET_MEAN]
+    numbers[TARGET_SCATTER] += weight * before * after
+    if numbers[TARGET_SCATTER] <= SMALLEST:
+        return 0.0
+    return after / math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
+
+
+@kernel
+def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stream):
+    """Learn a standardized target by SVA, SVB, OGA or OGA-EL."""
+    n_hidden, n_inputs = hidden.shape[1:]
+    hidden_slopes = np.zeros((2, n_hidden, n_inputs))
+    output_slopes = np.zeros((2, n_hidden + 1))
+    certain = stream[METHOD] == OGA
+    a, _ = _propagate(z, hidden, output, moments, certain)
+    slopes = hidden_slopes, output_slopes
+    squares = _gradients(z, hidden, output, moments, certain, target - a, *slopes)
+    rate = _step_size(weight * weight * squares, numbers, stream)
+    size, scale = n_hidden * n_inputs, numbers[PRIOR_SCALE]
+    flat_slopes = hidden_slopes.reshape((2, size))
+    _descend(
+        hidden.reshape((N_VECTORS, size)), flat_slopes, weight, rate, scale, stream
+    )
+    _descend(output, output_slopes, weight, rate, scale, stream)
+
+
+@kernel
+def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
+    """Predict, suffer the squared loss and learn a row; return the prediction.
 
     NGVI predicts with the expectation of f, the others with f at the means.
     """
-    n_hidden, n_inputs = hidden.shape[1:]
-    moments = np.empty((N_MOMENTS, n_hidden))
-    hidden_slopes = np.zeros((2, n_hidden, n_inputs))
-    output_slopes = np.zeros((2, n_hidden + 1))
-    for i in range(Z.shape[0]):
-        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
-        if weight == 0.0:
-            continue
-        z = Z[i]
-        a, v = _propagate(z, hidden, output, moments, method != NGVI)
-        unit = 0.0
-        if scalars[STEPS] > 0.0:
-            unit = math.sqrt(scalars[TARGET_SCATTER] / scalars[WEIGHT])
-        scalars[STEPS] += 1.0
-        scalars[LOSS] += weight * (y[i] - scalars[TARGET_MEAN] - unit * a) ** 2
-        target = _observe_target(y[i], weight, scalars)
-        if scalars[TARGET_SCATTER] <= SMALLEST:  # one value so far: its unit is unknown
-            continue
-        residual = target - a
-        if method == NGVI:
-            noise = scalars[RESIDUALS] / scalars[COUNT]
-            _natural_step(z, hidden, output, moments, residual, weight, noise)
-            scalars[RESIDUALS] += (
-                weight * residual * residual / (1.0 + weight * v / noise)
-            )
-            scalars[COUNT] += weight
-            continue
-        if method != OGA:
-            a, v = _propagate(z, hidden, output, moments, method == OGA)
-            residual = target - a
-        squares = _gradients(
-            z, hidden, output, moments, residual, hidden_slopes, output_slopes
-        )
-        step = _step_size(weight * weight * squares, rate, scalars, settings)
-        shape = (N_VECTORS, n_hidden * n_inputs)
-        _descend(
-            hidden.reshape(shape),
-            hidden_slopes.reshape((2, n_hidden * n_inputs)),
-            weight,
-            method,
-            step,
-            settings,
-        )
-        _descend(output, output_slopes, weight, method, step, settings)
+    natural = stream[METHOD] == NGVI
+    a, v = _propagate(z, hidden, output, moments, not natural)
+    unit = 0.0
+    if numbers[STEPS] > 0.0:
+        unit = math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
+    prediction = numbers[TARGET_MEAN] + unit * a
+    numbers[STEPS] += 1.0
+    numbers[LOSS] += weight * (y - numbers[TARGET_MEAN] - unit * a) ** 2
+    target = _observe_target(y, weight, numbers)
+    if numbers[TARGET_SCATTER] <= SMALLEST:  # one value so far: its unit is unknown
+        return prediction
+    if not natural:
+        _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stream)
+        return prediction
+    residual = target - a
+    noise = numbers[RESIDUALS] / numbers[COUNT]
+    strength = weight / noise
+    along = _variance_along(z, hidden, output, moments)
+    shift = strength * residual / (1.0 + strength * along)
+    _natural_step(z, hidden, output, moments, shift, strength)
+    numbers[RESIDUALS] += weight * residual * residual / (1.0 + weight * v / noise)
+    numbers[COUNT] += weight
+    return prediction
 
 
 @kernel
-def predict_network(Z, hidden, output, certain, means, variances):
-    """Mean and variance of f on each row of Z, in units of standardised targets."""
-    moments = np.empty((N_MOMENTS, hidden.shape[1]))
-    for i in range(Z.shape[0]):
-        means[i], variances[i] = _propagate(Z[i], hidden, output, moments, certain)
+def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
+    """Predict, suffer and learn a label -1 or 1 by NGVI; return the score."""
+    loss = int(stream[LOSS_KIND])
+    a, v = _propagate(z, hidden, output, moments, False)
+    numbers[WEIGHT] += weight
+    numbers[STEPS] += 1.0
+    numbers[LOSS] += weight * point_loss(loss, label, a)
+    along = _variance_along(z, hidden, output, moments)
+    if along > SMALLEST:
+        da, _ = implicit_gradients(loss, label, a, along, weight)
+        _, dv = expected_gradients(loss, label, a, v)
+        strength = 2.0 * weight * dv
+        _natural_step(z, hidden, output, moments, -weight * da, strength)
+    return a
+
+
+@kernel
+def learn_numbers(
+    X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
+):
+    """Standardize each row; then the network predicts, suffers and learns it.
+
+    predictions : (1, n_rows), receives the predictions made before the row was learnt.
+    Returns whether the rows were learnt: False, and nothing is changed, where one is
+    refused.
+    """
+    if first_refused(X, y, sample_weight) >= 0:
+        return False
+    Z = np.empty((X.shape[0], hidden.shape[3]))
+    standardize(X, sample_weight, moments, None, stream, Z)
+    units = np.empty((N_MOMENTS, hidden.shape[2]))
+    network = hidden[0], output[0], units, numbers[0], stream
+    for i in range(X.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight > 0.0:
+            predictions[0, i] = _learn_number(Z[i], y[i], weight, *network)
+    return True
+
+
+@kernel
+def learn_labels(
+    X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
+):
+    """Standardize each row; then each network predicts, suffers and learns it.
+
+    As `learn_numbers`; with several networks, `predictions` are those of the last.
+    """
+    if first_refused(X, y, sample_weight) >= 0:
+        return False
+    Z = np.empty((X.shape[0], hidden.shape[3]))
+    standardize(X, sample_weight, moments, None, stream, Z)
+    units = np.empty((N_MOMENTS, hidden.shape[2]))
+    for k in range(hidden.shape[0]):
+        network = hidden[k], output[k], units, numbers[k], stream
+        one = k if hidden.shape[0] > 1 else -1
+        for i in range(X.shape[0]):
+            weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+            if weight > 0.0:
+                label = target_of(y[i], one)
+                predictions[0, i] = _learn_label(Z[i], label, weight, *network)
+    return True
+
+
+@kernel
+def predict_network(X, moments, hidden, output, numbers, stream, means, variances):
+    """Mean and variance of each network's f on each row of X, (n_rows, n_outputs).
+
+    Those of the squared loss are in units of standardized targets.
+    """
+    certain = stream[METHOD] != NGVI
+    units = np.empty((N_MOMENTS, hidden.shape[2]))
+    z = np.ones(hidden.shape[3])
+    clip = min(stream[CLIP], LARGEST)
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            value = X[i, j]
+            if moments is not None:
+                spread = moments[SCATTER_OF, j]
+                spread = spread if spread > SMALLEST else math.inf
+                value = (value - moments[CENTER_OF, j]) / math.sqrt(
+                    spread / stream[SEEN]
+                )
+            z[1 + j] = min(max(value, -clip), clip)
+        for k in range(hidden.shape[0]):
+            means[i, k], variances[i, k] = _propagate(
+                z, hidden[k], output[k], units, certain
+            )

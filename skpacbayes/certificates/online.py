@@ -61,10 +61,13 @@ def exponential_weights_terms(
     losses = np.asarray(losses, dtype=float)
     eta = last_inverse_temperature
     best = losses.min()
-    soft = logsumexp(-eta * (losses - best)) - math.log(len(losses))
+    excess = losses - best
+    complexity = excess.mean()  # its limit as eta falls to 0
+    if eta > 0:
+        complexity = (math.log(len(losses)) - logsumexp(-eta * excess)) / eta
     return {
         "loss of the best expert": float(best),
-        "complexity": float(-soft / eta),
+        "complexity": float(complexity),
         "rate": float(rate_sum * loss_bound**2 / 8.0),
     }
 

@@ -26,13 +26,13 @@ from .._stream import (
     checked_weights,
     partial_fit_context,
 )
-from ._centers import distances_to
 from ._paco_mixture import log_components
 from ._paco_path import log_normaliser
 from ._paco_problem import GibbsProblem, Setting
 from ._paco_regret import regret_certificate
 from ._paco_stream import Stream
 from ._paco_summary import Rows, StreamSummary
+from ._units import CenterDistances
 
 _NO_WEIGHTS = np.empty(0)
 # Rows that the path and the chain of `fit` read, if there are more.
@@ -818,8 +818,13 @@ class PACOClusterer(
 
     def _distances(self, X):
         """Distances to the centres, in the coordinates in which clusters are round."""
-        coordinates = None if self.shape_ == "round" else self._coordinates
-        return distances_to(X, self.cluster_centers_, self._manhattan, coordinates)
+        centers = self.cluster_centers_
+        if self.shape_ != "round":
+            middle = centers.mean(axis=0)
+            X = (X - middle) @ self._coordinates
+            centers = (centers - middle) @ self._coordinates
+        metric = "cityblock" if self._manhattan else "euclidean"
+        return CenterDistances(centers, metric).to(X)
 
     def _nearest_labels(self, X):
         distances = self._distances(X)

@@ -4,29 +4,28 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    PacBayesEstimator,
-    fit_context,
-    partial_fit_context,
-    user_stack_level,
-)
-from ._centers import NearestCenterMixin
+from .._base import fit_context, user_stack_level
+from .._compat import Interval, StrOptions
+from .._stream import StreamingEstimator, partial_fit_context
 from ._ssmc_stream import Setting, TupleStream
+from ._units import CenterDistances
 
-# What `fit` says of its rows, and a stream would make untrue.
-_OF_FIT = ("labels_", "inertia_", "n_batches_", "n_swaps_")
-
-
-def _check_enough(X, n_clusters):
-    if len(X) < n_clusters:
-        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}.")
+# Attributes that describe the rows of `fit`, which a stream does not keep.
+_OF_FIT = ("labels_", "inertia_")
 
 
-class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
+class SSMCKMeansInit(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, StreamingEstimator
+):
     """Starting centres for k-means by sequential Monte Carlo on tuples of centres.
 
     A particle is a tuple of `n_clusters` centres. Batches of rows weigh the particles
@@ -34,7 +33,7 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
     [1]_). Then the surviving tuple makes swap moves: one centre leaves, a row takes
     its place, if the inertia falls. The swap is the move of local search k-means++
     [2]_, and the gain over k-means++ comes from it: by default there is one particle,
-    drawn by k-means++ without trials, and 4 swap moves for each cluster.
+    drawn by k-means++ without trials, and 4 swap moves for each cluster, at least 100.
 
     It is a callable for `init` of :class:`sklearn.cluster.KMeans` and
     :class:`sklearn.cluster.MiniBatchKMeans`, and a clusterer whose centres are rows.
@@ -47,7 +46,7 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         Number of tuples that compete.
     n_moves : "auto" or int, default="auto"
         Swap moves of the last tuple, and after each further batch of a stream.
-        "auto": 4 for each cluster. Each costs one pass over the rows.
+        "auto": 4 for each cluster, and at least 100. Each costs one pass over the rows.
     batch_size : "auto" or int, default="auto"
         Rows by which the particles are weighed at a time. "auto": a tenth of the rows
         in `fit`; along a stream, 50 for each cluster and at least 500. A batch should
@@ -57,9 +56,9 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         Variance of a feature about its centre, in squared units of the data. None:
         unknown, and integrated out.
     proposal : {"d2", "data", "sobol"}, default="d2"
-        Law of the first tuples. "d2": rows drawn one by one in proportion to the
-        squared distance from those drawn before; "data": rows drawn uniformly; "sobol":
-        scrambled Sobol points in the box that the rows span.
+        Distribution of the first tuples. "d2": rows drawn one by one in proportion to
+        the squared distance from those drawn before; "data": rows drawn uniformly;
+        "sobol": scrambled Sobol points in the box that the rows span.
     max_passes : int, default=20
         Times that `fit` goes through all rows if the particles stay different; then the
         tuple of most particles is taken.
@@ -72,13 +71,15 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         The centres. Along a stream there are as many as rows, as long as there are
         fewer rows than `n_clusters`.
     labels_ : ndarray of shape (n_samples,)
-        Nearest centre of each row given to `fit`.
+        Nearest centre of each row given to `fit`. There is none after `partial_fit`,
+        which does not keep the rows.
     inertia_ : float
-        Sum of the squared distances of the rows given to `fit` to that centre.
+        Sum of the squared distances of the rows given to `fit` to that centre; none
+        after `partial_fit`.
     n_batches_ : int
-        Batches that weighed the particles in `fit`.
+        Batches that weighed the particles.
     n_swaps_ : int
-        Swap moves that `fit` accepted.
+        Swap moves that were accepted.
     n_samples_seen_ : int
         Number of rows.
     n_features_in_ : int
@@ -146,6 +147,8 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
     20
     """
 
+    _changed_in_place = ("_stream",)
+
     _parameter_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_particles": [Interval(Integral, 1, None, closed="left")],
@@ -207,8 +210,8 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         X = check_array(X, dtype=np.float64, order="C")
         _check_enough(X, n_clusters)
         seed = check_random_state(random_state).randint(2**31 - 1)
-        rng = np.random.default_rng(seed)
-        return self._setting(n_clusters).run(X, rng)[0].centers
+        setting = self._setting(n_clusters)
+        return setting.find_centers(X, np.random.default_rng(seed))[0].centers
 
     @fit_context
     def fit(self, X, y=None):
@@ -236,16 +239,15 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         ConvergenceWarning
             If X has fewer distinct rows than `n_clusters`.
         """
-        with self._all_or_nothing():
-            X = self._rows(X, reset=True)
-            _check_enough(X, self.n_clusters)
-            rng, setting = self._generator(), self._setting(self.n_clusters)
-            passes = self._tasks(self.max_passes, "pass", X)
-            found, self.n_batches_, self.n_swaps_ = setting.run(X, rng, passes)
-            self.labels_, self.inertia_ = found.labels, found.inertia
-            self._stream = TupleStream(setting, X.shape[1], rng)
-            self._stream.begin_with(X, found.centers)
-            self.n_samples_seen_ = len(X)
+        X = self._rows(X, reset=True)
+        _check_enough(X, self.n_clusters)
+        rng, setting = self._generator(), self._setting(self.n_clusters)
+        passes = self._tasks(self.max_passes, "pass", X)
+        found, n_batches, n_swaps = setting.find_centers(X, rng, passes)
+        self.labels_, self.inertia_ = found.labels, found.inertia
+        self._stream = TupleStream(setting, X.shape[1], rng)
+        self._stream.begin_with(X, found.centers, n_batches, n_swaps)
+        self._computed = self._compute()
         n_found = len(np.unique(self.labels_))
         if n_found < self.n_clusters:
             warnings.warn(
@@ -285,17 +287,44 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
             If X is not valid; the estimator stays as it was.
         """
         begun = self._streaming()
-        if begun:
-            X = self._rows(X)
-            if not self._stream.ends_batch_within(len(X)):
-                return self._read(X)
-        with self._all_or_nothing():
-            if not begun:
-                X = self._rows(X, reset=True)
-                setting = self._setting(self.n_clusters)
-                self._stream = TupleStream(setting, X.shape[1], self._generator())
-                self.n_samples_seen_ = 0
-            return self._read(X)
+        X = self._rows(X, reset=not begun)
+        if not begun:
+            setting = self._setting(self.n_clusters)
+            self._stream = TupleStream(setting, X.shape[1], self._generator())
+        self._stream.read(X)
+        for name in _OF_FIT:
+            vars(self).pop(name, None)
+        return self
+
+    def predict(self, X):
+        """Label of the nearest center to each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Numbers of the rows of `cluster_centers_`.
+        """
+        return self._answer().to(self._rows(X)).argmin(axis=1)
+
+    def transform(self, X):
+        """Euclidean distances of the rows to the centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            The distances.
+        """
+        return self._answer().to(self._rows(X))
 
     def score(self, X, y=None):
         """Minus the inertia of rows, as of :class:`sklearn.cluster.KMeans`.
@@ -312,26 +341,49 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
         score : float
             Minus the sum of their squared distances to the nearest centre.
         """
-        return -float((self.transform(X).min(axis=1) ** 2).sum())
+        distances = self._answer().to(self._rows(X))
+        return -float((distances.min(axis=1) ** 2).sum())
 
     @property
     def cluster_centers_(self):
-        """The centres, of shape (n_clusters, n_features)."""
-        return self._stream.centers
+        """The centers, of shape (n_clusters, n_features)."""
+        return self._answer().centers
+
+    @property
+    def n_batches_(self):
+        """Number of batches that weighed the particles."""
+        check_is_fitted(self)
+        return self._stream.n_batches
+
+    @property
+    def n_swaps_(self):
+        """Number of swap moves that were accepted."""
+        check_is_fitted(self)
+        return self._stream.n_swaps
+
+    @property
+    def n_samples_seen_(self):
+        """Number of rows."""
+        check_is_fitted(self)
+        return self._stream.n_rows
 
     @property
     def _n_features_out(self):
+        check_is_fitted(self)
         return self._stream.n_centers
 
-    def __sklearn_is_fitted__(self):
-        return "_stream" in vars(self)
+    def _learn_at_once(self, X, y=None):
+        """Append rows that do not complete a batch, by one compiled call."""
+        X = self._plain(X)
+        if X is None or not self._stream.keeps(len(X)) or "labels_" in vars(self):
+            return False
+        vars(self).pop("_computed", None)
+        self._stream.append(X)
+        return True
 
-    def _read(self, X):
-        self._stream.read(X)
-        self.n_samples_seen_ += len(X)
-        for name in _OF_FIT:
-            vars(self).pop(name, None)
-        return self
+    def _compute(self):
+        """Find the centers, which a stream does not do before it is asked."""
+        return CenterDistances(self._stream.centers)
 
     def _setting(self, n_clusters):
         """Resolve the parameters."""
@@ -344,3 +396,8 @@ class SSMCKMeansInit(NearestCenterMixin, PacBayesEstimator):
             self.proposal,
             self.max_passes,
         )
+
+
+def _check_enough(X, n_clusters):
+    if len(X) < n_clusters:
+        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}.")

@@ -5,18 +5,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._kernels.kmeans import append_rows
 from ._ssmc_particles import CenterTuple, Population, propose
 
-# Swap moves for each cluster; batches of a table; rows of a stream's batch for each
-# cluster, and at least.
-_MOVES = 4
+# Swap moves for each cluster, and at least; batches of a table; rows of a batch of a
+# stream for each cluster, and at least.
+_MOVES, _FEWEST_MOVES = 4, 100
 _BATCHES = 10
 _STREAM_ROWS, _FEWEST_ROWS = 50, 500
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Parameters of the sampler; the last two are the passes that `run` may make."""
+    """Parameters of the sampler, and the sampler on a table."""
 
     n_clusters: int
     n_particles: int
@@ -29,7 +30,9 @@ class Setting:
     @property
     def moves(self):
         """Number of swap moves."""
-        return _MOVES * self.n_clusters if self.n_moves == "auto" else self.n_moves
+        if self.n_moves == "auto":
+            return max(_MOVES * self.n_clusters, _FEWEST_MOVES)
+        return self.n_moves
 
     @property
     def stream_batch(self):
@@ -43,8 +46,8 @@ class Setting:
         tuples = propose(X, self.n_clusters, self.n_particles, self.proposal, rng)
         return Population(tuples, self.noise_variance)
 
-    def run(self, X, rng, passes=None):
-        """Algorithm 2, then swap moves, on the rows of a table.
+    def find_centers(self, X, rng, passes=None):
+        """Run Algorithm 2, then swap moves, on the rows of a table.
 
         Parameters
         ----------
@@ -89,76 +92,96 @@ class Setting:
 
 
 class TupleStream:
-    """What a stream leaves behind: a population, a sample of rows, a batch begun.
+    """The state of a stream: a population, a sample of rows, a batch begun.
 
     The sample is uniform on all rows of the batches so far, and of the size of a batch.
-    Swap moves see it in place of these rows.
+    Swap moves see it in place of these rows. `counts` holds the number of rows in the
+    batch begun, and of all rows.
     """
 
     def __init__(self, setting, n_features, rng):
         self._setting, self._rng = setting, rng
         self._population = None
         self._sample = np.empty((0, n_features))
-        self._n_sampled = 0
-        self._pending = np.zeros((setting.stream_batch, n_features))
-        self._n_pending = 0
+        self._batch = np.zeros((setting.stream_batch, n_features))
+        self.counts = np.zeros(2, dtype=np.int64)
+        self.n_batches = self.n_swaps = 0
 
-    def begin_with(self, X, centers):
-        """Go on from centres found for the rows of a table."""
+    def begin_with(self, X, centers, n_batches, n_swaps):
+        """Go on from centers found for the rows of a table."""
         self._population = Population(centers[None])
+        self.n_batches, self.n_swaps = n_batches, n_swaps
         self._join_sample(X)
+        self.counts[1] = len(X)
 
-    def ends_batch_within(self, n_rows):
-        """Whether so many rows complete the batch that has begun."""
-        return self._n_pending + n_rows >= len(self._pending)
+    @property
+    def n_pending(self):
+        """Number of rows in the batch that has begun."""
+        return int(self.counts[0])
+
+    @property
+    def n_rows(self):
+        """Number of all rows."""
+        return int(self.counts[1])
+
+    def keeps(self, n_rows):
+        """Whether the batch that has begun is not complete after so many rows."""
+        return self.n_pending + n_rows < len(self._batch)
+
+    def append(self, X):
+        """Append rows to the batch that has begun, by one compiled call."""
+        append_rows(X, self._batch, self.counts)
 
     def read(self, X):
         """Read rows in order."""
         while len(X):
-            room = len(self._pending) - self._n_pending
+            room = len(self._batch) - self.n_pending
             head, X = X[:room], X[room:]
-            self._pending[self._n_pending : self._n_pending + len(head)] = head
-            self._n_pending += len(head)
-            if self._n_pending == len(self._pending):
+            self.append(head)
+            if self.n_pending == len(self._batch):
                 self._end_batch()
-                self._n_pending = 0
+                self.counts[0] = 0
 
     @property
     def centers(self):
-        """The centres; before the first batch is complete, those of `run`."""
+        """The centers; before the first batch is complete, those of `find_centers`."""
         if self._population is not None:
             return self._population.best
         setting = replace(self._setting, n_clusters=self.n_centers)
-        rows = self._pending[: self._n_pending]
-        return setting.run(rows, copy.deepcopy(self._rng))[0].centers
+        rows = self._batch[: self.n_pending]
+        return setting.find_centers(rows, copy.deepcopy(self._rng))[0].centers
 
     @property
     def n_centers(self):
-        """Number of centres: no more than rows."""
+        """Number of centers: no more than rows."""
         n_clusters = self._setting.n_clusters
         if self._population is not None:
             return n_clusters
-        return min(n_clusters, self._n_pending)
+        return min(n_clusters, self.n_pending)
 
     def _end_batch(self):
-        """Weigh the particles, or move the one that is left."""
-        self._join_sample(self._pending)
+        """Weigh the particles, or move the one that remains."""
+        self._join_sample(self._batch)
         if self._population is None:
-            self._population = self._setting.population(self._pending, self._rng)
+            self._population = self._setting.population(self._batch, self._rng)
         if not self._population.collapsed:
-            self._population.absorb(self._pending, self._rng)
+            self._population.absorb(self._batch, self._rng)
+            self.n_batches += 1
         if self._population.collapsed:
             found = CenterTuple.at(self._sample, self._population.best)
-            found.swap(self._setting.moves, self._rng)
+            self.n_swaps += found.swap(self._setting.moves, self._rng)
             self._population = Population(found.centers[None])
 
     def _join_sample(self, X):
-        """Let each row take a random place, if that is within the sample."""
-        size = len(self._pending)
+        """Let each row take a random place, if that is within the sample.
+
+        X holds the last rows of all.
+        """
+        size = len(self._batch)
+        n_before = max(self.n_rows - len(X), 0)
         fill = X[: size - len(self._sample)]
         self._sample = np.vstack([self._sample, fill])
-        ranks = np.arange(self._n_sampled + len(fill), self._n_sampled + len(X))
+        ranks = np.arange(n_before + len(fill), n_before + len(X))
         places = self._rng.integers(0, ranks + 1)
         for i in np.flatnonzero(places < size):
             self._sample[places[i]] = X[len(fill) + i]
-        self._n_sampled += len(X)

@@ -3,35 +3,43 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import ClusterMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import PacBayesEstimator, fit_context
+from .._chains import in_threads, run_chains
+from .._compat import Interval, StrOptions
+from ._subspace_chain import Chain
 from ._subspace_posterior import Predictive, Run
+from ._subspace_start import start_from_centers, start_in_boxes
 from ._units import exponent_of, scaled
 
-_N_BLOCKS = 10
+MOST_CLUSTERS = 20  # of n_clusters="auto", before clusters merge
+_ROUND = 5  # iterations of each chain before the worse half of them stops
+_FARTHEST = 1e100  # standard units, whose squares are numbers
 
 
 class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     """Clusters of rows, each in features of its own.
 
-    Each feature has a background, common to all clusters: a normal law. To each cluster
-    some features are relevant: there its rows have a mean, and a variance, of their
-    own. Which features these are has a posterior, as have the labels; a Gibbs sampler
-    draws from it (appendix of [1]_, after [2]_), in several chains. The first starts as
-    k-means does, the others look for groups in random narrow boxes [3]_. The labels are
-    those of the chain that found the most probable partitions.
+    Each feature has a background, common to all clusters: a normal distribution. Some
+    features are relevant to a cluster: there its rows have a mean, and a variance, of
+    their own. Which features these are has a posterior, as have the labels; a Gibbs
+    sampler
+    draws from it (appendix of [1]_, after [2]_). Several chains start: the first as
+    k-means does, the others with groups found in random narrow boxes [3]_. The chain
+    with the most probable partitions gives the labels.
 
     Groups that two features show and eight hide are invisible to k-means, and to
     mixtures that must describe every feature of every component.
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters : int or "auto", default=2
+        Number of clusters. "auto": chosen with the labels. The chains begin with 20
+        clusters at most, and those of the best chain merge while that raises the
+        density of rows and partition, under a uniform prior of their number.
     variance : {"cluster", "shared"}, default="cluster"
         "cluster": in a relevant feature a cluster has its own mean and variance.
         "shared": its own mean, and the variance of the background: the model of [1]_,
@@ -39,9 +47,13 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     weight_concentration : float, default=1.0
         Concentration of the Dirichlet prior of the weights, for each cluster.
     n_init : int, default=10
-        Number of chains. If there is but one, it starts in boxes.
-    max_iter : int, default=100
-        Sweeps of each chain. The second half of them counts.
+        Number of chains that start. After 5 iterations the better half of them goes
+        on, after 5 more the better half of these, until one is left. If there is but
+        one chain, it starts in boxes.
+    burn_in : int, default=25
+        Iterations of the chain that is left before those that count.
+    n_iter : int, default=50
+        Iterations that count: the posterior probabilities are means over them.
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     n_jobs : int or None, default=None
@@ -50,21 +62,21 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Most probable label of each row given to `fit`, in the best chain. Cluster 0 is
-        the largest; there may be fewer than `n_clusters`.
-    relevant_features_ : ndarray of shape (n_clusters, n_features)
-        Posterior probability that a feature is relevant to a cluster, in the best
-        chain. 0 for a feature that does not vary.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Most probable label of each row given to `fit`. Cluster 0 is the largest; there
+        may be fewer than `n_clusters_`.
+    n_clusters_ : int
+        Number of clusters of the model: `n_clusters`, or the number chosen.
+    relevant_features_ : ndarray of shape (`n_clusters_`, n_features)
+        Posterior probability that a feature is relevant to a cluster. 0 for a feature
+        that does not vary.
+    cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         Mean of the rows of each cluster; that of all rows if it has none.
-    weights_ : ndarray of shape (n_clusters,)
+    weights_ : ndarray of shape (`n_clusters_`,)
         Posterior mean of the weight of each cluster.
     log_joints_ : ndarray of shape (`n_init`,)
-        For each chain, mean of the log density of the rows, in standard units, and
-        labels given the background. The largest is that of the best chain: if few come
-        near it, ask for more chains.
-    n_iter_ : int
-        Sweeps of each chain.
+        For each chain, the mean over its last 5 iterations, when it stopped or was the
+        only one left, of the log density of the rows, in standard units, and labels
+        given the background. If few come near the largest, ask for more chains.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -82,24 +94,27 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
 
     - r_jm = 0: x_m ~ N(mu_m, sigma_m^2), with a normal-inverse-gamma prior;
     - r_jm = 1, "cluster": x_m ~ N(m_jm, v_jm), integrated out over the
-      normal-inverse-gamma law of mean 0, weight 0.05, shape 1.5 and scale 0.3;
+      normal-inverse-gamma distribution of mean 0, weight 0.05, shape 1.5 and scale 0.3;
     - r_jm = 1, "shared": x_m ~ N(mu_m + b_jm, sigma_m^2), b_jm ~ N(0, eta sigma_m^2),
       eta ~ IG(2, 10).
 
-    A sweep draws each z with r, the weights and the relevant moments integrated out,
-    then r, then mu, sigma^2, eta (with b) and theta. The conditionals printed in [1]_
-    for lambda, sigma^2 and eta are misprinted (with n rows in the cluster and S the
-    sum of their distances from mu, the exponent of lambda is
+    An iteration draws each z with r, the weights and the relevant moments integrated
+    out, then r, then mu, sigma^2, eta (with b) and theta. The conditionals printed in
+    [1]_ for lambda, sigma^2 and eta are misprinted (with n rows in the cluster and S
+    the sum of their distances from mu, the exponent of lambda is
     eta S^2 / ((1 + eta n) 2 sigma^2)); those used are tested against enumeration.
 
-    The probability of a label is the mean, over the sweeps that count, of its law given
-    all else: less noisy than the share of the sweeps that drew it.
+    The probability of a label is the mean, over the iterations that count, of its
+    probability given all else: less noisy than the share of iterations that drew it.
 
     There is no `sample_weight`: copies of a row have labels of their own, which may
     differ, and no weight of one row with one label stands for that. Repeat the rows.
 
-    A sweep costs n_samples x n_clusters x n_features evaluations of a logarithm and an
-    exponential.
+    An iteration costs n_samples x n_clusters x n_features evaluations of a logarithm
+    and an exponential.
+
+    `score_samples` is the density over the features that vary. Constant features have
+    none.
 
     References
     ----------
@@ -129,11 +144,15 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+        ],
         "variance": [StrOptions({"cluster", "shared"})],
         "weight_concentration": [Interval(Real, 0, None, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -145,7 +164,8 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         variance="cluster",
         weight_concentration=1.0,
         n_init=10,
-        max_iter=100,
+        burn_in=25,
+        n_iter=50,
         random_state=None,
         n_jobs=None,
     ):
@@ -153,7 +173,8 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         self.variance = variance
         self.weight_concentration = weight_concentration
         self.n_init = n_init
-        self.max_iter = max_iter
+        self.burn_in = burn_in
+        self.n_iter = n_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -178,27 +199,34 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         ValueError
             If X is not valid or has fewer rows than `n_clusters`.
         """
-        with self._all_or_nothing():
-            X = self._rows(X, reset=True)
-            if len(X) < self.n_clusters:
-                raise ValueError(
-                    f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}."
-                )
-            Z = self._standardise(X)
-            model = Z, self.n_clusters, self.variance, self.weight_concentration
-            runs = [
-                Run(*model, rng, from_centers=number == 0 and self.n_init > 1)
-                for number, rng in enumerate(self._generator().spawn(self.n_init))
-            ]
-            sweeps = np.arange(self.max_iter)
-            blocks = np.array_split(sweeps, min(_N_BLOCKS, self.max_iter))
-            for number in self._tasks(len(blocks), "sweeps", X):
-                keep = blocks[number] >= self.max_iter // 2
-                Parallel(self.n_jobs, prefer="threads")(
-                    delayed(run.advance)(keep) for run in runs
-                )
-            self.n_iter_ = max(run.n_sweeps for run in runs)
-            self._publish(X, Z, runs)
+        X = self._rows(X, reset=True)
+        auto = self.n_clusters == "auto"
+        n_clusters = min(MOST_CLUSTERS, len(X)) if auto else self.n_clusters
+        if len(X) < n_clusters:
+            raise ValueError(
+                f"n_samples={len(X)} should be >= n_clusters={n_clusters}."
+            )
+        Z = self._standardize(X)
+        model = Z, n_clusters, self.variance == "shared", self.weight_concentration
+        runs = [
+            Run(
+                Chain(*model, rng),
+                start_from_centers if number == 0 < self.n_init - 1 else start_in_boxes,
+            )
+            for number, rng in enumerate(self._generator().spawn(self.n_init))
+        ]
+        best = self._race(runs)
+        self.log_joints_ = np.array([run.log_joint for run in runs])
+        if auto:
+            best.settle_clusters(_ROUND)
+        run_chains(
+            [best],
+            burn_in=self.burn_in,
+            n_iter=self.n_iter,
+            tasks=lambda blocks: self._tasks(blocks, "iterations", X),
+            n_jobs=1,
+        )
+        self._describe(X, Z, best)
         return self
 
     def predict(self, X):
@@ -217,15 +245,72 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         labels : ndarray of shape (n_samples,)
             Labels, as in `labels_`.
         """
-        check_is_fitted(self)
-        Z = self._in_standard_units(self._rows(X))
-        scores = np.empty((len(Z), self.n_clusters))
-        with np.errstate(over="ignore", invalid="ignore"):
-            for j, predictive in enumerate(self._predictives):
-                scores[:, j] = predictive.log_density(Z)
-        return np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
+        return self._log_joint(X).argmax(axis=1)
 
-    def _standardise(self, X):
+    def predict_proba(self, X):
+        """Probability of each cluster for each row, given what `fit` found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, `n_clusters_`)
+            Probabilities, in the order of the labels.
+        """
+        log_joint = self._log_joint(X)
+        return np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
+
+    def score_samples(self, X):
+        """Log density of each row, given what `fit` found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log densities over the features that vary, in the units of the rows.
+        """
+        log_density = logsumexp(self._log_joint(X), axis=1)
+        units = np.log(self._unit[self._varies]) + self._exponent * np.log(2)
+        return log_density - units.sum()
+
+    def score(self, X, y=None):
+        """Mean of `score_samples`, for the choice of parameters by cross-validation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        score : float
+            Mean log density.
+        """
+        return float(self.score_samples(X).mean())
+
+    def _race(self, runs):
+        """Advance the chains, and stop the worse half again and again; the last one.
+
+        Chains stay near their start, and a start shows what it is worth in a few
+        iterations.
+        """
+        left = runs
+        while True:
+            in_threads(self.n_jobs, [(run.advance, _ROUND, False) for run in left])
+            if len(left) == 1:
+                return left[0]
+            left = sorted(left, key=lambda run: -run.log_joint)[: (len(left) + 1) // 2]
+
+    def _standardize(self, X):
         """Choose a unit for each feature that varies; rows in these units."""
         self._exponent = exponent_of(X)
         X = scaled(X, -self._exponent)
@@ -234,33 +319,29 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
         deviation = (X - self._offset).std(axis=0)
         self._varies &= deviation > 0
         self._unit = np.where(self._varies, deviation, 1.0)
-        return self._in_standard_units(X, already_scaled=True)
+        return np.ascontiguousarray(((X - self._offset) / self._unit)[:, self._varies])
 
-    def _in_standard_units(self, X, already_scaled=False):
-        if not already_scaled:
-            X = scaled(X, -self._exponent)
-        Z = ((X - self._offset) / self._unit)[:, self._varies]
-        return np.ascontiguousarray(Z)
-
-    def _publish(self, X, Z, runs):
-        """Describe the best chain; its largest cluster comes first."""
-        self.log_joints_ = np.array([run.log_joint for run in runs])
-        best = runs[self.log_joints_.argmax()]
+    def _describe(self, X, Z, best):
+        """Describe the chain; its largest cluster comes first."""
+        self.n_clusters_ = best.chain.n_clusters
         labels = best.chances.argmax(axis=1)
-        counts = np.bincount(labels, minlength=self.n_clusters)
+        counts = np.bincount(labels, minlength=self.n_clusters_)
         order = np.argsort(-counts, kind="stable")
         self.labels_ = np.argsort(order)[labels]
         counts = counts[order]
-        self.relevant_features_ = np.zeros((self.n_clusters, X.shape[1]))
+        self.relevant_features_ = np.zeros((self.n_clusters_, X.shape[1]))
         self.relevant_features_[:, self._varies] = best.relevance[order]
         weights = counts + self.weight_concentration
         self.weights_ = weights / weights.sum()
-        self.cluster_centers_ = np.tile(X.mean(axis=0), (self.n_clusters, 1))
+        self.cluster_centers_ = np.tile(X.mean(axis=0), (self.n_clusters_, 1))
         for j in np.flatnonzero(counts):
             self.cluster_centers_[j] = X[self.labels_ == j].mean(axis=0)
-        self._predictives = [
-            Predictive(Z[self.labels_ == j], weight, best, relevance)
-            for j, (weight, relevance) in enumerate(
-                zip(self.weights_, best.relevance[order], strict=True)
-            )
-        ]
+        rows = [Z[self.labels_ == j] for j in range(self.n_clusters_)]
+        self._predictive = Predictive(rows, self.weights_, best, best.relevance[order])
+
+    def _log_joint(self, X):
+        """Log density of each row and each label, in standard units."""
+        check_is_fitted(self)
+        Z = scaled(self._rows(X), -self._exponent)
+        Z = ((Z - self._offset) / self._unit)[:, self._varies]
+        return self._predictive.log_joint(Z.clip(-_FARTHEST, _FARTHEST))

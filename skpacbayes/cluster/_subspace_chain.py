@@ -2,20 +2,14 @@
 
 import numpy as np
 from scipy.special import gammaln
-from sklearn.cluster import kmeans_plusplus
-from sklearn.metrics import pairwise_distances_argmin_min
 
 from .._kernels import subspace as kernels
 
 # Prior of the background of a feature of unit variance: its mean has the weight of one
-# row, its variance an inverse gamma law of this shape and scale.
+# row, its variance an inverse gamma distribution of this shape and scale.
 BACKGROUND_SHAPE, BACKGROUND_SCALE = 2.0, 1.0
 # Inverse gamma prior of the factor of the variance of shifts (variance="shared").
 FACTOR_SHAPE, FACTOR_SCALE = 2.0, 10.0
-# Boxes tried for each cluster of the start, how many of them grow, for how long.
-_N_BOXES, _N_GROWN, _N_SWEEPS = 500, 10, 20
-# Draws of centres, for the start from them.
-_N_DRAWS = 10
 
 
 class Chain:
@@ -43,9 +37,9 @@ class Chain:
         self.probability = 0.3  # of a feature to be relevant, until it is drawn
         self.factor = FACTOR_SCALE / FACTOR_SHAPE
         self.labels = np.zeros(n_samples, dtype=np.int64)
-        self.chances = np.empty((n_samples, n_clusters))
-        self._n_clusters = n_clusters
-        n_rows = np.arange(n_samples + 1)
+        self._resize(n_clusters)
+        # A row may join a cluster that has all rows: n_samples + 1 is tabled, too.
+        n_rows = np.arange(n_samples + 2)
         self._own_table = (
             0.5 * np.log(kernels.PRIOR_COUNT / (kernels.PRIOR_COUNT + n_rows))
             + kernels.PRIOR_SHAPE * np.log(kernels.PRIOR_SCALE)
@@ -53,80 +47,30 @@ class Chain:
             - gammaln(kernels.PRIOR_SHAPE)
         )
 
-    def start(self, from_centers):
-        """Choose the first labels."""
-        if from_centers and self.X.size:
-            self._start_from_centers()
-        else:
-            self._start_in_boxes()
-
-    def _start_from_centers(self):
-        """Label rows by the nearest of centres, the best of several draws."""
-        least = np.inf
-        for seed in self.rng.integers(2**31 - 1, size=_N_DRAWS):
-            drawn, _ = kmeans_plusplus(self.X, self._n_clusters, random_state=int(seed))
-            labels, distances = pairwise_distances_argmin_min(self.X, drawn)
-            inertia = distances @ distances
-            if inertia < least:
-                least = inertia
-                self.labels[:] = labels
-
-    def _start_in_boxes(self):
-        """Give each cluster in turn the best group that a random box leads to.
-
-        A box that is narrow in a few features finds a group that all features together
-        hide. A row that joins pays log(n_clusters), the price of a label.
-        """
-        n_samples = len(self.X)
-        free = np.arange(n_samples)
-        price = np.log(self._n_clusters)
-        self.labels[:] = self._n_clusters - 1
-        for j in range(self._n_clusters - 1):
-            if len(free) < 3:
-                break
-            triples = self.rng.integers(len(free), size=(_N_BOXES, 3))
-            triples[::2, 2] = triples[::2, 1]  # half the boxes from two rows
-            widths = np.exp(self.rng.uniform(np.log(0.1), 0.0, _N_BOXES))
-            boxes = np.zeros((_N_BOXES, n_samples), dtype=np.bool_)
-            bounded = np.empty(self.X.shape[1], dtype=np.int64)
-            kernels.fill_boxes(self.X, free, free[triples], widths, bounded, boxes)
-            counts, _, _, known = self._described(boxes)
-            best = np.argsort(price * counts - known)[:_N_GROWN]
-            groups = boxes[best]
-            described = self._described(groups)
-            kernels.grow(
-                self.X, free, _N_SWEEPS, price, *self._model(), groups, *described
-            )
-            counts, _, _, known = described
-            chosen = groups[np.argmin(price * counts - known)]
-            self.labels[chosen] = j
-            free = free[~chosen[free]]
-
-    def _described(self, groups):
-        """Compute counts, sums, sums of squares and summed gains of groups of rows."""
-        own = groups.astype(np.float64)
-        statistics = groups.sum(axis=1), own @ self.X, own @ self.X**2
-        return *statistics, self._gains(statistics).sum(axis=1)
+    @property
+    def n_clusters(self):
+        """Number of clusters, with rows or without."""
+        return len(self._clusters.counts)
 
     def sweep(self):
         """Draw everything once, each given the rest."""
         n_samples = len(self.X)
-        statistics, model = self.statistics(), self._model()
+        self.find_gains()
         kernels.sweep(
             self.X,
             self.rng.permutation(n_samples),
             self.rng.random(n_samples),
             self.concentration,
-            model[0],
+            self.shared or None,
             self.labels,
-            *statistics,
-            *model[1:],
-            self._gains(statistics).sum(axis=1),
-            np.empty(self._n_clusters),
+            self.model(),
+            self._clusters,
+            self._work,
             self.chances,
         )
-        counts, sums, squares = self.statistics()  # without the sweep's roundings
-        relevant = self.rng.random(sums.shape) < self.relevance()
+        relevance = self.relevance(self.find_gains())
+        counts, sums, squares, _ = self._clusters
+        relevant = self.rng.random(sums.shape) < relevance
         if self.shared:
             self._draw_shared_background(relevant, counts, sums)
         else:
@@ -134,31 +78,83 @@ class Chain:
         n_relevant = relevant.sum()
         self.probability = self.rng.beta(1 + n_relevant, 1 + relevant.size - n_relevant)
 
-    def statistics(self):
-        """Count rows, sum them and their squares, for each cluster."""
-        one_hot = np.zeros((self._n_clusters, len(self.X)))
-        one_hot[self.labels, np.arange(len(self.X))] = 1.0
-        counts = np.bincount(self.labels, minlength=self._n_clusters)
-        return counts, one_hot @ self.X, one_hot @ self.X**2
+    def find_gains(self):
+        """Count the rows of the clusters; the gain of each feature of each cluster."""
+        kernels.count_rows(self.X, self.labels, self._clusters)
+        found = np.empty(self._clusters.sums.shape)
+        kernels.find_gains(
+            self.shared or None, self.model(), self._clusters, self._work, found
+        )
+        return found
 
-    def relevance(self):
+    def relevance(self, gains):
         """Probability that each feature is relevant to each cluster."""
-        gains = self._gains(self.statistics())
         return 1 - (1 - self.probability) * np.exp(-gains)
 
-    def log_joint(self):
+    def log_joint(self, gains):
         """Log density of the rows and labels, given background, theta and eta."""
-        statistics = self.statistics()
         deviations = (self.X - self.mean) ** 2 / self.variance
         rows = -0.5 * (deviations + np.log(2 * np.pi * self.variance)).sum()
-        weights = gammaln(statistics[0] + self.concentration).sum()
-        return self._gains(statistics).sum() + rows + weights
+        weights = gammaln(self._clusters.counts + self.concentration).sum()
+        return gains.sum() + rows + weights
 
-    def _gains(self, statistics):
-        """Log evidence of each feature of each cluster over the background."""
-        model, found = self._model(), np.empty(statistics[1].shape)
-        kernels.gains(model[0], *statistics, *model[1:], found)
-        return found
+    def merge_clusters(self):
+        """Merge pairs of clusters while that raises the density; drop empty ones.
+
+        The density is that of rows and partition, the number of clusters having a
+        uniform prior. Afterwards the chain has as many clusters as have rows.
+        """
+        values, self.labels = np.unique(self.labels, return_inverse=True)
+        self._resize(len(values))
+        while self.n_clusters > 1:
+            self.find_gains()
+            first, second = np.triu_indices(self.n_clusters, 1)
+            merged = kernels.Clusters(
+                *(field[first] + field[second] for field in self._clusters)
+            )
+            found = np.empty(merged.sums.shape)
+            model, work = self.model(), merged.work_space()
+            kernels.find_gains(self.shared or None, model, merged, work, found)
+            counts, *_, gains = self._clusters
+            change = merged.gains - gains[first] - gains[second]
+            change += gammaln(merged.counts + self.concentration)
+            change -= gammaln(counts + self.concentration)[[first, second]].sum(axis=0)
+            change += self._log_number_prior(self.n_clusters - 1)
+            change -= self._log_number_prior(self.n_clusters)
+            best = change.argmax()
+            if not change[best] > 0:
+                break
+            self.labels[self.labels == second[best]] = first[best]
+            self.labels[self.labels > second[best]] -= 1
+            self._resize(self.n_clusters - 1)
+
+    def _log_number_prior(self, k):
+        """Return the part of the log prior of a partition that depends on k alone."""
+        total, n_samples = k * self.concentration, len(self.X)
+        log_prior = gammaln(total) - gammaln(total + n_samples) + gammaln(k + 1)
+        return log_prior - k * gammaln(self.concentration)
+
+    def _resize(self, n_clusters):
+        n_samples, n_features = self.X.shape
+        self.chances = np.empty((n_samples, n_clusters))
+        self._clusters = kernels.Clusters.empty(n_clusters, n_features)
+        self._work = self._clusters.work_space()
+
+    def model(self):
+        """Return the model as the kernels take it."""
+        probability = np.clip(self.probability, 1e-300, 1 - 1e-16)
+        table = self._own_table
+        if self.shared:
+            table = -0.5 * np.log1p(self.factor * np.arange(len(self.X) + 2))
+        return kernels.Model(
+            self.mean,
+            1 / self.variance,
+            np.log(self.variance),
+            np.log1p(-probability),
+            np.log(probability),
+            self.factor,
+            table,
+        )
 
     def _draw_own_background(self, relevant, counts, sums, squares):
         """Draw mean and variance of each feature from rows to which it says nothing."""
@@ -195,13 +191,3 @@ class Chain:
         self.variance = scale / self.rng.gamma(shape)
         noise = np.sqrt(self.variance / weight) * self.rng.normal(size=len(center))
         self.mean = center + noise
-
-    def _model(self):
-        """Arguments of the kernels that describe the model."""
-        background = np.array([self.mean, self.variance, np.log(self.variance)])
-        probability = np.clip(self.probability, 1e-300, 1 - 1e-16)
-        numbers = np.array([np.log1p(-probability), np.log(probability), self.factor])
-        table = self._own_table
-        if self.shared:
-            table = -0.5 * np.log1p(self.factor * np.arange(len(self.X) + 1))
-        return self.shared, background, numbers, table

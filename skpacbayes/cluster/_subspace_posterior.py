@@ -1,4 +1,4 @@
-"""What a chain on partitions says: labels, relevance, and the law of a new row."""
+"""What a chain on partitions says: labels, relevance, the distribution of a new row."""
 
 import math
 
@@ -6,48 +6,68 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels import subspace as kernels
-from ._subspace_chain import Chain
 
 _LOG_2_PI = math.log(2 * math.pi)
 
 
 class Run:
-    """A chain and averages over those of its sweeps that are kept.
+    """A chain, and averages over its iterations that are kept.
 
-    `from_centers`: the chain starts from the cells of centres such as k-means starts
-    from, not from groups that few features show.
+    Parameters
+    ----------
+    chain : Chain
+        The chain.
+    start : callable
+        Chooses the first labels of the chain.
     """
 
-    def __init__(self, X, n_clusters, variance, concentration, rng, from_centers):
-        self._from_centers = from_centers
-        self.chain = Chain(X, n_clusters, variance == "shared", concentration, rng)
-        self.n_sweeps = self.n_kept = 0
-        self._sums = np.zeros(2), np.zeros((2, X.shape[1])), 0.0, 0.0
+    def __init__(self, chain, start):
+        self.chain, self._start = chain, start
+        self.n_iter = self.n_kept = 0
+        self._last = -math.inf
+        n_features = chain.X.shape[1]
+        self._sums = np.zeros(2), np.zeros((2, n_features)), 0.0, 0.0
 
-    def advance(self, keep):
-        """Make a sweep for each of `keep`, and count those that are true."""
-        if self.n_sweeps == 0:
-            self.chain.start(self._from_centers)
-        for kept in keep:
+    def advance(self, n_iter, keep):
+        """Make sweeps, and count them all, or none."""
+        if self.n_iter == 0:
+            self._start(self.chain)
+        total = 0.0
+        for _ in range(n_iter):
             self.chain.sweep()
-            self.n_sweeps += 1
-            if kept:
-                self._count()
+            gains = self.chain.find_gains()
+            log_joint = self.chain.log_joint(gains)
+            total += log_joint
+            if keep:
+                self._count(log_joint, gains)
+        self.n_iter += n_iter
+        self._last = total / max(n_iter, 1)
 
-    def _count(self):
+    def settle_clusters(self, n_iter):
+        """Merge clusters, and again after each `n_iter` sweeps, until none merge."""
+        n_clusters = 0
+        while self.chain.n_clusters != n_clusters:
+            self.chain.merge_clusters()
+            n_clusters = self.chain.n_clusters
+            self.advance(n_iter, keep=False)
+            self.chain.merge_clusters()
+
+    def _count(self, log_joint, gains):
         chain = self.chain
         self.n_kept += 1
         now = (
-            np.array([chain.log_joint(), chain.factor]),
+            np.array([log_joint, chain.factor]),
             np.array([chain.mean, chain.variance]),
-            chain.relevance(),
+            chain.relevance(gains),
             chain.chances,
         )
         self._sums = [total + part for total, part in zip(self._sums, now, strict=True)]
 
     @property
     def log_joint(self):
-        """Mean log density of rows and labels."""
+        """Mean log density of rows and labels: of the kept, or of the last sweeps."""
+        if not self.n_kept:
+            return self._last
         return float(self._sums[0][0] / self.n_kept)
 
     @property
@@ -69,64 +89,71 @@ class Run:
     def chances(self):
         """Posterior probability of each label of each row.
 
-        The mean of the law of a label given all else, which says more than the label
-        that was drawn from it.
+        The mean of the distribution of a label given all else, which says more than
+        the label that was drawn from it.
         """
         return self._sums[3] / self.n_kept
 
 
 class Predictive:
-    """Law of a new row of a cluster, given its rows and the averages of a run.
+    """Distribution of a new row and its label, given the averages of a run.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Rows of the cluster, in standard units.
-    weight : float
-        Probability of the cluster.
+    rows : list of ndarrays of shape (n_rows, n_features)
+        Rows of each cluster, in standard units.
+    weights : ndarray of shape (n_clusters,)
+        Probability of each cluster.
     run : Run
         Where background and factor come from.
-    relevance : ndarray of shape (n_features,)
+    relevance : ndarray of shape (n_clusters, n_features)
         Probability that each feature is relevant.
     """
 
-    def __init__(self, rows, weight, run, relevance):
-        self._log_weight = math.log(weight)
+    def __init__(self, rows, weights, run, relevance):
+        self._log_weights = np.log(weights)
         with np.errstate(divide="ignore"):
             self._log_odds = np.log([1 - relevance, relevance])
         self._mean, self._variance = run.background
-        count, total = len(rows), rows.sum(axis=0)
+        counts = np.array([[float(len(own))] for own in rows])
+        totals = np.array([own.sum(axis=0) for own in rows])
         if run.chain.shared:
-            discount = 1 + run.factor * count
-            self._degrees = math.inf
-            shift = run.factor * (total - count * self._mean) / discount
+            discount = 1 + run.factor * counts
+            shift = run.factor * (totals - counts * self._mean) / discount
+            self._degrees = None
             self._center = self._mean + shift
             self._scale = self._variance * (1 + run.factor / discount)
-        else:
-            prior = kernels
-            weight = prior.PRIOR_COUNT + count
-            self._center = total / weight
-            spread = ((rows - self._center) ** 2).sum(axis=0)
-            spread += prior.PRIOR_COUNT * self._center**2
-            self._degrees = 2 * prior.PRIOR_SHAPE + count
-            scale = (2 * prior.PRIOR_SCALE + spread) / self._degrees
-            self._scale = scale * (1 + 1 / weight)
+            self._constant = -0.5 * (_LOG_2_PI + np.log(self._scale))
+            return
+        weight = kernels.PRIOR_COUNT + counts
+        self._center = totals / weight
+        spread = kernels.PRIOR_COUNT * self._center**2
+        for own, center, total in zip(rows, self._center, spread, strict=True):
+            total += ((own - center) ** 2).sum(axis=0)
+        self._degrees = 2 * kernels.PRIOR_SHAPE + counts
+        scale = (2 * kernels.PRIOR_SCALE + spread) / self._degrees
+        self._scale = scale * (1 + 1 / weight)
+        halves = 0.5 * (self._degrees + 1)
+        self._constant = gammaln(halves) - gammaln(0.5 * self._degrees)
+        self._constant = self._constant - 0.5 * np.log(
+            self._degrees * math.pi * self._scale
+        )
 
-    def log_density(self, X):
-        """Log density of rows, times the probability of the cluster."""
+    def log_joint(self, X):
+        """Log density of each row and each label, of shape (n_rows, n_clusters)."""
         about = (X - self._mean) ** 2 / self._variance
         background = -0.5 * (_LOG_2_PI + np.log(self._variance) + about)
         without, relevant = self._log_odds
-        both = np.logaddexp(without + background, relevant + self._own(X))
-        return self._log_weight + both.sum(axis=1)
+        found = np.empty((len(X), len(self._log_weights)))
+        for j in range(found.shape[1]):
+            own = relevant[j] + self._own(X, j)
+            found[:, j] = np.logaddexp(without[j] + background, own).sum(axis=1)
+        return found + self._log_weights
 
-    def _own(self, X):
+    def _own(self, X, j):
         """Log density of each value, if the feature is relevant: Student or normal."""
-        about = (X - self._center) ** 2 / self._scale
-        degrees = self._degrees
-        if math.isinf(degrees):
-            return -0.5 * (_LOG_2_PI + np.log(self._scale) + about)
-        halves = 0.5 * (degrees + 1)
-        constant = gammaln(halves) - gammaln(0.5 * degrees)
-        constant -= 0.5 * np.log(degrees * math.pi * self._scale)
-        return constant - halves * np.log1p(about / degrees)
+        about = (X - self._center[j]) ** 2 / self._scale[j]
+        if self._degrees is None:
+            return self._constant[j] - 0.5 * about
+        halves = 0.5 * (self._degrees[j] + 1)
+        return self._constant[j] - halves * np.log1p(about / self._degrees[j])

@@ -1,8 +1,12 @@
-"""Lengths in units of powers of two: exact, and squares stay within floats."""
+"""Units in which squares stay within floats, and distances of rows to centers."""
 
 import math
 
 import numpy as np
+from scipy.spatial.distance import cdist
+
+# Rows that differ by less than 2^256 in size have a unit in common.
+_UNIT_STEP = 256
 
 
 def exponent_of(values):
@@ -17,3 +21,36 @@ def scaled(value, exponent):
         return value * 2.0**exponent  # exact, and faster than ldexp
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(value, exponent)
+
+
+class CenterDistances:
+    """Distances of rows to centers, each row in a unit fit for squares.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_clusters, n_features)
+        The centers.
+    metric : {"euclidean", "cityblock"}
+        The distance.
+    """
+
+    def __init__(self, centers, metric="euclidean"):
+        self.centers, self._metric = centers, metric
+        self._middle = centers.mean(axis=0)
+        self._about_middle = centers - self._middle
+        self._largest = np.abs(self._about_middle).max()
+
+    def to(self, X):
+        """Return the distances of the rows of X, of shape (n_samples, n_clusters)."""
+        X = X - self._middle
+        low, high = 2.0 ** -(_UNIT_STEP // 2 - 1), 2.0 ** (_UNIT_STEP // 2 - 1)
+        if low < self._largest and max(X.max(), -X.min(), self._largest) < high:
+            return cdist(X, self._about_middle, self._metric)
+        largest = np.maximum(np.abs(X).max(axis=1), self._largest)
+        units = _UNIT_STEP * np.round(np.frexp(largest)[1] / _UNIT_STEP).astype(int)
+        distances = np.empty((len(X), len(self.centers)))
+        for unit in np.unique(units):
+            rows, centers = units == unit, scaled(self._about_middle, -unit)
+            own = cdist(scaled(X[rows], -unit), centers, self._metric)
+            distances[rows] = scaled(own, unit)
+        return distances

@@ -10,11 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import user_stack_level
 from .._kernels.filtering import multiply, normalise
 
-FLOAT64 = np.dtype(np.float64)
-
 
 class Cloud(NamedTuple):
-    """Weighted particles that stand for the law of the state given the rows so far."""
+    """Weighted particles: the distribution of the state given the rows so far."""
 
     particles: np.ndarray  # (n_particles, n_states)
     log_weights: np.ndarray  # normalised
@@ -24,15 +22,34 @@ class Cloud(NamedTuple):
     time: int  # of the last row, 0 for the first
     n_resamplings: int
     log_likelihood: float
+    row: np.ndarray  # the last row, NaN where it was missing
 
 
-class Forecast(NamedTuple):
-    """The cloud moved to the time of the next row, which it has not seen."""
+class Row(NamedTuple):
+    """One row of observations."""
+
+    values: np.ndarray  # (n_features,)
+    silent: bool  # whether it is missing, and so says nothing to the model
+    inputs: np.ndarray | None = None  # (n_inputs,)
+
+
+class Step(NamedTuple):
+    """A cloud moved on by a row."""
+
+    cloud: Cloud
+    evidence: float  # log p(row | past)
+    ancestors: np.ndarray | None  # None where all particles stayed
+
+
+class Moved(NamedTuple):
+    """A cloud moved to the time of a row, which has not weighed it yet."""
 
     particles: np.ndarray
     log_weights: np.ndarray
     ancestors: np.ndarray | None
     time: int
+    past: dict  # x_prev, y_prev and u, for functions that ask for them
+    guided: bool
 
 
 class Weighting(NamedTuple):
@@ -44,84 +61,126 @@ class Weighting(NamedTuple):
     effective_size: float
 
 
-def forecast(cloud, model, proposal, generator):
-    """Resample the cloud and move it by the model; None is the time before row 0."""
-    ancestors, log_weights, noise = proposal(cloud, model.n_noise, generator)
-    if cloud is None:
-        time, method = 0, "initial"
-        particles = model.initial(noise)
-        n_states = np.shape(particles)[1] if np.ndim(particles) == 2 else "n_states"
-    else:
-        time, method = cloud.time + 1, "transition"
-        if ancestors is None:
-            survivors = cloud.particles.copy()  # a model may write into its argument
-        else:
-            survivors = cloud.particles.take(ancestors, axis=0)
-        particles = model.transition(survivors, noise, time)
-        n_states = cloud.particles.shape[1]
-    particles = _checked(particles, (len(noise), n_states), model, method)
-    if not math.isfinite(np.add.reduce(particles, axis=None)):
-        _refuse_non_finite(particles, model, method, time)
-    return Forecast(particles, log_weights, ancestors, time)
-
-
-def shown(X, model):
-    """Yield each row, or None in the place of one that says nothing to the model."""
+def rows_of(X, inputs, model):
+    """Yield the rows of X, marking those that say nothing to the model."""
+    if inputs is None:
+        inputs = [None] * len(X)
     if math.isfinite(np.add.reduce(X, axis=None)):
-        yield from X
+        for values, u in zip(X, inputs, strict=True):
+            yield Row(values, False, u)
         return
-    partly = getattr(model, "handles_missing", False)
     missing = np.isnan(X)
+    partly = getattr(model, "handles_missing", False)
     silent = missing.all(axis=1) if partly else missing.any(axis=1)
-    for row, says_nothing in zip(X, silent, strict=True):
-        yield None if says_nothing else row
+    for values, says_nothing, u in zip(X, silent, inputs, strict=True):
+        yield Row(values, bool(says_nothing), u)
+
+
+def advance(cloud, row, model, sampling, generator, underflow="warn"):
+    """Move the cloud on by one row: resample, move, weigh (a bootstrap filter's step).
+
+    Parameters
+    ----------
+    cloud : Cloud or None
+        None before row 0.
+    row : Row
+        The next row.
+    model : CalledModel
+        The state-space model.
+    sampling : Bootstrap or QuasiMonteCarlo
+        How ancestors and noise are drawn.
+    generator : numpy.random.Generator
+        Random numbers.
+    underflow : {"warn", "raise"}
+        What to do where the likelihood vanishes.
+
+    Returns
+    -------
+    step : Step
+        The cloud after the row, the evidence and the ancestors.
+    """
+    ahead = forecast(cloud, row, model, sampling, generator)
+    weighting = weigh(ahead, row, model)
+    if weighting.evidence == -math.inf:
+        _report_underflow(ahead.time, underflow)
+    resampled = ahead.ancestors is not None
+    if cloud is None:
+        roots, n_resamplings, past = np.arange(len(weighting.weights)), 0, 0.0
+    else:
+        roots, n_resamplings = cloud.roots, cloud.n_resamplings
+        past = cloud.log_likelihood
+    moved = Cloud(
+        ahead.particles,
+        weighting.log_weights,
+        weighting.weights,
+        roots.take(ahead.ancestors) if resampled else roots,
+        weighting.effective_size,
+        ahead.time,
+        n_resamplings + resampled,
+        past + weighting.evidence,
+        row.values.copy(),
+    )
+    return Step(moved, weighting.evidence, ahead.ancestors)
+
+
+def forecast(cloud, row, model, sampling, generator):
+    """Resample the cloud and move it to the time of a row.
+
+    Where the model has a proposal the row guides the noise; where it looks ahead, also
+    the choice of the ancestors. A silent row guides neither.
+    """
+    time = 0 if cloud is None else cloud.time + 1
+    past = {"u": row.inputs, "y_prev": None if cloud is None else cloud.row}
+    lookahead = None
+    if sampling.auxiliary and cloud is not None and not row.silent:
+        lookahead = model.log_lookahead(cloud.particles, row.values, time, past)
+    ancestors, log_weights, noise = sampling(cloud, model.n_noise, generator, lookahead)
+    if cloud is None:
+        survivors = None
+    elif ancestors is None:
+        survivors = cloud.particles.copy()  # a model may write into its argument
+    else:
+        survivors = cloud.particles.take(ancestors, axis=0)
+    past["x_prev"] = survivors
+    guided = model.guided and not row.silent
+    if guided:
+        noise, log_ratios = model.guide(survivors, noise, row.values, time, past)
+        if log_ratios is not None:
+            log_weights = log_weights + log_ratios
+    if cloud is None:
+        particles = model.initial(noise, past)
+    else:
+        if "x_prev" in model.asks["log_likelihood"]:
+            survivors = survivors.copy()
+        particles = model.transition(survivors, noise, time, past)
+    return Moved(particles, log_weights, ancestors, time, past, guided)
 
 
 def weigh(ahead, row, model):
-    """Weigh a forecast by the likelihood of a row; None is a row that says nothing.
+    """Weigh a forecast by the likelihood of a row; a silent row leaves the weights.
 
     Where the likelihood vanishes at every particle the weights stay as they were, and
     the evidence is minus infinity.
     """
     particles, log_weights = ahead.particles, ahead.log_weights
-    if row is None:
+    if row.silent:
         return _unweighted(log_weights, 0.0)
-    log_likelihoods = model.log_likelihood(particles, row, ahead.time)
-    log_likelihoods = _checked(
-        log_likelihoods, log_weights.shape, model, "log_likelihood"
+    log_likelihoods = model.log_likelihood(
+        particles, row.values, ahead.time, ahead.past
     )
     n_particles = len(log_weights)
     products, weights = np.empty(n_particles), np.empty(n_particles)
     highest = multiply(log_weights, log_likelihoods, products, weights)
     if math.isnan(highest):
-        _refuse_non_finite(log_likelihoods, model, "log_likelihood", ahead.time)
+        model.refuse_non_finite(log_likelihoods, "log_likelihood", ahead.time)
     if highest == -math.inf:
+        if ahead.guided:
+            total = np.logaddexp.reduce(log_weights)
+            log_weights = log_weights - total
         return _unweighted(log_weights, highest)
     np.exp(weights, out=weights)
     evidence, effective_size = normalise(weights, products, highest)
     return Weighting(evidence, products, weights, effective_size)
-
-
-def advance(cloud, row, model, proposal, generator, underflow="warn"):
-    """Move the cloud on by one row; also return its evidence and the ancestors."""
-    ahead = forecast(cloud, model, proposal, generator)
-    weighting = weigh(ahead, row, model)
-    if weighting.evidence == -math.inf:
-        _report_underflow(ahead.time, underflow)
-    if cloud is None:
-        cloud = Cloud(*(None,) * 3, np.arange(len(weighting.weights)), 0.0, 0, 0, 0.0)
-    resampled = ahead.ancestors is not None
-    moved = Cloud(
-        ahead.particles,
-        weighting.log_weights,
-        weighting.weights,
-        cloud.roots.take(ahead.ancestors) if resampled else cloud.roots,
-        weighting.effective_size,
-        ahead.time,
-        cloud.n_resamplings + resampled,
-        cloud.log_likelihood + weighting.evidence,
-    )
-    return moved, weighting.evidence, ahead.ancestors
 
 
 def moments(weights, particles):
@@ -151,32 +210,3 @@ def _report_underflow(time, underflow):
         ConvergenceWarning,
         stacklevel=user_stack_level(),
     )
-
-
-def _checked(values, shape, model, method):
-    """Return what a model returned, as a float64 array of the shape it owes."""
-    if not (
-        type(values) is np.ndarray
-        and values.dtype is FLOAT64
-        and values.flags.c_contiguous
-    ):
-        values = np.ascontiguousarray(values, dtype=np.float64)
-    if values.shape != shape:
-        expected = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
-        raise ValueError(
-            f"{type(model).__name__}.{method} returned an array of shape "
-            f"{values.shape}, expected {expected}."
-        )
-    return values
-
-
-def _refuse_non_finite(values, model, method, time):
-    """Raise if a model returned NaN or, where it must not, infinity."""
-    bad = np.isnan(values) if method == "log_likelihood" else ~np.isfinite(values)
-    bad |= values == math.inf
-    count = np.count_nonzero(bad.any(axis=1) if bad.ndim == 2 else bad)
-    if count:
-        raise ValueError(
-            f"{type(model).__name__}.{method} returned NaN or infinity for {count} of "
-            f"{len(values)} particles at row {time} (shape {values.shape})."
-        )

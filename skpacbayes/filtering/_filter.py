@@ -1,25 +1,40 @@
 """A particle filter that resamples within clusters of its particles."""
 
-import copy
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from numpy.random.bit_generator import ISeedSequence
+from sklearn.base import clone
+from sklearn.utils import check_array, check_random_state, check_scalar
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, partial_fit_context
-from ._cloud import moments, weigh
-from ._run import ParticleRun
-from ._smoothing import smoothed
+from .._base import PacBayesEstimator, SeriesEstimator, fit_context
+from .._compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    callback_management_context,
+)
+from .._stream import StreamingEstimator, partial_fit_context
+from ._cloud import advance, forecast, moments, rows_of, weigh
+from ._density import check_log_transition
+from ._forecast import log_scores, simulated, summarised
+from ._model import CalledModel, asked_for
+from ._resampling import SCHEMES, draw, one_cell
+from ._sampling import Bootstrap, QuasiMonteCarlo
+from ._smoothing import smoothed, trajectories
+from .models import LocalLevel
 
 
-class ClusteredParticleFilter(ParticleRun):
+class ClusteredParticleFilter(SeriesEstimator, StreamingEstimator):
     """Particle filter that keeps every mode alive, or integrates by quasi-Monte Carlo.
 
     A hidden state moves by a model from one row to the next, and each row of X is a
-    noisy look at it. A cloud of weighted particles stands for the law of the state
-    given the rows so far. Resampling within clusters of particles, from [1]_, lets
-    unlikely modes survive until the rows decide; ``method="sqmc"`` is the sequential
-    quasi-Monte Carlo of [2]_, whose errors are many times smaller in few dimensions.
+    noisy look at it. A cloud of weighted particles stands for the distribution of the
+    state given the rows so far. Resampling within clusters of particles, from [1]_,
+    lets unlikely modes survive until the rows decide; ``method="sqmc"`` is the
+    sequential quasi-Monte Carlo of [2]_, whose errors are many times smaller in few
+    dimensions.
 
     Parameters
     ----------
@@ -52,9 +67,16 @@ class ClusteredParticleFilter(ParticleRun):
     ess_threshold : float in [0, 1], default=0.5
         The bootstrap resamples where the effective sample size is below this share of
         the particles.
+    proposal : {"auto", "prior", "auxiliary"}, default="auto"
+        How a row guides the particles that it weighs. "auto" moves them by the model's
+        `proposal` where it has one, as the linear models have: where a row says much
+        more than the transition this is many times as accurate. "auxiliary" also
+        draws the ancestors by the model's `log_lookahead`. "prior" moves them by the
+        transition alone.
     underflow : {"warn", "raise"}, default="warn"
         What to do with a row whose likelihood vanishes at every particle: warn, and go
-        on as if it were missing, with a log-likelihood of -inf; or raise.
+        on as if it were missing, with a log-likelihood of -inf; or raise. It may change
+        within a stream.
     random_state : int, RandomState instance or None, default=None
         Seeds the noise of a run.
 
@@ -152,13 +174,14 @@ class ClusteredParticleFilter(ParticleRun):
         "conservation": [Interval(Real, 0, 1, closed="both")],
         "clusterer": [None, HasMethods("fit_predict")],
         "method": [StrOptions({"bootstrap", "sqmc"})],
-        "resampling": [
-            StrOptions({"multinomial", "stratified", "systematic", "residual"})
-        ],
+        "resampling": [StrOptions(set(SCHEMES))],
         "ess_threshold": [Interval(Real, 0, 1, closed="both")],
+        "proposal": [StrOptions({"auto", "prior", "auxiliary"})],
         "underflow": [StrOptions({"warn", "raise"})],
         "random_state": ["random_state"],
     }
+
+    _may_change = ("underflow",)
 
     def __init__(
         self,
@@ -171,6 +194,7 @@ class ClusteredParticleFilter(ParticleRun):
         method="bootstrap",
         resampling="systematic",
         ess_threshold=0.5,
+        proposal="auto",
         underflow="warn",
         random_state=None,
     ):
@@ -182,11 +206,12 @@ class ClusteredParticleFilter(ParticleRun):
         self.method = method
         self.resampling = resampling
         self.ess_threshold = ess_threshold
+        self.proposal = proposal
         self.underflow = underflow
         self.random_state = random_state
 
     @fit_context
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, inputs=None):
         """Forget everything, then filter the rows once, in the order given.
 
         Parameters
@@ -195,6 +220,9 @@ class ClusteredParticleFilter(ParticleRun):
             Rows in the order of time; NaN is a missing value.
         y : None
             Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Known inputs of each row, such as controls: the argument `u` of the model's
+            functions.
 
         Returns
         -------
@@ -203,17 +231,21 @@ class ClusteredParticleFilter(ParticleRun):
 
         Raises
         ------
+        TypeError
+            If a function of the model takes other arguments than it is called with.
         ValueError
-            If the model returns an array of the wrong shape, or NaN.
+            If the model returns an array of the wrong shape, or NaN, a proposal that is
+            no density, or a `log_transition` that is not that of `transition`; if
+            inputs and rows differ in number.
         FloatingPointError
             If ``underflow="raise"`` and a row's likelihood vanishes at every particle.
         """
-        for _ in self._fitting(X):
+        for _ in self._fitting(X, inputs):
             pass
         return self
 
     @fit_context
-    def fit_filter(self, X, y=None):
+    def fit_filter(self, X, y=None, *, inputs=None):
         """Fit, and return the filtered states of the same run.
 
         Parameters
@@ -222,6 +254,8 @@ class ClusteredParticleFilter(ParticleRun):
             Rows in the order of time; NaN is a missing value.
         y : None
             Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
 
         Returns
         -------
@@ -230,10 +264,10 @@ class ClusteredParticleFilter(ParticleRun):
         stds : ndarray of shape (n_timesteps, n_states)
             Standard deviations.
         """
-        return _filtered(self._fitting(X))
+        return _filtered(step for step, _ in self._fitting(X, inputs))
 
     @fit_context
-    def fit_smooth(self, X, y=None):
+    def fit_smooth(self, X, y=None, *, inputs=None):
         """Fit, and return the smoothed states of the same run.
 
         Parameters
@@ -242,6 +276,8 @@ class ClusteredParticleFilter(ParticleRun):
             Rows in the order of time; NaN is a missing value.
         y : None
             Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
 
         Returns
         -------
@@ -250,11 +286,11 @@ class ClusteredParticleFilter(ParticleRun):
         stds : ndarray of shape (n_timesteps, n_states)
             Standard deviations.
         """
-        run = list(self._fitting(X))
-        return smoothed(run, self.model_, copy.deepcopy(self._random))
+        run, rows = zip(*self._fitting(X, inputs), strict=True)
+        return smoothed(run, rows, self._called_model(), self._continued())
 
     @partial_fit_context
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X, y=None, *, inputs=None):
         """Filter more rows, in the order given.
 
         Any way of cutting the same rows into calls gives the same state. A call that
@@ -266,6 +302,8 @@ class ClusteredParticleFilter(ParticleRun):
             Rows in the order of time; NaN is a missing value.
         y : None
             Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
 
         Returns
         -------
@@ -274,31 +312,29 @@ class ClusteredParticleFilter(ParticleRun):
 
         Raises
         ------
-        ValueError
-            If the model returns an array of the wrong shape, or NaN; if a parameter
-            changed since the run began.
-        FloatingPointError
-            As `fit`.
+        TypeError, ValueError, FloatingPointError
+            As `fit`; also if a parameter changed since the stream began.
         """
-        if self._streaming() and self._recognises(X) and not np.isinf(X).any():
-            self._refuse_change()
-            return self._learn(X)
-        with self._all_or_nothing():
-            streaming = self._streaming()
-            X = self._rows(X, reset=not streaming)
-            if streaming:
-                self._refuse_change()
-            else:
-                self._begin()
-            return self._learn(X)
+        begun = self._streaming()
+        X = self._rows(X, reset=not begun)
+        inputs = self._checked_inputs(inputs, len(X), begin=not begun)
+        if not begun:
+            self._begin()
+        vars(self).update(self._learnt(X, inputs))
+        return self
 
-    def filter(self, X):
+    def filter(self, X, *, inputs=None, random_state=None):
         """Filter rows that follow those learnt, and learn nothing.
 
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
             Rows in the order of time; NaN is a missing value.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise. With None it is that with which `partial_fit` would go on,
+            here and in the methods below.
 
         Returns
         -------
@@ -307,19 +343,22 @@ class ClusteredParticleFilter(ParticleRun):
         stds : ndarray of shape (n_timesteps, n_states)
             Standard deviations.
         """
-        return _filtered(self._run(X))
+        return _filtered(step for step, _ in self._run(X, inputs, random_state))
 
-    def smooth(self, X):
+    def smooth(self, X, *, inputs=None, random_state=None):
         """Filter rows that follow those learnt, then look back; learn nothing.
 
-        With a model that has `log_transition`, 200 trajectories are drawn backwards
-        through the clouds [1]_; otherwise the ancestors of the last particles are
-        traced, which are few far back. All clouds of the run are kept meanwhile.
+        Moments of as many trajectories as there are particles: see
+        `sample_trajectories`. All clouds of the run are kept meanwhile.
 
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
             Rows in the order of time; NaN is a missing value.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
 
         Returns
         -------
@@ -328,29 +367,152 @@ class ClusteredParticleFilter(ParticleRun):
         stds : ndarray of shape (n_timesteps, n_states)
             Standard deviations.
 
+        Raises
+        ------
+        ValueError
+            As `sample_trajectories`.
+        """
+        run, rows = zip(*self._run(X, inputs, random_state), strict=True)
+        generator = self._continued(random_state)
+        return smoothed(run, rows, self._called_model(), generator)
+
+    def sample_trajectories(
+        self, X, n_trajectories=100, *, inputs=None, random_state=None
+    ):
+        """Draw trajectories of the state given rows that follow those learnt.
+
+        Drawn backwards through the clouds by four Metropolis moves for each state [1]_,
+        at a cost that does not depend on the number of particles. The density of a move
+        is the model's `log_transition`; without one it is found where the noise is
+        added, ``transition(x, z, t) = f(x, t) + L(x, t) z``. Otherwise the ancestors of
+        the last particles are traced.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows in the order of time; NaN is a missing value.
+        n_trajectories : int, default=100
+            Number of trajectories.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
+
+        Returns
+        -------
+        trajectories : ndarray of shape (n_trajectories, n_timesteps, n_states)
+            The trajectories.
+
+        Raises
+        ------
+        ValueError
+            If the density of a move is not known, and too few particles of the first
+            row have descendants to trace.
+
         References
         ----------
-        .. [1] S. Godsill, A. Doucet and M. West, "Monte Carlo smoothing for nonlinear
-           time series", JASA 2004.
+        .. [1] H.-D. Dau and N. Chopin, "On backward smoothing algorithms", Annals of
+           Statistics 51, 2023.
         """
-        return smoothed(list(self._run(X)), self.model_, copy.deepcopy(self._random))
+        check_scalar(n_trajectories, "n_trajectories", Integral, min_val=1)
+        run, rows = zip(*self._run(X, inputs, random_state), strict=True)
+        generator = self._continued(random_state)
+        return trajectories(run, rows, self._called_model(), n_trajectories, generator)
 
-    def log_likelihoods(self, X):
+    def forecast(
+        self,
+        h,
+        *,
+        of="observations",
+        quantiles=(0.05, 0.5, 0.95),
+        inputs=None,
+        random_state=None,
+    ):
+        """Simulate the rows that come next, or the states behind them.
+
+        Parameters
+        ----------
+        h : int
+            Number of rows ahead.
+        of : {"observations", "states"}, default="observations"
+            What to forecast. Observations are drawn by the model's `observation`.
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+            Levels of the quantiles.
+        inputs : array-like of shape (h, n_inputs) or None, default=None
+            Inputs of the rows ahead.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
+
+        Returns
+        -------
+        forecast : Forecast
+            A named tuple: `means` and `stds` of shape (h, k), `quantiles` of shape
+            (n_quantiles, h, k) and `samples` of shape (n_particles, h, k), for k
+            features or states.
+
+        Raises
+        ------
+        ValueError
+            If h is less than 1, if a level lies outside [0, 1], or if the model has no
+            `observation` and needs it.
+        """
+        check_is_fitted(self)
+        check_scalar(h, "h", Integral, min_val=1)
+        if of not in ("observations", "states"):
+            raise ValueError(f'of should be "observations" or "states", got {of!r}.')
+        levels = np.asarray(quantiles, dtype=float).reshape(-1)
+        if not np.all((levels >= 0) & (levels <= 1)):
+            raise ValueError(f"quantiles should lie in [0, 1], got {quantiles!r}.")
+        inputs = self._checked_inputs(inputs, h, rows="h")
+        generator, cloud = self._continued(random_state), self._cloud
+        chosen = draw(
+            cloud.weights, one_cell(len(cloud.weights)), "systematic", generator
+        )
+        ahead = simulated(
+            cloud.particles[chosen],
+            cloud.time,
+            cloud.row,
+            [None] * h if inputs is None else inputs,
+            self._called_model(),
+            generator,
+            of == "observations",
+        )
+        samples = [rows if of == "observations" else x for x, _, rows in ahead]
+        return summarised(np.stack(samples, axis=1), levels)
+
+    def log_likelihoods(self, X, *, horizon=1, inputs=None, random_state=None):
         """Log density of each row given the rows before it, and those learnt.
 
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
             Rows that follow those learnt, in the order of time.
+        horizon : int, default=1
+            How many rows ahead each row is forecast: its density is that given the rows
+            up to `horizon` before it.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
 
         Returns
         -------
         log_likelihoods : ndarray of shape (n_timesteps,)
-            Natural logarithms of the densities; 0 for a missing row.
+            Natural logarithms of the densities; 0 for a missing row, NaN for the first
+            ``horizon - 1``, which lie fewer rows ahead.
         """
-        return np.array([evidence for _, evidence, _ in self._run(X)])
+        check_scalar(horizon, "horizon", Integral, min_val=1)
+        run = self._run(X, inputs, random_state)
+        if horizon == 1:
+            return np.array([step.evidence for step, _ in run])
+        run = list(run)
+        X = np.array([row.values for _, row in run])
+        inputs = self._checked_inputs(inputs, len(X))
+        clouds = [self._cloud, *(step.cloud for step, _ in run)]
+        generator = self._continued(random_state)
+        return log_scores(clouds, X, inputs, horizon, self._called_model(), generator)
 
-    def predict(self, X):
+    def predict(self, X, *, inputs=None, random_state=None):
         """Mean of the state at the next row, for each row of X that it could be.
 
         Rows are alternatives, not a sequence: see `filter` for that. The mean is what
@@ -360,35 +522,40 @@ class ClusteredParticleFilter(ParticleRun):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows, each of which could be the next.
+        inputs : array-like of shape (n_samples, n_inputs) or None, default=None
+            Inputs of each alternative.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
 
         Returns
         -------
         means : ndarray of shape (n_samples, n_states)
             Filtered means.
         """
-        ahead, rows = self._next(X)
-        means = [
-            weigh(ahead, row, self.model_).weights @ ahead.particles for row in rows
-        ]
-        return np.array(means)
+        alternatives = self._alternatives(X, inputs, random_state)
+        return np.array([w.weights @ ahead.particles for ahead, w in alternatives])
 
-    def score_samples(self, X):
+    def score_samples(self, X, *, inputs=None, random_state=None):
         """Log density of the next row given the rows learnt, at each row of X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows, each of which could be the next.
+        inputs : array-like of shape (n_samples, n_inputs) or None, default=None
+            Inputs of each alternative.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
 
         Returns
         -------
         log_densities : ndarray of shape (n_samples,)
             Natural logarithms; 0 for a missing row.
         """
-        ahead, rows = self._next(X)
-        return np.array([weigh(ahead, row, self.model_).evidence for row in rows])
+        alternatives = self._alternatives(X, inputs, random_state)
+        return np.array([weighting.evidence for _, weighting in alternatives])
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, *, inputs=None, random_state=None):
         """Mean of `log_likelihoods`, as `GridSearchCV` with `TimeSeriesSplit` wants it.
 
         Parameters
@@ -397,17 +564,246 @@ class ClusteredParticleFilter(ParticleRun):
             Rows that follow those learnt, in the order of time.
         y : None
             Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
 
         Returns
         -------
         score : float
             Mean log density of a row given the rows before it.
         """
-        return float(np.mean(self.log_likelihoods(X)))
+        found = self.log_likelihoods(X, inputs=inputs, random_state=random_state)
+        return float(np.mean(found))
+
+    # What is known after the last row.
+
+    @property
+    def particles_(self):
+        """Particles of the last row, (n_particles, n_states)."""
+        return self._cloud.particles
+
+    @property
+    def weights_(self):
+        """Their weights."""
+        return self._cloud.weights
+
+    @property
+    def mean_(self):
+        """Filtered mean at the last row."""
+        return moments(self._cloud.weights, self._cloud.particles)[0]
+
+    @property
+    def covariance_(self):
+        """Filtered covariance at the last row."""
+        cloud = self._cloud
+        centred = cloud.particles - moments(cloud.weights, cloud.particles)[0]
+        return (centred.T * cloud.weights) @ centred
+
+    @property
+    def log_likelihood_(self):
+        """Log density of the rows learnt."""
+        return float(self._cloud.log_likelihood)
+
+    @property
+    def ess_(self):
+        """Effective sample size of the weights."""
+        return float(self._cloud.effective_size)
+
+    @property
+    def n_resamplings_(self):
+        """Number of rows before which the particles were resampled."""
+        return self._cloud.n_resamplings
+
+    @property
+    def ancestors_(self):
+        """Particles of row 0 that still have descendants."""
+        return np.unique(self._cloud.roots)
+
+    @property
+    def n_samples_seen_(self):
+        """Rows since the last `fit`."""
+        return self._cloud.time + 1
+
+    # The steps of `fit` and of `partial_fit`.
+
+    def _fitting(self, X, inputs):
+        """Begin, and yield the step of each row learnt, and the row."""
+        X = self._rows(X, reset=True)
+        inputs = self._checked_inputs(inputs, len(X), begin=True)
+        self._begin()
+        if hasattr(self.model_, "observe"):
+            self.model_ = self.model_.observe(X)
+        model, sampling = self._called_model(), self._sampling()
+        cloud, generator = None, self._continued()
+        rows = rows_of(X, inputs, self.model_)
+        for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
+            step = self._learn_row(cloud, row, model, sampling, generator)
+            cloud = step.cloud
+            yield step, row
+        self._cloud, self._random_state = cloud, generator.bit_generator.state
+
+    def _begin(self):
+        """Set the state before row 0."""
+        model = LocalLevel() if self.model is None else self.model
+        if isinstance(model, type):
+            raise TypeError(f"model must be an instance: {model.__name__}(...).")
+        self.model_ = clone(model, safe=False)
+        self._clusterer = clone(self.clusterer, safe=False) if self.clusterer else None
+        self._options = {name: getattr(self, name) for name in OPTIONS}
+        self._asks = asked_for(self.model_, self._n_inputs is not None)
+        if self.proposal == "auxiliary" and "log_lookahead" not in self._asks:
+            raise ValueError(
+                'proposal="auxiliary" needs a model with log_lookahead(x, y, t), which '
+                f"{type(model).__name__} has not."
+            )
+        # normals are most of a cheap model's step, and SFC64 draws them fastest
+        generator = np.random.Generator(np.random.SFC64(self._draw_seed()))
+        self._cloud, self._random_state = None, generator.bit_generator.state
+
+    def _learn_at_once(self, X, y=None, *, inputs=None):
+        X = self._plain(X)
+        if X is None:
+            return False
+        self._publish(**self._learnt(X, self._checked_inputs(inputs, len(X))))
+        return True
+
+    def _learnt(self, X, inputs):
+        """Filter rows, showing each to a model that observes; return the new state."""
+        model, sampling = self._called_model(), self._sampling()
+        cloud, generator = self._cloud, self._continued()
+        observes = hasattr(model.model, "observe")
+        for i, row in enumerate(rows_of(X, inputs, model.model)):
+            first = cloud is None  # nothing to forecast the row from
+            if observes and first:
+                model = self._called_model(model.model.observe(X[i : i + 1]))
+            cloud = self._learn_row(cloud, row, model, sampling, generator).cloud
+            if observes and not first:
+                model = self._called_model(model.model.observe(X[i : i + 1]))
+        return {
+            "_cloud": cloud,
+            "model_": model.model,
+            "_random_state": generator.bit_generator.state,
+        }
+
+    def _learn_row(self, cloud, row, model, sampling, generator):
+        """Learn one row; at the first move, check the density of the moves."""
+        if cloud is not None and cloud.time == 0:
+            past = {"y_prev": cloud.row, "u": row.inputs}
+            check_log_transition(model, cloud.particles, 1, past)
+        return advance(cloud, row, model, sampling, generator, self.underflow)
+
+    # What the methods that learn nothing share.
+
+    def _run(self, X, inputs, random_state):
+        """Yield the step of each row, and the row; learn nothing."""
+        check_is_fitted(self)
+        X = self._rows(X)
+        inputs = self._checked_inputs(inputs, len(X))
+        model, sampling = self._called_model(), self._sampling()
+        cloud, generator = self._cloud, self._continued(random_state)
+        rows = rows_of(X, inputs, model.model)
+        for _, row in zip(self._looks(X), rows, strict=False):
+            step = advance(cloud, row, model, sampling, generator, self.underflow)
+            cloud = step.cloud
+            yield step, row
+
+    def _looks(self, X):
+        """Yield the number of each row, a task that callbacks see and may stop."""
+        if not self._watched():
+            yield from range(len(X))
+            return
+        draft = PacBayesEstimator._draft(self, forgets=False)
+        with callback_management_context(draft):
+            yield from draft._tasks(len(X), "row", X)
+
+    def _alternatives(self, X, inputs, random_state):
+        """Yield the cloud moved to the next row, and its weighting by each row of X."""
+        check_is_fitted(self)
+        X = self._rows(X)
+        inputs = self._checked_inputs(inputs, len(X))
+        model, sampling = self._called_model(), self._sampling()
+        generator = self._continued(random_state)
+        start, ahead = generator.bit_generator.state, None
+        depends = model.guides() or sampling.auxiliary or inputs is not None
+        for row in rows_of(X, inputs, model.model):
+            if depends or ahead is None:
+                generator.bit_generator.state = start
+                ahead = forecast(self._cloud, row, model, sampling, generator)
+            yield ahead, weigh(ahead, row, model)
+
+    def _called_model(self, model=None):
+        """Return a model, `model_` by default, as the filter calls it."""
+        model = self.model_ if model is None else model
+        return CalledModel(model, self._asks, self._options["proposal"] != "prior")
+
+    def _sampling(self):
+        """How ancestors and noise are drawn."""
+        options = self._options
+        auxiliary = options["proposal"] == "auxiliary"
+        if options["method"] == "sqmc":
+            return QuasiMonteCarlo(options["n_particles"], auxiliary)
+        return Bootstrap(
+            options["n_particles"],
+            options["n_clusters"],
+            options["conservation"],
+            self._clusterer,
+            options["resampling"],
+            options["ess_threshold"],
+            auxiliary,
+        )
+
+    def _continued(self, random_state=None):
+        """Return a generator that goes on from the last row, or one that is seeded."""
+        if random_state is not None:
+            seed = check_random_state(random_state).randint(2**31 - 1)
+            return np.random.Generator(np.random.SFC64(seed))
+        bits = np.random.SFC64(NO_SEED)
+        bits.state = self._random_state
+        return np.random.Generator(bits)
+
+    def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
+        """Check inputs: an array with a row for each row of X, or None."""
+        if inputs is not None:
+            inputs = check_array(inputs, dtype=np.float64, input_name="inputs")
+            if len(inputs) != n_rows:
+                there = f"{rows} has {n_rows}" if rows == "X" else f"{rows} is {n_rows}"
+                raise ValueError(f"inputs has {len(inputs)} rows, yet {there}.")
+        n_inputs = None if inputs is None else inputs.shape[1]
+        if begin:
+            self._n_inputs = n_inputs
+        elif n_inputs != self._n_inputs:
+            raise ValueError(
+                f"inputs has {n_inputs or 0} columns, yet the filter was fitted with "
+                f"{self._n_inputs or 0}."
+            )
+        return inputs
 
 
-def _filtered(run):
+OPTIONS = (
+    "n_particles",
+    "n_clusters",
+    "conservation",
+    "method",
+    "resampling",
+    "ess_threshold",
+    "proposal",
+)
+
+
+class _NoSeed(ISeedSequence):
+    """A seed of zeros, for a generator whose state is set at once."""
+
+    def generate_state(self, n_words, dtype=np.uint32):
+        return np.zeros(n_words, dtype)
+
+
+NO_SEED = _NoSeed()
+
+
+def _filtered(steps):
     """Means and standard deviations of the clouds of a run."""
-    found = [moments(cloud.weights, cloud.particles) for cloud, *_ in run]
+    found = [moments(step.cloud.weights, step.cloud.particles) for step in steps]
     means, stds = zip(*found, strict=True)
     return np.array(means), np.array(stds)

@@ -32,23 +32,33 @@ def one_cell(n_particles):
     )
 
 
-def systematic(counts, generator):
-    """One uniform a cell, shifted by equal steps: sorted points in each cell."""
+def systematic(weights, cells, generator):
+    """One uniform for each cell, shifted by equal steps."""
+    counts = cells.counts
     if len(counts) == 1:
         count = int(counts[0])
-        return _grid(count) + generator.random() / count
-    shifts = np.repeat(generator.random(len(counts)), counts)
-    return _stratum(counts) + shifts / np.repeat(counts, counts)
+        points = _grid(count) + generator.random() / count
+    else:
+        shifts = np.repeat(generator.random(len(counts)), counts)
+        points = _stratum(counts) + shifts / np.repeat(counts, counts)
+    return _inverted(draw_from_strata, weights, cells, counts, points)
 
 
-def stratified(counts, generator):
+def stratified(weights, cells, generator):
     """One uniform in each of equal steps."""
-    each = np.repeat(counts, counts)
-    return _stratum(counts) + generator.random(len(each)) / each
+    each = np.repeat(cells.counts, cells.counts)
+    points = _stratum(cells.counts) + generator.random(len(each)) / each
+    return _inverted(draw_from_strata, weights, cells, cells.counts, points)
 
 
-def multinomial(counts, generator):
-    """Independent uniforms, sorted: normalised sums of exponentials in each cell."""
+def multinomial(weights, cells, generator):
+    """Independent uniforms."""
+    points = exponential_points(cells.counts, generator)
+    return _inverted(draw_ancestors, weights, cells, cells.counts, points)
+
+
+def exponential_points(counts, generator):
+    """Sorted uniforms in each cell: normalised sums of exponentials."""
     points = np.empty(counts.sum())
     start = 0
     for count in counts:
@@ -58,39 +68,39 @@ def multinomial(counts, generator):
     return points
 
 
-SCHEMES = {
-    "systematic": systematic,
-    "stratified": stratified,
-    "multinomial": multinomial,
-}
-
-
-def draw(weights, cells, scheme, generator):
-    """Ancestors of the offspring of all cells, (n_particles,)."""
-    if scheme == "residual":
-        return _residual(weights, cells, generator)
-    points = SCHEMES[scheme](cells.counts, generator)
-    invert = draw_ancestors if scheme == "multinomial" else draw_from_strata
-    return _inverted(invert, weights, cells, cells.counts, points)
-
-
-def _inverted(invert, weights, cells, counts, points):
-    ancestors = np.empty(len(points), dtype=np.int64)
-    invert(weights, cells.order, cells.starts, counts, points, ancestors)
-    return ancestors
-
-
-def _residual(weights, cells, generator):
+def residual(weights, cells, generator):
     """Give each its whole number of offspring, draw the rest multinomially."""
     n_cells = len(cells.counts)
     totals = np.bincount(cells.labels, weights, minlength=n_cells)
     shares = np.divide(cells.counts, totals, out=np.zeros(n_cells), where=totals > 0)
     expected = shares[cells.labels] * weights
     certain = np.floor(expected).astype(np.int64)
-    left = cells.counts - np.bincount(cells.labels, certain, n_cells).astype(np.int64)
-    points = multinomial(left, generator)
-    drawn = _inverted(draw_ancestors, expected - certain, cells, left, points)
+    remaining = cells.counts - np.bincount(cells.labels, certain, n_cells).astype(
+        np.int64
+    )
+    points = exponential_points(remaining, generator)
+    drawn = _inverted(draw_ancestors, expected - certain, cells, remaining, points)
     return np.concatenate([np.repeat(np.arange(len(weights)), certain), drawn])
+
+
+# Each scheme is called with weights, cells and a generator, and returns ancestors.
+SCHEMES = {
+    "systematic": systematic,
+    "stratified": stratified,
+    "multinomial": multinomial,
+    "residual": residual,
+}
+
+
+def draw(weights, cells, scheme, generator):
+    """Ancestors of the offspring of all cells, (n_particles,)."""
+    return SCHEMES[scheme](weights, cells, generator)
+
+
+def _inverted(invert, weights, cells, counts, points):
+    ancestors = np.empty(len(points), dtype=np.int64)
+    invert(weights, cells.order, cells.starts, counts, points, ancestors)
+    return ancestors
 
 
 @lru_cache(maxsize=8)

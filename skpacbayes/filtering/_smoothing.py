@@ -1,58 +1,135 @@
-"""Smoothing: the law of every state given all rows of a run.
+"""Smoothing: the distribution of every state given all rows of a run.
 
-A run is a list of (cloud, evidence, ancestors), one for each row.
+A run is a list of `Step`, one for each row.
 """
 
 import numpy as np
 
 from ._cloud import moments
-from ._resampling import draw, one_cell
+from ._density import transition_density
 
-N_TRAJECTORIES = 200
+N_MOVES = 4  # of Metropolis, for each state of a trajectory
+FEWEST_ANCESTORS = 30  # effective, at the first row, for tracing to be trusted
 
 
-def smoothed(run, model, generator):
+def smoothed(run, rows, model, generator):
     """Means and standard deviations of the states, each (n_timesteps, n_states)."""
-    if hasattr(model, "log_transition"):
-        found = _by_backward_simulation(run, model, generator)
-    else:
-        found = _by_genealogy(run)
-    means, stds = zip(*reversed(list(found)), strict=True)
-    return np.array(means), np.array(stds)
+    paths = trajectories(run, rows, model, len(run[-1].cloud.weights), generator)
+    means, stds = paths.mean(axis=0), paths.std(axis=0)
+    last = run[-1].cloud
+    means[-1], stds[-1] = moments(last.weights, last.particles)  # without drawing
+    return means, stds
 
 
-def _by_genealogy(run):
-    """Trace the last particles back, with their weights; the last row comes first."""
-    weights = run[-1][0].weights
-    traced = np.arange(len(weights))
-    for cloud, _, ancestors in run[::-1]:
-        yield moments(weights, cloud.particles[traced])
-        if ancestors is not None:
-            traced = ancestors[traced]
+def trajectories(run, rows, model, n_trajectories, generator):
+    """Draw trajectories of the states given all rows.
+
+    Backward sampling by Metropolis [1]_: the predecessor of a state is first the one
+    that it was moved from; then candidates drawn by their weights replace it, accepted
+    by the ratio of the densities of the move. The cost is that of a few evaluations of
+    the density for each state drawn, whatever the number of particles.
+
+    Where the density of a move is not known, the ancestors are traced instead, if
+    enough of them are distinct.
+
+    Parameters
+    ----------
+    run : list of Step
+        The clouds of all rows.
+    rows : list of Row
+        The rows.
+    model : CalledModel
+        The state-space model.
+    n_trajectories : int
+        How many to draw.
+    generator : numpy.random.Generator
+        Random numbers.
+
+    Returns
+    -------
+    trajectories : ndarray of shape (n_trajectories, n_timesteps, n_states)
+        The trajectories, in no order that matters.
+
+    References
+    ----------
+    .. [1] H.-D. Dau and N. Chopin, "On backward smoothing algorithms", Annals of
+       Statistics 51, 2023.
+    """
+    last = run[-1].cloud
+    paths = np.empty((n_trajectories, len(run), last.particles.shape[1]))
+    positions = (np.arange(n_trajectories) + generator.random()) / n_trajectories
+    places = _at(np.cumsum(last.weights), positions)
+    paths[:, -1] = last.particles[places]
+    density = _density_of_moves(run, rows, model)
+    for t in range(len(run) - 2, -1, -1):
+        cloud, following = run[t].cloud, run[t + 1].ancestors
+        if following is not None:
+            places = following[places]
+        if density is not None:
+            sums, states = np.cumsum(cloud.weights), paths[:, t + 1]
+            current = density(t, places, states)
+            for _ in range(N_MOVES):
+                candidates = _at(sums, generator.random(n_trajectories))
+                found = density(t, candidates, states)
+                with np.errstate(invalid="ignore"):
+                    accepted = (
+                        np.log(generator.random(n_trajectories)) < found - current
+                    )
+                places = np.where(accepted, candidates, places)
+                current = np.where(accepted, found, current)
+        paths[:, t] = cloud.particles[places]
+    return paths
 
 
-def _by_backward_simulation(run, model, generator):
-    """Draw trajectories backwards by the transition density; the last row first."""
-    last = run[-1][0]
-    yield moments(last.weights, last.particles)  # as exact as it gets
-    n_particles = len(last.weights)
-    drawn = draw(last.weights, one_cell(n_particles), "systematic", generator)
-    n_drawn = min(N_TRAJECTORIES, n_particles)
-    states = last.particles[drawn[np.arange(n_drawn) * n_particles // n_drawn]]
-    for cloud, *_ in run[-2::-1]:
-        uniforms = generator.random(n_drawn)
-        states = np.array(
-            [
-                _parent(cloud, state, uniform, model)
-                for state, uniform in zip(states, uniforms, strict=True)
-            ]
+def _at(sums, positions):
+    """Particles at positions in [0, 1) of the distribution function of the weights."""
+    found = np.searchsorted(sums, positions * sums[-1], side="right")
+    return np.minimum(found, np.searchsorted(sums, sums[-1]))
+
+
+def _density_of_moves(run, rows, model):
+    """Return the log density by which a state came from a particle of row t.
+
+    It includes the likelihood of row t + 1 where that depends on the state before.
+    """
+    if len(run) == 1:
+        return None
+    weighs_moves = "x_prev" in model.asks["log_likelihood"]
+
+    def past_of(t):
+        return {"y_prev": run[t].cloud.row, "u": rows[t + 1].inputs}
+
+    first = run[0].cloud
+    transition = transition_density(model, first.particles, first.time + 1, past_of(0))
+    if transition is None:
+        _refuse_few_ancestors(run, model)
+        return None
+
+    def density(t, places, states):
+        cloud, row = run[t].cloud, rows[t + 1]
+        before, time = cloud.particles[places], cloud.time + 1
+        past = past_of(t)
+        found = transition(before.copy(), states.copy(), time, past)
+        if weighs_moves and not row.silent:
+            past["x_prev"] = before
+            found = found + model.log_likelihood(states.copy(), row.values, time, past)
+        return found
+
+    return density
+
+
+def _refuse_few_ancestors(run, model):
+    """Refuse to trace ancestors where a few stand for all."""
+    places, weights = np.arange(len(run[-1].cloud.weights)), run[-1].cloud.weights
+    for step in run[:0:-1]:
+        if step.ancestors is not None:
+            places = step.ancestors[places]
+    shares = np.bincount(places, weights)
+    size = 1.0 / np.square(shares).sum()
+    if size < FEWEST_ANCESTORS:
+        raise ValueError(
+            f"{model.name} has no log_transition, its noise is not added to a function "
+            f"of the state, and only {size:.0f} particles (effective) of the first of "
+            f"{len(run)} rows have descendants: too few to smooth by. Give the model "
+            "log_transition(x, x_next, t), or smooth fewer rows or more particles."
         )
-        yield states.mean(axis=0), states.std(axis=0)
-
-
-def _parent(cloud, state, uniform, model):
-    """Draw the particle that a trajectory came from."""
-    moves = model.log_transition(cloud.particles, state, cloud.time + 1)
-    log_weights = cloud.log_weights + moves
-    sums = np.cumsum(np.exp(log_weights - log_weights.max()))
-    return cloud.particles[np.searchsorted(sums, uniform * sums[-1])]

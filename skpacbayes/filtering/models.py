@@ -10,15 +10,36 @@ pure functions of all particles at once. The filter hands them the noise.
 - ``log_likelihood(x, y, t)``: log density of row `t`, `y` of shape (n_features,), in
   each state, (n_particles,).
 
-A row with a NaN is missing, and never shown to the model, unless the model sets
-``handles_missing = True``: then only a row of nothing but NaN is. A model with a method
-``observe(X)``, which returns a model that has seen the rows `X`, is shown the rows that
-the filter learns: all of them before `fit` runs, each one after its step in
-`partial_fit`. With ``log_transition(x, x_next, t)``, the log density of moving from
-each row of `x` to the row of `x_next` at `t`, smoothing is by backward simulation.
+A function that has one of these arguments gets it by name:
+
+- ``y_prev``, the row before, (n_features,), with NaN where it is missing; in a forecast
+  each particle has its own, (n_particles, n_features). Write ``y_prev[..., 0]``.
+- ``x_prev`` (`log_likelihood`, `observation`): the states at the row before, of which
+  each of `x` comes; None at row 0.
+- ``u``: the inputs of the row, (n_inputs,), given to the filter as ``inputs=``.
+
+What else a model may have:
+
+- ``observation(x, z, t)``: a row drawn in each state, (n_particles, n_features), from
+  ``n_noise_observation`` normals (by default as many as features). Forecasts need it.
+- ``log_transition(x, x_next, t)``: log density of moving from each row of `x` to that
+  of `x_next`, up to a constant, for smoothing where the noise is not simply added. It
+  is compared with `transition` when the filter learns.
+- ``proposal(x, y, t)``: how row `t` guides the noise, as the pair of its location and
+  scale: particles move by ``location + scale * z`` and are weighed accordingly. Both
+  are (n_noise,), (n_particles, n_noise), or the scale lower triangular matrices,
+  (1 or n_particles, n_noise, n_noise). ``initial_proposal(y)`` is that of row 0.
+- ``log_lookahead(x, y, t)``: log of a guess of the density of row `t` given the states
+  at row ``t - 1``, for ``proposal="auxiliary"``.
+- ``handles_missing = True``: the model is shown rows with some NaN. By default a row
+  with a NaN is missing as a whole, and never shown.
+- ``observe(X)``: returns a model that has seen the rows `X`. It is shown the rows that
+  the filter learns: all of them before `fit` runs, each one after its step in
+  `partial_fit`.
 """
 
 import copy
+import inspect
 import math
 from functools import lru_cache
 
@@ -140,6 +161,33 @@ class LocalLevel(BaseEstimator):
         precision, normaliser = 0.5 / self.noise_[here], self.normaliser_[here].sum()
         return normaliser - np.square(x - y) @ precision
 
+    def observation(self, x, z, t):
+        """Rows drawn in the states x."""
+        return x + np.sqrt(self.noise_) * z
+
+    def initial_proposal(self, y):
+        """Location and scale of the noise at row 0, given the row: exact."""
+        return self._guide(self.mean_, self.scale_, y)
+
+    def proposal(self, x, y, t):
+        """Location and scale of the noise of each particle, given row t: exact."""
+        return self._guide(self.transition(x, 0.0, t), self.step_, y)
+
+    def log_lookahead(self, x, y, t):
+        """Log density of row t given the states before it: exact."""
+        here = self.weighed_ & ~np.isnan(y)
+        spread = self.step_[here] ** 2 + self.noise_[here]
+        gaps = (y - self.transition(x, 0.0, t))[:, here]
+        constant = -0.5 * (LOG_2_PI + np.log(spread)).sum()
+        return constant - 0.5 * (np.square(gaps) / spread).sum(axis=1)
+
+    def _guide(self, center, step, y):
+        """Location and scale of z given y = center + step * z + noise, by feature."""
+        here = self.weighed_ & ~np.isnan(y)
+        spread = np.where(here, step**2 + self.noise_, 1.0)
+        location = np.where(here, (y - center) * (step / spread), 0.0)
+        return location, np.sqrt(np.where(here, self.noise_ / spread, 1.0))
+
     def log_transition(self, x, x_next, t):
         """Log density of the step, up to a constant; minus infinity off a point."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -148,7 +196,102 @@ class LocalLevel(BaseEstimator):
         return -0.5 * np.square(np.where(x_next == x + jump, 0.0, scores)).sum(axis=-1)
 
 
-class LinearGaussian(BaseEstimator):
+class LinearObservations(BaseEstimator):
+    """Base of models with added noise, seen through a matrix with Gaussian noise.
+
+    ``x_t = f(x_{t-1}, t) + L z``, ``y_t = G x_t + N(0, R)``. A subclass has
+    `initial`, `transition`, `n_noise`, and the attributes `observation_matrix`, `G` of
+    shape (n_features, n_states), and `observation_covariance`, `R`, positive definite.
+    Then particles are moved by the optimal proposal, in which row t decides the noise
+    as far as it can, and the ancestors may be drawn by the density of row t
+    (``proposal="auxiliary"``).
+
+    Examples
+    --------
+    A pendulum, of which only the angle is measured:
+
+    >>> import numpy as np
+    >>> from skpacbayes.filtering import ClusteredParticleFilter
+    >>> from skpacbayes.filtering.models import LinearObservations
+    >>> class Pendulum(LinearObservations):
+    ...     n_noise, observation_matrix, observation_covariance = 2, [[1, 0]], [[0.01]]
+    ...     def initial(self, z):
+    ...         return 0.5 * z
+    ...     def transition(self, x, z, t):
+    ...         angle, speed = x.T
+    ...         moved = [angle + 0.1 * speed, speed - np.sin(angle)]
+    ...         return np.transpose(moved) + [0.01, 0.05] * z
+    >>> angles = np.cos(0.3 * np.arange(50))[:, None]
+    >>> tracker = ClusteredParticleFilter(Pendulum(), random_state=0).fit(angles)
+    >>> tracker.forecast(3).means.shape
+    (3, 1)
+    """
+
+    def log_likelihood(self, x, y, t):
+        """Log density of row t."""
+        gaps = np.asarray(self.observation_matrix, dtype=float) @ x.T
+        if len(gaps) != len(y):  # one feature would be broadcast to all
+            raise ValueError(
+                f"observation_matrix has {len(gaps)} rows, yet X has {len(y)} features."
+            )
+        gaps -= y[:, None]
+        return _log_density(gaps, self.observation_covariance)
+
+    def observation(self, x, z, t):
+        """Rows drawn in the states x."""
+        seen = x @ np.asarray(self.observation_matrix, dtype=float).T
+        return seen + z @ _factor(self.observation_covariance)[0]
+
+    def initial_proposal(self, y):
+        """Location and scale of the noise at row 0, given the row."""
+        center, factor = self._parts(lambda x, z: self.initial(z), None)
+        return self._guide(center, factor, y)
+
+    def proposal(self, x, y, t, y_prev=None, u=None):
+        """Location and scale of the noise of each particle, given row t."""
+        return self._guide(*self._moves(x, t, y_prev, u), y)
+
+    def log_lookahead(self, x, y, t, y_prev=None, u=None):
+        """Log density of row t given the states before it."""
+        center, factor = self._moves(x, t, y_prev, u)
+        matrix = np.asarray(self.observation_matrix, dtype=float)
+        seen = matrix @ factor
+        spread = seen @ seen.T + self.observation_covariance
+        return _log_density(y[:, None] - matrix @ center.T, spread)
+
+    def _moves(self, x, t, y_prev, u):
+        """Centers f(x), (n_particles, n_states), and the factor L of the transition."""
+        asked = inspect.signature(self.transition).parameters
+        given = {"y_prev": y_prev, "u": u}
+        given = {name: value for name, value in given.items() if name in asked}
+        return self._parts(lambda x, z: self.transition(x, z, t, **given), x)
+
+    def _parts(self, move, x):
+        """Centers and factor of ``move(x, z)``, the factor at the first state.
+
+        Where it depends on the state the proposal is less than optimal, and as right.
+        """
+        n_noise = self.n_noise
+        if x is None:
+            center = move(None, np.zeros((1, n_noise)))
+        else:
+            center = move(x.copy(), np.zeros((len(x), n_noise)))
+        first = [
+            move(None if x is None else x[:1].copy(), unit[None])[0] - center[0]
+            for unit in np.eye(n_noise)
+        ]
+        return center, np.transpose(first)
+
+    def _guide(self, center, factor, y):
+        """Location and scale of z given y = G (center + factor z) + N(0, R)."""
+        matrix = np.ascontiguousarray(self.observation_matrix, dtype=float)
+        covariance = np.asarray(self.observation_covariance, dtype=float)
+        seen = np.ascontiguousarray(matrix @ factor)
+        gain, scale = _gain(seen.tobytes(), covariance.tobytes(), seen.shape)
+        return (y - center @ matrix.T) @ gain, scale
+
+
+class LinearGaussian(LinearObservations):
     """Linear dynamics with Gaussian noise, which the Kalman filter solves exactly.
 
     ``x_t = F x_{t-1} + N(0, Q)``, ``y_t = G x_t + N(0, R)``, ``x_0 = N(m, P)``.
@@ -201,15 +344,13 @@ class LinearGaussian(BaseEstimator):
         moved += z @ _factor(self.transition_covariance)[0]
         return moved
 
-    def log_likelihood(self, x, y, t):
-        """Log density of row t."""
-        gaps = np.asarray(self.observation_matrix) @ x.T
-        if len(gaps) != len(y):  # one feature would be broadcast to all
-            raise ValueError(
-                f"observation_matrix has {len(gaps)} rows, yet X has {len(y)} features."
-            )
-        gaps -= y[:, None]
-        return _log_density(gaps, self.observation_covariance)
+    def _parts(self, move, x):
+        """Centers and factor of a move, from the matrices."""
+        if x is None:
+            mean, covariance = self._start()
+            return mean[None], _factor(covariance)[0].T
+        center = x @ np.asarray(self.transition_matrix).T.copy()
+        return center, _factor(self.transition_covariance)[0].T
 
     def log_transition(self, x, x_next, t):
         """Log density of moving from the rows of x to those of x_next."""
@@ -264,8 +405,9 @@ class LinearGaussian(BaseEstimator):
 class StochasticVolatility(BaseEstimator):
     """A return whose log-variance is an autoregression of order one.
 
-    ``x_t = phi x_{t-1} + sigma N(0, 1)``, started in its stationary law, and ``y_t =
-    beta exp(x_t / 2) N(0, 1)``: section 4.1 of Fan and Heller.
+    ``x_t = phi x_{t-1} + sigma e_t``, started in its stationary distribution, and ``y_t
+    = beta exp(x_t / 2) N(0, 1)``: section 4.1 of Fan and Heller. The innovation `e_t`
+    has the correlation `leverage` with the normal of ``y_{t-1}``.
 
     Parameters
     ----------
@@ -275,27 +417,37 @@ class StochasticVolatility(BaseEstimator):
         Standard deviation of its innovations.
     beta : float, default=0.7
         Standard deviation of y where the log-variance is 0.
+    leverage : float in (-1, 1), default=0.0
+        Correlation of a return with the next innovation: negative where losses are
+        followed by larger swings than gains.
     """
 
     n_noise = 1
 
-    def __init__(self, phi=0.8, sigma=0.9, beta=0.7):
+    def __init__(self, phi=0.8, sigma=0.9, beta=0.7, leverage=0.0):
         self.phi = phi
         self.sigma = sigma
         self.beta = beta
+        self.leverage = leverage
 
     def initial(self, z):
         """States at row 0."""
-        if not -1 < self.phi < 1:
-            raise ValueError(
-                f"phi={self.phi!r} must lie between -1 and 1: otherwise there is no "
-                "stationary law to start in."
-            )
+        for name in ("phi", "leverage"):
+            if not -1 < getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} must lie between -1 and 1"
+                    + (
+                        ": otherwise there is no stationary distribution to start in."
+                        if name == "phi"
+                        else ", as a correlation."
+                    )
+                )
         return z * (self.sigma / math.sqrt(1 - self.phi**2))
 
-    def transition(self, x, z, t):
+    def transition(self, x, z, t, y_prev=None):
         """States at row t from those at the row before."""
-        return self.phi * x + self.sigma * z
+        center, step = self._move(x, y_prev)
+        return center + step * z
 
     def log_likelihood(self, x, y, t):
         """Log density of row t."""
@@ -305,9 +457,28 @@ class StochasticVolatility(BaseEstimator):
         constant = -0.5 * LOG_2_PI - math.log(self.beta)
         return constant - 0.5 * (x + square * np.exp(-x))
 
-    def log_transition(self, x, x_next, t):
+    def observation(self, x, z, t):
+        """Rows drawn in the states x."""
+        return self.beta * np.exp(0.5 * x) * z
+
+    def log_transition(self, x, x_next, t, y_prev=None):
         """Log density of moving from x to x_next, up to a constant."""
-        return -0.5 * np.square((x_next - self.phi * x) / self.sigma)[..., 0]
+        center, step = self._move(x, y_prev)
+        scores = (x_next - center) / step
+        return (-0.5 * np.square(scores) - np.log(step))[..., 0]
+
+    def _move(self, x, y_prev):
+        """Mean and standard deviation of the next states."""
+        center, whole = self.phi * x, np.full((1, 1), float(self.sigma))
+        if self.leverage == 0 or y_prev is None:
+            return center, whole
+        # one row for all particles, or one each; where it is missing, so is its normal
+        before = np.asarray(y_prev, dtype=float)[..., :1]
+        normal = before / self.beta * np.exp(-0.5 * x)
+        known = ~np.isnan(normal)
+        pull = np.where(known, self.leverage * self.sigma * normal, 0.0)
+        rest = whole * math.sqrt(1 - self.leverage**2)
+        return center + pull, np.where(known, rest, whole)
 
 
 class TerrainNavigation(BaseEstimator):
@@ -368,6 +539,10 @@ class TerrainNavigation(BaseEstimator):
         inside = (x >= 0) & (x <= np.shape(self.heights) - np.ones(2))
         return np.where(inside.all(axis=1), log_density, -np.inf)
 
+    def observation(self, x, z, t):
+        """Rows drawn at the positions x."""
+        return (self.altitude - self.height_at(x))[:, None] + self.height_std * z
+
     def height_at(self, x):
         """Height of the ground at positions x, (n, 2), in cells."""
         heights = np.asarray(self.heights, dtype=float)
@@ -410,6 +585,16 @@ def _factor_of(data, n):
     upper = np.linalg.cholesky(np.frombuffer(data).reshape(n, n)).T.copy()
     inverse = solve_triangular(upper, np.eye(n))
     return upper, inverse.T.copy(), float(np.log(np.diag(upper)).sum())
+
+
+@lru_cache(maxsize=32)
+def _gain(seen, covariance, shape):
+    """Gain and scale of the noise, given a row that sees it through `seen`."""
+    seen = np.frombuffer(seen).reshape(shape)
+    covariance = np.frombuffer(covariance).reshape(shape[0], shape[0])
+    weighed = np.linalg.solve(covariance, seen)
+    posterior = np.linalg.inv(np.eye(shape[1]) + seen.T @ weighed)
+    return weighed @ posterior, np.linalg.cholesky(posterior)[None]
 
 
 def _log_density(gaps, covariance):

@@ -1,109 +1,125 @@
-"""Certificates of the linear models: the best comparison that the data allow."""
+"""Certificates of the linear models: which theorem covers a run, and its terms."""
 
 import math
 from numbers import Real
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from .._kernels import online as kernels
-from .._kernels.standardise import standardise
-from ..certificates.online import (
-    best_gaussian,
-    certify_sva,
-    certify_svb,
-    expected_losses,
-)
-
-__all__ = ["CertifiedModel", "best_gaussian", "expected_losses"]
+from .._kernels import aggregation
+from .._kernels.online_state import SEEN
+from .._kernels.standardize import standardize
+from ..certificates import Certificate, exponential_weights_terms
+from ..certificates.online import certify_sva, certify_svb
 
 
-class CertifiedModel:
-    """The certificates of the linear models."""
-
-    def certificate(self, X, y, sample_weight=None):
-        """Bound on the cumulative loss, from the rows of the stream once more.
-
-        For "sva", Theorem 2 with the gradients that were seen in place of their bound,
-        at the posterior for which it is smallest; for "svb" with
-        `learning_rate="invsqrt"` and both bounds, the regret of the paper's schedule
-        against the best fixed parameter, next to Theorem 3 as published.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            All rows since the last `fit`, in their order.
-        y : array-like of shape (n_samples,)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-
-        Returns
-        -------
-        certificate : Certificate
-            The cumulative loss and its bound.
-
-        Raises
-        ------
-        NotImplementedError
-            If no theorem covers the method, its learning rate or its bounds.
-        ValueError
-            If the rows are not as many as have been learnt, or X is not finite or
-            beyond 1e150.
-        """
-        check_is_fitted(self)
-        X, target, weights = self._stream_again(X, y, sample_weight)
-        if self.method == "sva" and isinstance(self.learning_rate, Real):
-            return certify_sva(
-                self._problem(X, target, weights),
-                observed=self._cumulative_loss(),
-                learning_rate=float(self.learning_rate),
-                squared_gradients=self._scalars[0, kernels.SQUARES],
-                prior_scale=self.prior_scale,
-            )
-        bounded = self.mean_bound is not None and self.scale_bound is not None
-        if self.method == "svb" and self.learning_rate == "invsqrt" and bounded:
-            return certify_svb(
-                self._problem(X, target, weights),
-                observed=self._cumulative_loss(),
-                scaled_gradients=self._scalars[0, kernels.SCALED_SQUARES],
-            )
+def certify_linear(model, X, y, sample_weight):
+    """Return the certificate of a fitted linear model."""
+    state, observed = model._state, model.cumulative_loss_
+    if state.n_experts > 1:
+        return certify_aggregation(state.losses, state.totals, observed)
+    constant = isinstance(model.learning_rate, Real)
+    bounded = model.mean_bound is not None and model.scale_bound is not None
+    sva = model.method == "sva" and constant
+    svb = model.method == "svb" and model.learning_rate == "invsqrt" and bounded
+    if not (sva or svb):
         raise NotImplementedError(
-            "A theorem covers method='sva' with a constant learning_rate, and "
-            "method='svb' with learning_rate='invsqrt', mean_bound and scale_bound; "
-            f"got method={self.method!r}, learning_rate={self.learning_rate!r}, "
-            f"mean_bound={self.mean_bound!r}, scale_bound={self.scale_bound!r}."
+            "A theorem covers forgetting='auto', prior_scale='auto', method='sva' with "
+            "a constant learning_rate, and method='svb' with learning_rate='invsqrt', "
+            f"mean_bound and scale_bound; got method={model.method!r}, "
+            f"learning_rate={model.learning_rate!r}, mean_bound={model.mean_bound!r}, "
+            f"scale_bound={model.scale_bound!r}, forgetting={model.forgetting!r}, "
+            f"prior_scale={model.prior_scale!r}."
         )
+    problem = problem_of(model, *stream_again(model, X, y, sample_weight))
+    if sva:
+        return certify_sva(
+            problem,
+            observed=observed,
+            learning_rate=float(model.learning_rate),
+            squared_gradients=state.squared_gradients[0],
+            prior_scale=state.prior_scales[0],
+        )
+    scaled = state.scaled_gradients[0]
+    return certify_svb(problem, observed=observed, scaled_gradients=scaled)
 
-    def _stream_again(self, X, y, sample_weight):
-        """Check the rows of the whole stream; drop those of zero weight."""
-        if len(self._totals) > 1:
-            raise NotImplementedError(
-                f"certificate needs two classes, got {len(self._totals)}."
-            )
-        X, y, weights = self._checked(X, y, sample_weight, reset=False)
-        target = self._target_of_labels(y)
-        if not len(weights):
-            weights = np.ones(len(X))
-        kept = weights > 0
-        if kept.sum() != self.n_samples_seen_:
-            raise ValueError(
-                f"certificate needs the {self.n_samples_seen_} rows that were learnt, "
-                f"got {kept.sum()}."
-            )
-        return X[kept], target[kept], weights[kept]
 
-    def _problem(self, X, target, weights):
-        """Gather what the loss of a parameter depends on, standardised as then."""
-        Z = np.empty((len(X), self._models.shape[2]))
-        moments = np.zeros_like(self._moments) if len(self._moments) else None
-        start = self._features.start
-        standardise(X, target, weights, moments, self._clip, None, start, Z)
-        return {
-            "loss": self.loss,
-            "Z": Z,
-            "y": target,
-            "sample_weight": weights,
-            "mean_bound": self.mean_bound or math.inf,
-            "scale_bound": self.scale_bound or math.inf,
-        }
+def certify_aggregation(losses, totals, observed, loss_bound=None):
+    """Theorem 1 for experts aggregated by Algorithm 1.
+
+    The theorem is for inverse temperatures that do not rise. Where they do, the bound
+    has another term: by how much the rises lower the soft minimum of the losses.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_outputs, n_experts)
+        Cumulative losses of the experts.
+    totals : ndarray of shape (n_outputs, N_TOTALS)
+        Counts of `aggregation`.
+    observed : float
+        Cumulative loss of the aggregates.
+    loss_bound : float, default=None
+        Bound on the losses that is known beforehand; None takes the largest loss.
+    """
+    terms = {}
+    for own, counts in zip(losses, totals, strict=True):
+        largest = counts[aggregation.LARGEST]
+        found = exponential_weights_terms(
+            own,
+            last_inverse_temperature=counts[aggregation.RATE],
+            rate_sum=counts[aggregation.RATES],
+            loss_bound=largest if loss_bound is None else loss_bound,
+        )
+        if counts[aggregation.KIND] == aggregation.NOISE:
+            found["rises of the rate"] = float(counts[aggregation.RISES])
+        terms = {name: terms.get(name, 0.0) + value for name, value in found.items()}
+    largest = float(totals[:, aggregation.LARGEST].max())
+    bound = largest if loss_bound is None else float(loss_bound)
+    return Certificate(
+        theorem="Theorem 1 of Chérief-Abdellatif, Alquier and Khan (2019)",
+        observed=observed,
+        bound=float(sum(terms.values())),
+        terms=terms,
+        assumptions={
+            "the loss is convex in the prediction": True,
+            f"the losses are in [0, {bound:.6g}]": bool(largest <= bound),
+        },
+    )
+
+
+def stream_again(model, X, y, sample_weight):
+    """Check the rows of the whole stream; drop those of zero weight."""
+    n_outputs = len(model._state.losses)
+    if n_outputs > 1:
+        raise NotImplementedError(f"certificate needs two classes, got {n_outputs}.")
+    if X is None or y is None:
+        raise ValueError(
+            "certificate needs the rows of the stream once more: X and y, for "
+            f"method={model.method!r}."
+        )
+    X, y, weights = model._checked(X, y, sample_weight, reset=False)
+    target = model._target_of_labels(y)
+    if not len(weights):
+        weights = np.ones(len(X))
+    kept = weights > 0
+    if kept.sum() != model.n_samples_seen_:
+        raise ValueError(
+            f"certificate needs the {model.n_samples_seen_} rows that were learnt, "
+            f"got {kept.sum()}."
+        )
+    return X[kept], target[kept], weights[kept]
+
+
+def problem_of(model, X, target, weights):
+    """Gather what the loss of a parameter depends on, standardized as then."""
+    learnt = model._state.copy()
+    learnt.moments[:] = learnt.stream[SEEN] = 0.0
+    Z = np.empty((len(X), learnt.means.shape[1]))
+    standardize(X, weights, *learnt.arguments[:2], learnt.stream, Z)
+    return {
+        "loss": model.loss,
+        "Z": Z,
+        "y": target,
+        "sample_weight": weights,
+        "mean_bound": model.mean_bound or math.inf,
+        "scale_bound": model.scale_bound or math.inf,
+    }

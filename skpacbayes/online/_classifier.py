@@ -1,18 +1,19 @@
 """Linear classification on a stream, by online variational inference."""
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, is_plain, partial_fit_context
-from ._aggregation import NO_WEIGHTS, refuse_all_zero
+from .._base import fit_context
+from .._compat import StrOptions
+from .._kernels.online_predict import predict_probabilities, predict_scores
+from .._stream import partial_fit_context
+from ._certificate import certify_linear
+from ._labels import LabelStream, classes_of
 from ._linear import OnlineLinearModel
 
 
-class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
+class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     """Linear classification on a stream, without a learning rate.
 
     Rows come one at a time or in blocks; each is predicted, then learnt, in constant
@@ -61,12 +62,19 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         Posterior means of the coefficients, in one over the units of X.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Posterior means of the intercepts.
+    coef_std_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Posterior standard deviations of the coefficients, in the same units; not for
+        `method="oga"`, which has no posterior.
     cumulative_loss_ : float
         Sum of the losses suffered, over rows and outputs: each row is predicted, then
         learnt.
     forgetting_rates_ : ndarray of shape (n_rates,)
         The forgetting rates: several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_outputs, n_rates)
+        Their weights for each output.
+    prior_scales_ : ndarray of shape (n_scales,)
+        The scales of the prior: several with `prior_scale="auto"`.
+    prior_scale_weights_ : ndarray of shape (n_outputs, n_scales)
         Their weights for each output.
     n_samples_seen_ : int
         Rows of positive weight since the last `fit`.
@@ -168,9 +176,10 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         ValueError
             If there is a single class, or X is not finite or beyond 1e150.
         """
-        refuse_all_zero(sample_weight)
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, None, reset=True)
+        X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
+        self._set_classes(classes_of(y, weights))
+        self._begin(self.n_features_in_, self._n_outputs())
+        return self._learn_blocks(X, self._codes_of(y, weights), weights)
 
     @partial_fit_context
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -202,28 +211,18 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
             or differs from its value there, a label is not among them, or a parameter
             changed since the stream began.
         """
-        if not self._streaming():
-            if classes is None:
-                raise ValueError("classes must be passed on the first call.")
-            with self._all_or_nothing():
-                return self._learn_checked(X, y, sample_weight, classes, reset=True)
-        if classes is not None and not np.array_equal(
-            np.unique(classes), self.classes_
-        ):
-            raise ValueError(
-                f"classes={classes!r} is not the same as on the first call: "
-                f"{self.classes_!r}."
-            )
-        if (
-            sample_weight is None
-            and self._continues(X)
-            and is_plain(y, (len(X),), self.classes_.dtype)
-        ):
-            codes = self._codes(y)
-            if codes is not None and self._learn(X, codes, NO_WEIGHTS):
-                return self
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, None, reset=False)
+        begins = not self._streaming()
+        if begins and classes is None:
+            raise ValueError("classes must be passed on the first call.")
+        X, y, weights = self._checked(X, y, sample_weight, reset=begins)
+        if begins:
+            self._set_classes(np.unique(classes))
+        elif classes is not None:
+            self._check_classes(classes)
+        codes = self._codes_of(y, weights)
+        if begins:
+            self._begin(self.n_features_in_, self._n_outputs())
+        return self._learn_blocks(X, codes, weights)
 
     def decision_function(self, X):
         """Score rows by the posterior mean of their distance to the boundary.
@@ -243,8 +242,9 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        check_is_fitted(self)
-        scores = self._standardised(self._rows(X)) @ self._mean().T
+        X = self._rows(X)
+        scores = np.empty((len(X), self._n_outputs()))
+        predict_scores(X, *self._state.arguments, scores)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X):
@@ -294,19 +294,45 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
+        X = self._rows(X)
+        probabilities = np.empty((len(X), len(self.classes_)))
+        predict_probabilities(X, *self._state.arguments, probabilities)
+        return probabilities
+
+    def certificate(self, X=None, y=None, sample_weight=None):
+        """Bound the cumulative loss, by the theorem that covers the method.
+
+        With `forgetting="auto"` or `prior_scale="auto"`, Theorem 1: the best of the
+        experts could have been better by no more than the terms say. For "sva",
+        Theorem 2 with the gradients that were seen in place of their bound, at the
+        posterior for which it is smallest; for "svb" with `learning_rate="invsqrt"`
+        and both bounds, the regret of the paper's schedule against the best fixed
+        parameter, next to Theorem 3 as published. The last two need the rows once more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            All rows since the last `fit`, in their order. Theorem 1 needs none.
+        y : array-like of shape (n_samples,), default=None
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        certificate : Certificate
+            The cumulative loss and its bound.
+
+        Raises
+        ------
+        NotImplementedError
+            If no theorem covers the method, its learning rate or its bounds.
+        ValueError
+            If the rows are needed and missing, are not as many as have been learnt, or
+            X is not finite or beyond 1e150.
+        """
         check_is_fitted(self)
-        Z = self._standardised(self._rows(X))
-        scores = self._means() @ Z.T
-        variances = self._variances_along(Z).reshape(scores.shape)
-        if self.method == "oga":  # no posterior
-            variances = np.zeros_like(variances)
-        each = expit(scores / np.sqrt(1.0 + np.pi / 8.0 * variances))
-        positive = np.einsum("or,orn->no", self._shares(), each)
-        if positive.shape[1] == 1:
-            return np.column_stack([1.0 - positive, positive])
-        total = positive.sum(axis=1, keepdims=True)
-        uniform = np.full_like(positive, 1.0 / positive.shape[1])
-        return np.divide(positive, total, out=uniform, where=total > 0)
+        return certify_linear(self, X, y, sample_weight)
 
     @property
     def cumulative_loss_(self):
@@ -323,56 +349,11 @@ class OnlineVIClassifier(ClassifierMixin, OnlineLinearModel):
         """Posterior means of the intercepts."""
         return self._raw_coefficients()[1]
 
-    def _learn_checked(self, X, y, sample_weight, classes, reset):
-        """Validate the rows, start the stream if need be, and learn them."""
-        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
-        if reset:
-            if classes is None:
-                check_classification_targets(y)
-                classes = y if sample_weight is None else y[weights > 0]
-            classes = np.unique(classes)
-            if len(classes) < 2:
-                raise ValueError(
-                    "The number of classes has to be greater than one; got "
-                    f"{len(classes)} class"
-                )
-            self._set_classes(classes)
-        codes = self._codes(y)
-        if codes is None and sample_weight is not None:  # rows of no weight are absent
-            codes = self._codes(np.where(weights > 0, y, self.classes_[0]))
-        if codes is None:
-            unknown = np.unique(y[~np.isin(y, self.classes_)])
-            raise ValueError(f"y contains labels that are not in classes: {unknown!r}.")
-        if reset:
-            n_outputs = len(self.classes_) if len(self.classes_) > 2 else 1
-            self._begin(X.shape[1], n_outputs)
-        self._learn_all(X, codes, weights)
-        return self
-
-    def _set_classes(self, classes):
-        """Take the classes, and note the code of each label on its own."""
-        self.classes_ = classes
-        codes = np.array([-1.0, 1.0]) if len(classes) == 2 else np.arange(len(classes))
-        self._class_codes = codes.astype(float)
-        self._code_of = {}
-        if not classes.dtype.hasobject:
-            rows = self._class_codes[:, None]
-            self._code_of = dict(zip(classes.tolist(), rows, strict=True))
-
-    def _codes(self, y):
-        """Codes of labels, None if one is unknown: -1 and 1, or numbers from 0."""
-        if len(y) == 1 and self._code_of:
-            return self._code_of.get(y.item())
-        numbers = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
-        if (self.classes_[numbers] == y).all():
-            return self._class_codes[numbers]
-        return None
-
-    def _target(self, codes, output):
-        """-1 and 1 for the codes, of which class is told apart by the output."""
-        if len(self._totals) == 1:
-            return codes
-        return np.where(codes == output, 1.0, -1.0)
+    @property
+    def coef_std_(self):
+        """Posterior standard deviations of the coefficients, in their units."""
+        return self._raw_deviations()
 
     def _target_of_labels(self, y):
-        return self._target(self._codes(y), 0)
+        codes = self._codes(y)
+        return codes if self._n_outputs() == 1 else np.where(codes == 0, 1.0, -1.0)

@@ -1,27 +1,27 @@
 """Exponentially weighted aggregation of regressors."""
 
+import copy
 from numbers import Real
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    fit_context,
-    is_plain,
-    partial_fit_context,
-)
+from .._base import fit_context
+from .._compat import Interval, StrOptions
 from .._kernels import aggregation as kernels
-from .._kernels.standardise import LARGEST
-from ..certificates import Certificate, exponential_weights_terms
-from ._aggregation import NO_WEIGHTS, aggregate_block, refuse_all_zero
+from .._kernels.standardize import LARGEST
+from .._stream import StreamingEstimator, partial_fit_context
+from ._certificate import certify_aggregation
+from ._linear import LOSSES
+from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
-from ._rows import OnlineEstimator, are_small
+from ._rows import NO_WEIGHTS, OnlineEstimator, are_small
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
+LEARN_BLOCKS = (OnlineVIRegressor, OnlineVIMLPRegressor)  # one compiled call a block
 
 
 class EWARegressor(RegressorMixin, OnlineEstimator):
@@ -70,8 +70,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
     Notes
     -----
-    The time of a row is that of one `predict` and one `partial_fit` of each expert
-    that learns; experts that do not learn predict whole blocks.
+    Experts of this package learn whole blocks by one compiled call each, and experts
+    that do not learn predict whole blocks. For any other expert the time of a row is
+    that of one `predict` and one `partial_fit`.
 
     References
     ----------
@@ -99,6 +100,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     >>> certificate.observed < certificate.bound
     True
     """
+
+    _changed_in_place = ("_losses", "_totals")
 
     _parameter_constraints: dict = {
         "estimators": [None, list],
@@ -146,9 +149,10 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         NotFittedError
             If an expert that cannot learn is not fitted.
         """
-        refuse_all_zero(sample_weight)
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, reset=True)
+        self._check_experts()
+        rows = self._checked(X, y, sample_weight, reset=True, some=True)
+        self._begin()
+        return self._learn_blocks(*rows)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -173,18 +177,13 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         ValueError
             If X or y is not finite or beyond 1e150.
         """
-        streaming = self._streaming()
-        if (
-            streaming
-            and sample_weight is None
-            and self._recognises(X)
-            and is_plain(y, (len(X),))
-            and are_small(X)
-            and are_small(y)
-        ):
-            return self._learn(X, y, NO_WEIGHTS)
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, reset=not streaming)
+        begins = not self._streaming()
+        if begins:
+            self._check_experts()
+        rows = self._checked(X, y, sample_weight, reset=begins)
+        if begins:
+            self._begin()
+        return self._learn_blocks(*rows)
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -204,10 +203,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        check_is_fitted(self)
         X = self._rows(X)
-        predictions = np.column_stack([e.predict(X) for e in self.estimators_])
-        return capped(predictions) @ self.weights_
+        predictions = np.empty((len(self.estimators_), len(X)))
+        for own, expert in zip(predictions, self.estimators_, strict=True):
+            own[:] = expert.predict(X)
+        return (self.weights_[:, None] * capped(predictions)).sum(axis=0)
 
     def certificate(self):
         """Theorem 1: how much the best expert could have been better.
@@ -224,38 +224,22 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             then depend on the losses, which the theorem does not cover.
         """
         check_is_fitted(self)
-        largest = float(self._totals[kernels.LARGEST])
-        bound = largest if self.loss_bound is None else float(self.loss_bound)
         if self.loss_bound is None and self.inverse_temperature == "auto":
             raise ValueError(
                 "certificate needs loss_bound or a fixed inverse_temperature, got "
                 "loss_bound=None and inverse_temperature='auto'."
             )
-        rate = self._totals.copy()
-        rate[kernels.STEPS] -= 1.0  # the rate of the last row, not of the next
-        kind, temperature = self._rate()
-        last = kernels.aggregation_rate(self._losses, rate, kind, temperature)
-        terms = exponential_weights_terms(
-            self._losses,
-            last_inverse_temperature=last,
-            rate_sum=self._totals[kernels.RATES],
-            loss_bound=bound,
-        )
-        return Certificate(
-            theorem="Theorem 1 of Chérief-Abdellatif, Alquier and Khan (2019)",
-            observed=self.cumulative_loss_,
-            bound=float(sum(terms.values())),
-            terms=terms,
-            assumptions={
-                "the loss is convex in the prediction": True,
-                f"the losses are in [0, {bound:.6g}]": bool(largest <= bound),
-            },
+        return certify_aggregation(
+            self._losses[None],
+            self._totals[None],
+            self.cumulative_loss_,
+            self.loss_bound,
         )
 
     @property
     def weights_(self):
         """Weights of the experts for the next row."""
-        rate = kernels.aggregation_rate(self._losses, self._totals, *self._rate())
+        rate = kernels.aggregation_rate.py_func(self._losses, self._totals)
         return softmax(-rate * self._losses)
 
     @property
@@ -268,39 +252,68 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         """Cumulative loss of the aggregate."""
         return float(self._totals[kernels.LOSS])
 
-    def _rate(self):
+    @property
+    def n_samples_seen_(self):
+        """Rows of positive weight since the last `fit`."""
+        return int(self._totals[kernels.STEPS])
+
+    def _begin(self):
+        """Start a stream: clone the experts that learn, none of which has lost yet."""
+        self.estimators_ = [
+            clone(expert) if learns(expert) else expert for _, expert in self._experts()
+        ]
+        self._losses = np.zeros(len(self.estimators_))
+        totals = self._totals = np.zeros(kernels.N_TOTALS)
+        totals[kernels.LARGEST] = self.loss_bound or 0.0
         if self.inverse_temperature == "auto":
-            return kernels.ANYTIME, 0.0
-        return kernels.FIXED, float(self.inverse_temperature)
+            totals[kernels.KIND] = kernels.ANYTIME
+        else:
+            totals[kernels.KIND] = kernels.FIXED
+            totals[kernels.TEMPERATURE] = self.inverse_temperature
 
-    def _learn_checked(self, X, y, sample_weight, reset):
-        """Validate the rows, start the stream if need be, and learn them."""
-        if reset:
-            self._check_experts()
-        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
-        if reset:
-            self.estimators_ = [
-                clone(expert) if learns(expert) else expert
-                for _, expert in self._experts()
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        """Learn plain rows on copies of the experts, then replace the experts."""
+        if sample_weight is not None:
+            return False
+        rows = self._convert(X)
+        targets = None if rows is None else self._convert_targets(y, len(rows))
+        if targets is None or not (are_small(rows) and are_small(targets)):
+            return False
+        draft = self._draft(forgets=False)
+        draft._learn(rows, targets, NO_WEIGHTS)
+        self.__dict__ = vars(draft)
+        return True
+
+    def _draft(self, *, forgets):
+        """Return a copy to work on; experts that do not learn are shared with it."""
+        draft = super()._draft(forgets=forgets)
+        if not forgets and self._streaming():
+            draft.estimators_ = [
+                copied(expert) if learns(expert) else expert
+                for expert in self.estimators_
             ]
-            self._losses = np.zeros(len(self.estimators_))
-            self._totals = np.zeros(kernels.N_TOTALS)
-            self._totals[kernels.LARGEST] = self.loss_bound or 0.0
-        return self._learn(X, y, weights)
+        return draft
 
-    def _learn(self, X, y, weights):
+    def _learn(self, X, y, sample_weight):
         """Each expert predicts, then learns; then Algorithm 1."""
         new = self._totals[kernels.STEPS] == 0.0
-        predictions = np.empty((len(X), len(self.estimators_)))
-        for k, expert in enumerate(self.estimators_):
-            if learns(expert):
-                self._predict_then_learn(expert, X, y, weights, predictions[:, k], new)
+        predictions = np.empty((len(self.estimators_), len(X)))
+        for own, expert in zip(predictions, self.estimators_, strict=True):
+            if not learns(expert):
+                own[:] = expert.predict(X)
+            elif type(expert) not in LEARN_BLOCKS:
+                predict_then_learn(expert, X, y, sample_weight, own, new)
             else:
-                predictions[:, k] = expert.predict(X)
-        state = self._losses, self._totals, self._rate()
-        aggregate_block(self.loss, capped(predictions), y, weights, *state)
-        self.n_samples_seen_ = int(self._totals[kernels.STEPS])
-        return self
+                learn_block(expert, X, y, sample_weight, own)
+        kernels.aggregate(
+            y,
+            -1,
+            sample_weight,
+            LOSSES.index(self.loss),
+            capped(predictions),
+            self._losses,
+            self._totals,
+        )
 
     def _experts(self):
         if self.estimators is not None:
@@ -328,18 +341,41 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             if not learns(expert):
                 check_is_fitted(expert)
 
-    def _predict_then_learn(self, expert, X, y, weights, predictions, new):
-        """Write the expert's prediction of each row, made before it learns the row."""
-        for i in range(len(X)):
-            row = slice(i, i + 1)
-            predictions[i] = 0.0 if new else expert.predict(X[row])[0]
-            if len(weights) and weights[i] == 0.0:
-                continue
-            if len(weights):
-                expert.partial_fit(X[row], y[row], sample_weight=weights[row])
-            else:
-                expert.partial_fit(X[row], y[row])
-            new = False
+
+def learn_block(expert, X, y, sample_weight, predictions):
+    """Write an expert's predictions of a block, each made before it learns the row."""
+    start = 0
+    while start < len(X) and not expert._streaming():  # it has no state to begin with
+        row, start = slice(start, start + 1), start + 1
+        predictions[row] = 0.0
+        if not len(sample_weight) or sample_weight[row] > 0.0:
+            own = sample_weight[row] if len(sample_weight) else None
+            expert.partial_fit(X[row], y[row], sample_weight=own)
+    expert._parameters_changed()
+    all_predictions = np.empty((expert._n_experts(), len(X) - start))
+    expert._learn(X[start:], y[start:], sample_weight[start:], all_predictions)
+    predictions[start:] = all_predictions[0]
+
+
+def predict_then_learn(expert, X, y, sample_weight, predictions, new):
+    """Write an expert's prediction of each row, made before it learns the row."""
+    for i in range(len(X)):
+        row = slice(i, i + 1)
+        predictions[i] = 0.0 if new else expert.predict(X[row])[0]
+        if len(sample_weight) and sample_weight[i] == 0.0:
+            continue
+        if len(sample_weight):
+            expert.partial_fit(X[row], y[row], sample_weight=sample_weight[row])
+        else:
+            expert.partial_fit(X[row], y[row])
+        new = False
+
+
+def copied(expert):
+    """Copy an expert that learns."""
+    if type(expert) in LEARN_BLOCKS and expert._streaming():
+        return StreamingEstimator._draft(expert, forgets=False)
+    return copy.deepcopy(expert)
 
 
 def learns(expert):

@@ -1,31 +1,20 @@
 """A network of one hidden layer on a stream, by online variational inference."""
 
-import math
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    fit_context,
-    is_plain,
-    partial_fit_context,
-)
-from .._kernels import online_network as kernels
-from .._kernels.standardise import LARGEST, standardise
-from ._aggregation import NO_WEIGHTS, refuse_all_zero
-from ._linear import BLOCK
-from ._rows import OnlineEstimator, inverse_scales
+from .._base import fit_context
+from .._compat import Interval, StrOptions
+from .._kernels.online_network import TARGET_MEAN
+from .._stream import partial_fit_context
+from ._network import OnlineNetwork
 
-METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
-RATES = {"auto": kernels.ADAGRAD, "invsqrt": kernels.INVSQRT}
-PAPER_BOX = (20.0, 1.0)  # of the means and of the standard deviations
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class OnlineVIMLPRegressor(RegressorMixin, OnlineEstimator):
+class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
     """Regression on a stream by a network of one hidden ReLU layer.
 
     All weights have independent Gaussian posteriors. The mean and the variance of
@@ -159,9 +148,9 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineEstimator):
         ValueError
             If X or y is not finite or beyond 1e150.
         """
-        refuse_all_zero(sample_weight)
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, reset=True)
+        rows = self._checked(X, y, sample_weight, reset=True, some=True)
+        self._begin(self.n_features_in_)
+        return self._learn_blocks(*rows)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -189,18 +178,11 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineEstimator):
         ValueError
             If X or y is not finite or beyond 1e150.
         """
-        streaming = self._streaming()
-        if (
-            streaming
-            and sample_weight is None
-            and self._recognises(X)
-            and X.size <= BLOCK
-            and is_plain(y, (len(X),))
-            and self._learn(X, y, NO_WEIGHTS)
-        ):
-            return self
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, reset=not streaming)
+        begins = not self._streaming()
+        rows = self._checked(X, y, sample_weight, reset=begins)
+        if begins:
+            self._begin(self.n_features_in_)
+        return self._learn_blocks(*rows)
 
     def predict(self, X, return_std=False):
         """Predict the mean of the target, and optionally its standard deviation.
@@ -228,109 +210,32 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineEstimator):
         NotImplementedError
             If `return_std` and `method` is not "ngvi".
         """
-        check_is_fitted(self)
-        Z = self._standardised(self._rows(X))
-        means, variances = np.empty(len(Z)), np.empty(len(Z))
-        certain = self.method != "ngvi"
-        kernels.predict_network(
-            Z, self._hidden, self._output, certain, means, variances
-        )
-        unit = self._target_unit()
-        means = self._scalars[kernels.TARGET_MEAN] + unit * means
+        X = self._rows(X)
+        if return_std:
+            self._check_distribution()
+        means, variances = self._moments(X)
+        state = self._state
+        unit = state.target_unit
+        means = state.numbers[0, TARGET_MEAN] + unit * means[:, 0]
         if not return_std:
             return means
-        return means, unit * np.sqrt(self._noise() + variances)
+        return means, unit * np.sqrt(state.noise + variances[:, 0])
 
     @property
     def cumulative_loss_(self):
         """Sum of the squared errors: each row is predicted, then learnt."""
-        return float(self._scalars[kernels.LOSS])
+        return self._state.cumulative_loss
 
     @property
     def noise_variance_(self):
         """Estimate of the variance of the noise, in squared units of y."""
-        return self._noise() * self._target_unit() ** 2
+        self._check_distribution(AttributeError)
+        return self._state.noise * self._state.target_unit**2
 
-    def _noise(self):
-        """Estimate of the variance of the noise, in units of standardised targets."""
+    def _check_distribution(self, error=NotImplementedError):
+        """Raise where the method gives no predictive distribution."""
         if self.method != "ngvi":
-            raise NotImplementedError(
+            raise error(
                 "A predictive distribution needs method='ngvi', got "
                 f"method={self.method!r}."
             )
-        return float(self._scalars[kernels.RESIDUALS] / self._scalars[kernels.COUNT])
-
-    def _target_unit(self):
-        scatter = self._scalars[kernels.TARGET_SCATTER]
-        return math.sqrt(scatter / self._scalars[kernels.WEIGHT])
-
-    def _learn_checked(self, X, y, sample_weight, reset):
-        """Validate the rows, start the stream if need be, and learn them."""
-        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
-        if reset:
-            self._begin(X.shape[1])
-        n_rows = max(1, BLOCK // X.shape[1])
-        for start in range(0, X.shape[0], n_rows):
-            rows = slice(start, start + n_rows)
-            self._learn(X[rows], y[rows], weights[rows])
-        return self
-
-    def _begin(self, n_features):
-        """Draw the means from the prior and lay out the state."""
-        if self.method == "ngvi" and self.learning_rate != "auto":
-            raise ValueError(
-                f"learning_rate={self.learning_rate!r} has no effect with "
-                "method='ngvi': leave it at its default."
-            )
-        rng = self._generator()
-        n_inputs, n_hidden = n_features + 1, self.hidden_units
-        self._hidden = np.zeros((kernels.N_VECTORS, n_hidden, n_inputs))
-        self._output = np.zeros((kernels.N_VECTORS, n_hidden + 1))
-        hidden_scale = self.prior_scale / math.sqrt(n_inputs)
-        output_scale = self.prior_scale / math.sqrt(n_hidden)
-        self._hidden[kernels.MEAN] = hidden_scale * rng.normal(
-            size=(n_hidden, n_inputs)
-        )
-        self._output[kernels.MEAN, :-1] = output_scale * rng.normal(size=n_hidden)
-        self._hidden[kernels.VARIANCE] = hidden_scale**2
-        self._output[kernels.VARIANCE] = output_scale**2
-        self._output[kernels.VARIANCE, -1] = 1.0
-        if self.method == "sva":  # its prior is one scale for all weights
-            for state in (self._hidden, self._output):
-                state[kernels.VARIANCE] = self.prior_scale**2
-        self._scalars = np.zeros(kernels.N_SCALARS)
-        self._scalars[[kernels.RESIDUALS, kernels.COUNT]] = 1.0
-        self._moments = np.zeros((3 if self.standardize else 0, n_features))
-        kind = RATES.get(self.learning_rate, kernels.CONSTANT)
-        self._settings = (float(self.prior_scale), *PAPER_BOX, kind)
-        self._rate = 0.0 if self.learning_rate in RATES else float(self.learning_rate)
-        self._clip = math.inf if self.clip is None else float(self.clip)
-
-    def _learn(self, X, y, sample_weight):
-        """Learn a block of rows; False, and nothing learnt, if one is refused."""
-        Z = np.empty((X.shape[0], X.shape[1] + 1))
-        moments = self._moments if len(self._moments) else None
-        if standardise(X, y, sample_weight, moments, self._clip, None, 1, Z) >= 0:
-            return False
-        kernels.learn_network(
-            Z,
-            y,
-            sample_weight,
-            self._hidden,
-            self._output,
-            self._scalars,
-            self._settings,
-            METHODS.index(self.method),
-            self._rate,
-        )
-        self.n_samples_seen_ = int(self._scalars[kernels.STEPS])
-        return True
-
-    def _standardised(self, X):
-        """Rows of X as the network sees them, the intercept's 1 first."""
-        Z = np.ones((X.shape[0], X.shape[1] + 1))
-        if len(self._moments):
-            X = (X - self._moments[0]) * inverse_scales(self._moments)
-        limit = min(self._clip, LARGEST)
-        np.maximum(np.minimum(X, limit), -limit, out=Z[:, 1:])
-        return Z

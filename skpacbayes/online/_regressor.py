@@ -1,14 +1,15 @@
 """Linear regression on a stream, by online variational inference."""
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, is_plain, partial_fit_context
-from .._kernels import online as kernels
-from ._aggregation import NO_WEIGHTS, refuse_all_zero
+from .._base import fit_context
+from .._compat import StrOptions
+from .._kernels.online_predict import predict_deviations, predict_scores
+from .._stream import partial_fit_context
+from ._certificate import certify_linear
 from ._linear import OnlineLinearModel
 
 
@@ -85,6 +86,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     forgetting_rates_ : ndarray of shape (n_rates,)
         The forgetting rates: several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_rates,)
+        Their weights.
+    prior_scales_ : ndarray of shape (n_scales,)
+        The scales of the prior: several with `prior_scale="auto"`.
+    prior_scale_weights_ : ndarray of shape (n_scales,)
         Their weights.
     n_samples_seen_ : int
         Rows of positive weight since the last `fit`.
@@ -208,9 +213,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ValueError
             If X or y is not finite or beyond 1e150.
         """
-        refuse_all_zero(sample_weight)
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, reset=True)
+        rows = self._checked(X, y, sample_weight, reset=True, some=True)
+        self._begin(self.n_features_in_)
+        return self._learn_blocks(*rows)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -239,17 +244,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             If X or y is not finite or beyond 1e150, or a parameter changed since the
             stream began.
         """
-        streaming = self._streaming()
-        if (
-            streaming
-            and sample_weight is None
-            and self._continues(X)
-            and is_plain(y, (len(X),))
-            and self._learn(X, y, NO_WEIGHTS)
-        ):
-            return self
-        with self._all_or_nothing():
-            return self._learn_checked(X, y, sample_weight, reset=not streaming)
+        begins = not self._streaming()
+        rows = self._checked(X, y, sample_weight, reset=begins)
+        if begins:
+            self._begin(self.n_features_in_)
+        return self._learn_blocks(*rows)
 
     def predict(self, X, return_std=False):
         """Predict the mean of the target, and optionally its scale.
@@ -279,21 +278,15 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             If `return_std` and the method or the loss gives no predictive
             distribution: it takes NGVI and the squared loss.
         """
-        check_is_fitted(self)
         X = self._rows(X)
-        each = self._means()[0] @ self._standardised(X).T
-        if self.forgetting == "auto":
-            np.clip(each, *self._range, out=each)
-        shares = self._shares()[0]
-        mean = shares @ each
+        means = np.empty((len(X), 1))
         if not return_std:
-            return mean
-        noises = np.sqrt(self._noise_variances())[:, None]
-        along = self._deviations_along(self._standardised(X, extrapolate=True))
-        # the posterior variance is relative to the noise where that is estimated
-        relative = self._estimates_noise()
-        stds = noises * np.hypot(1.0, along) if relative else np.hypot(noises, along)
-        return mean, mixed(shares, stds, each - mean)
+            predict_scores(X, *self._state.arguments, means)
+            return means[:, 0]
+        self._check_distribution()
+        deviations = np.empty(len(X))
+        predict_deviations(X, *self._state.arguments, means, deviations)
+        return means[:, 0], deviations
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
@@ -322,16 +315,49 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"quantiles must be in (0, 1), got {quantiles!r}.")
         mean, std = self.predict(X, return_std=True)
-        standard = stats.norm.ppf(levels)
+        standard = ndtri(levels)
         if self._estimates_noise():
-            degrees = self._shares()[0] @ self._scalars[:, kernels.COUNT]
+            degrees = self._state.shares()[0] @ self._state.counts
             if degrees > 0.0:
-                standard = stats.t.ppf(levels, degrees)
-        offsets = np.zeros(
-            (len(mean), len(levels))
-        )  # 0 at the median, std infinite too
+                standard = stdtrit(degrees, levels)
+        offsets = np.zeros((len(mean), len(levels)))  # 0 at the median, always
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
+
+    def certificate(self, X=None, y=None, sample_weight=None):
+        """Bound the cumulative loss, by the theorem that covers the method.
+
+        With `forgetting="auto"` or `prior_scale="auto"`, Theorem 1: the best of the
+        experts could have been better by no more than the terms say. For "sva",
+        Theorem 2 with the gradients that were seen in place of their bound, at the
+        posterior for which it is smallest; for "svb" with `learning_rate="invsqrt"`
+        and both bounds, the regret of the paper's schedule against the best fixed
+        parameter, next to Theorem 3 as published. The last two need the rows once more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            All rows since the last `fit`, in their order. Theorem 1 needs none.
+        y : array-like of shape (n_samples,), default=None
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        certificate : Certificate
+            The cumulative loss and its bound.
+
+        Raises
+        ------
+        NotImplementedError
+            If no theorem covers the method, its learning rate or its bounds.
+        ValueError
+            If the rows are needed and missing, are not as many as have been learnt, or
+            X is not finite or beyond 1e150.
+        """
+        check_is_fitted(self)
+        return certify_linear(self, X, y, sample_weight)
 
     @property
     def cumulative_loss_(self):
@@ -351,53 +377,24 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     @property
     def coef_std_(self):
         """Posterior standard deviations of the coefficients, in their units."""
-        directions = np.eye(self._features.stop)[self._features]
-        stds = self._deviations_along(directions)
-        if self._estimates_noise():
-            noises = np.sqrt(self._noise_variances())[:, None]
-            stds = np.multiply(noises, stds, out=np.zeros_like(stds), where=stds > 0)
-        each = self._means()[0] @ directions.T
-        shares = self._shares()[0]
-        deviations = mixed(shares, stds, each - shares @ each)
-        units = self._units()[1]
-        return np.multiply(deviations, units, out=np.zeros_like(units), where=units > 0)
+        return self._raw_deviations()[0]
 
     @property
     def noise_variance_(self):
         """Variance of the noise, in squared units of y."""
-        return float(self._shares()[0] @ self._noise_variances())
+        self._check_distribution(AttributeError)
+        if not self._estimates_noise():
+            return 0.5 / self.inverse_temperature
+        return float(self._state.shares()[0] @ self._noise_variances())
 
-    def _noise_variances(self):
-        """Noise variance of each model; infinite before the first residual."""
+    def _check_distribution(self, error=NotImplementedError):
+        """Raise where the method or the loss gives no predictive distribution."""
         if not (self._natural() and self.loss == "squared_error"):
-            raise NotImplementedError(
+            raise error(
                 "A predictive distribution needs method='ngvi' or 'ngvi_explicit' and "
                 f"loss='squared_error', got method={self.method!r} and "
                 f"loss={self.loss!r}."
             )
-        count = self._scalars[:, kernels.COUNT]
-        if not self._estimates_noise():
-            return np.full(len(count), 0.5 / self.inverse_temperature)
-        residuals = self._scalars[:, kernels.RESIDUALS]
-        return np.divide(
-            residuals, count, out=np.full(len(count), np.inf), where=count > 0
-        )
-
-    def _target(self, y, output):
-        return y
 
     def _target_of_labels(self, y):
-        return np.ascontiguousarray(y, dtype=np.float64)
-
-    def _learn_checked(self, X, y, sample_weight, reset):
-        """Validate the rows, start the stream if need be, and learn them."""
-        X, y, weights = self._checked(X, y, sample_weight, reset=reset)
-        if reset:
-            self._begin(X.shape[1])
-        self._learn_all(X, y, weights)
-        return self
-
-
-def mixed(shares, stds, distances):
-    """Root of the mean square of `stds` and `distances`, each (n_models, n_points)."""
-    return np.hypot.reduce(np.sqrt(shares)[:, None] * np.hypot(stds, distances))
+        return y

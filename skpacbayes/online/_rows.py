@@ -2,26 +2,90 @@
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import PacBayesEstimator, refuse_beyond
-from .._kernels.standardise import LARGEST, SMALLEST
-from ._aggregation import checked_weights
+from .._base import refuse_beyond
+from .._kernels.standardize import LARGEST
+from .._stream import StreamingEstimator, checked_weights
+
+NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
+BLOCK = 2**15  # numbers that are learnt at a time, between two chances of an interrupt
 
 
-class OnlineEstimator(PacBayesEstimator):
-    """An estimator of rows, and targets, at most LARGEST in absolute value."""
+class OnlineEstimator(StreamingEstimator):
+    """An estimator of rows, and targets, at most LARGEST in absolute value.
+
+    `_state` holds the arrays that its kernels change in place.
+    """
+
+    _changed_in_place = ("_state",)
+
+    @property
+    def n_samples_seen_(self):
+        """Rows of positive weight since the last `fit`."""
+        return self._state.n_steps
+
+    # A row that needs no validation.
+
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        """Learn plain rows by one compiled call; whether they were learnt."""
+        if sample_weight is not None:
+            return False
+        rows = self._convert(X)
+        if rows is None or rows.size > BLOCK:
+            return False
+        targets = self._convert_targets(y, len(rows))
+        return targets is not None and self._learn(rows, targets, NO_WEIGHTS)
+
+    def _convert(self, X):
+        """Rows of X as an array for a kernel if one conversion is enough, or None."""
+        if self._recognises(X):
+            return X
+        names = vars(self).get("feature_names_in_")
+        if names is None:
+            return self._plain(X)
+        columns = getattr(X, "columns", None)
+        if columns is None or not hasattr(X, "to_numpy"):
+            return None
+        columns = columns if isinstance(columns, list) else columns.tolist()
+        if columns != names.tolist():
+            return None
+        X = X.to_numpy()
+        if X.dtype.kind not in "iuf" or not len(X):
+            return None
+        return np.ascontiguousarray(X, dtype=np.float64)
+
+    def _convert_targets(self, y, count):
+        """Targets as an array for a kernel if one conversion is enough, or None."""
+        if type(y) is not np.ndarray:
+            if type(y) is list and all(type(value) in (float, int) for value in y):
+                y = np.array(y)
+            elif hasattr(y, "to_numpy") and not hasattr(y, "columns"):
+                y = y.to_numpy()
+            else:
+                return None
+        if y.shape != (count,) or y.dtype.kind not in "iuf":
+            return None
+        return np.ascontiguousarray(y, dtype=np.float64)
+
+    # All other rows.
 
     def _rows(self, X):
         """Rows of X as a C-contiguous float64 array, none beyond LARGEST."""
-        if self._recognises(X) and are_small(X):
-            return X
+        if "_state" not in vars(self):
+            check_is_fitted(self)
+        rows = self._convert(X)
+        if rows is not None and are_small(rows):
+            return rows
         X = super()._rows(X)
         refuse_beyond(LARGEST, "X", X)
         return X
 
-    def _checked(self, X, y, sample_weight, *, reset):
-        """Rows, targets (numbers, of a regressor) and weights for the kernels."""
+    def _checked(self, X, y, sample_weight, *, reset, some=False):
+        """Rows, targets (numbers, of a regressor) and weights for the kernels.
+
+        some : whether at least one weight must be positive.
+        """
         numbers = isinstance(self, RegressorMixin)
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=numbers
@@ -30,15 +94,26 @@ class OnlineEstimator(PacBayesEstimator):
         if numbers:
             y = np.ascontiguousarray(y, dtype=np.float64)
             refuse_beyond(LARGEST, "y", y)
-        return X, y, checked_weights(sample_weight, X)
+        if sample_weight is None:
+            return X, y, NO_WEIGHTS
+        return X, y, checked_weights(sample_weight, X, some=some)
+
+    def _learn_blocks(self, X, y, sample_weight):
+        """Learn rows that have been checked, block after block."""
+        n_rows = max(1, BLOCK // X.shape[1])
+        for start in range(0, X.shape[0], n_rows):
+            rows = slice(start, start + n_rows)
+            self._learn(X[rows], y[rows], sample_weight[rows])
+        return self
+
+    def _learn(self, X, y, sample_weight):
+        """Learn a block of rows by one compiled call.
+
+        False, and nothing learnt, if one is not finite or beyond LARGEST.
+        """
+        raise NotImplementedError
 
 
 def are_small(values):
     """Whether the sum of the squares shows that none is beyond LARGEST."""
     return np.vdot(values, values) <= LARGEST**2
-
-
-def inverse_scales(moments):
-    """One over the standard deviation of each column; 0 if it has not varied."""
-    _, scatter, total = moments
-    return 1.0 / np.sqrt(np.where(scatter > SMALLEST, scatter, np.inf) / total[0])

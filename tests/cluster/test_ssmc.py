@@ -246,6 +246,13 @@ def test_a_stream_finds_the_groups():
         if stream.n_samples_seen_ >= 1000:
             assert len(np.unique(stream.predict(means))) == 20
     assert stream.n_samples_seen_ == 6000
+    assert stream.n_swaps_ > 0
+    assert stream.n_batches_ == 0  # one particle is not weighed
+
+
+def test_a_stream_counts_the_batches_that_weigh_particles():
+    stream = particles(batch_size=10, noise_variance=1e6).partial_fit(X[:50])
+    assert stream.n_batches_ == 5
 
 
 def test_a_stream_follows_rows_that_come_late():

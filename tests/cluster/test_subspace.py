@@ -20,6 +20,7 @@ from skpacbayes.cluster._subspace_chain import (
     FACTOR_SHAPE,
     Chain,
 )
+from skpacbayes.cluster._subspace_posterior import Run
 
 X, y = make_subspace_groups(4, 40, random_state=0)
 
@@ -104,7 +105,8 @@ def test_chain_against_enumeration(shared):
         for sweep in range(320):
             chain.sweep()
             if sweep >= 20:
-                found.append([*same_labels(chain.labels), chain.relevance().sum()])
+                relevance = chain.relevance(chain.find_gains())
+                found.append([*same_labels(chain.labels), relevance.sum()])
         means.append(np.mean(found, axis=0))
     error = np.std(means, axis=0, ddof=1) / np.sqrt(20)
     assert np.ptp(expected[:-1]) > 0.1
@@ -155,7 +157,9 @@ def test_one_chain_of_several_starts_as_k_means():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(12), 20)
     rows = rng.normal(size=(240, 24)) + 6 * np.repeat(np.eye(12), 2, axis=1)[groups]
-    mixture = SubspaceMixture(12, n_init=2, max_iter=6, random_state=0).fit(rows)
+    mixture = SubspaceMixture(12, n_init=2, burn_in=2, n_iter=3, random_state=0).fit(
+        rows
+    )
     assert adjusted_rand_score(groups, mixture.labels_) > 0.99
     assert mixture.log_joints_.argmax() == 0
 
@@ -172,6 +176,89 @@ def test_new_rows(variance):
     assert adjusted_rand_score(truth, mixture.predict(new)) > best - 0.05
 
 
+@pytest.mark.parametrize("variance", ["shared", "cluster"])
+def test_probabilities_and_densities_of_new_rows(variance):
+    """Both from one joint density, which integrates to one."""
+    rows, _ = shifted(2)
+    cheap = {"n_init": 2, "burn_in": 5, "n_iter": 10, "random_state": 0}
+    mixture = SubspaceMixture(3, variance=variance, **cheap).fit(rows)
+    grid = np.linspace(-60, 60, 1201)
+    points = np.array(list(itertools.product(grid, grid)))
+    density = np.exp(mixture.score_samples(points))
+    assert_allclose(density.sum() * (grid[1] - grid[0]) ** 2, 1, atol=0.02)
+    probabilities = mixture.predict_proba(rows)
+    assert_allclose(probabilities.sum(axis=1), 1)
+    assert_array_equal(probabilities.argmax(axis=1), mixture.predict(rows))
+    assert_allclose(mixture.score(rows), mixture.score_samples(rows).mean())
+    # Of all rows, weighted by their density, those of a cluster have its weight.
+    shares = density @ mixture.predict_proba(points) / density.sum()
+    assert_allclose(shares, mixture.weights_, atol=0.01)
+
+
+def test_densities_are_in_the_units_of_the_rows():
+    cheap = {"n_init": 2, "burn_in": 2, "n_iter": 5, "random_state": 0}
+    rows = np.round(2**12 * X) / 2**12
+    expected = SubspaceMixture(3, **cheap).fit(rows)
+    for scale, shift in ((2.0**10, 0.0), (2.0**-300, 0.0), (1.0, 2.0**14)):
+        other = SubspaceMixture(3, **cheap).fit(scale * rows + shift)
+        density = other.score_samples(scale * rows + shift) + 4 * np.log(scale)
+        assert_allclose(density, expected.score_samples(rows), rtol=1e-6)
+
+
+# The number of clusters.
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_groups"),
+    [
+        (make_subspace_groups(6, spread=0.03, random_state=7)[0], 5),
+        (shifted(seed=3)[0], 3),
+        (np.random.default_rng(0).normal(size=(200, 5)), 1),
+        (np.random.default_rng(0).uniform(size=(200, 5)), 1),
+        (np.full((9, 2), 0.1), 1),
+        (X[:1], 1),
+    ],
+    ids=["extreme", "shifted", "one normal", "one box", "equal rows", "one row"],
+)
+def test_number_of_clusters(rows, n_groups):
+    mixture = SubspaceMixture("auto", n_init=4, random_state=0).fit(rows)
+    assert mixture.n_clusters_ == n_groups
+    assert mixture.weights_.shape == (n_groups,)
+    assert mixture.predict_proba(rows).shape == (len(rows), n_groups)
+
+
+def test_a_merge_is_the_one_that_raises_the_density_most():
+    """By the plain definition: every pair, one after another."""
+    rows, groups = shifted()
+    chain = Chain(rows, 9, False, 0.7, np.random.default_rng(0))
+    chain.labels[:] = 2 * groups + np.random.default_rng(1).integers(2, size=len(rows))
+
+    def log_density(labels):
+        _, labels = np.unique(labels, return_inverse=True)
+        k, n = labels.max() + 1, len(labels)
+        other = Chain(rows, k, False, 0.7, chain.rng)
+        other.labels[:] = labels
+        other.find_gains()
+        total = 0.7 * k
+        prior = gammaln(total) - gammaln(total + n) + gammaln(k + 1)
+        prior += (gammaln(np.bincount(labels) + 0.7) - gammaln(0.7)).sum()
+        return other.find_gains().sum() + prior
+
+    expected, best = chain.labels.copy(), -np.inf
+    while log_density(expected) > best:
+        best = log_density(expected)
+        tries = [
+            np.where(expected == b, a, expected)
+            for a, b in itertools.combinations(np.unique(expected), 2)
+        ]
+        found = max(tries, key=log_density)
+        if log_density(found) > best:
+            expected = found
+    chain.merge_clusters()
+    assert chain.n_clusters == len(np.unique(expected)) < 6
+    assert adjusted_rand_score(expected, chain.labels) == 1
+
+
 # Parameters.
 
 
@@ -181,31 +268,52 @@ def test_new_rows(variance):
         {"n_clusters": 4},
         {"variance": "shared"},
         {"weight_concentration": 50.0},
-        {"max_iter": 3},
+        {"n_iter": 3},
+        {"burn_in": 0},
         {"random_state": 1},
     ],
     ids=str,
 )
 def test_parameter_matters(parameters):
-    default = SubspaceMixture(3, n_init=1, max_iter=20, random_state=0).fit(X)
+    default = SubspaceMixture(3, n_init=1, n_iter=20, burn_in=9, random_state=0).fit(X)
     other = clone(default).set_params(**parameters).fit(X)
     assert not np.array_equal(default.relevant_features_, other.relevant_features_)
-    assert other.n_iter_ == other.max_iter
 
 
-def test_best_of_the_chains():
-    """A chain does not depend on how many others there are, nor on threads."""
-    few = SubspaceMixture(3, n_init=2, max_iter=10, random_state=0).fit(X)
-    many = SubspaceMixture(3, n_init=5, max_iter=10, random_state=0, n_jobs=2).fit(X)
-    assert_array_equal(few.log_joints_, many.log_joints_[:2])
-    assert len(many.log_joints_) == 5
+def test_threads_do_not_matter():
+    alone = SubspaceMixture(3, n_init=5, n_iter=9, random_state=0).fit(X)
+    threads = clone(alone).set_params(n_jobs=2).fit(X)
+    assert_array_equal(alone.log_joints_, threads.log_joints_)
+    assert_array_equal(alone.labels_, threads.labels_)
+    assert_array_equal(alone.relevant_features_, threads.relevant_features_)
+
+
+def test_the_best_chain_goes_on():
+    """Of seven chains four, then two, then one; each from its own start."""
+    mixture = SubspaceMixture(3, n_init=7, random_state=0)
+    counts = []
+
+    def counted(self, n_iter, keep):
+        advance(self, n_iter, keep)
+        counts.append((id(self), self.n_iter, self.log_joint))
+
+    advance = Run.advance
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "advance", counted)
+        mixture.fit(X)
+    race = counts[: 7 + 4 + 2 + 1]
+    assert [n_iter for _, n_iter, _ in race] == 7 * [5] + 4 * [10] + 2 * [15] + [20]
+    after_one = sorted(race[:7], key=lambda run: -run[2])
+    assert {run for run, *_ in race[7:11]} == {run for run, *_ in after_one[:4]}
+    assert len({run for run, *_ in counts[13:]}) == 1
+    assert counts[-1][1] == 20 + mixture.burn_in + mixture.n_iter
 
 
 # Odd input.
 
 
 def test_a_constant_feature_says_nothing():
-    expected = SubspaceMixture(3, n_init=2, max_iter=20, random_state=0).fit(X)
+    expected = SubspaceMixture(3, n_init=2, n_iter=20, burn_in=9, random_state=0).fit(X)
     rows = np.insert(X, 1, 7.3, axis=1)
     mixture = clone(expected).fit(rows)
     assert_array_equal(mixture.labels_, expected.labels_)
@@ -217,7 +325,9 @@ def test_a_constant_feature_says_nothing():
 @pytest.mark.parametrize(("scale", "shift"), [(2.0**300, 0), (2.0**-300, 0), (1, 64)])
 def test_unit_and_origin_do_not_matter(scale, shift):
     rows = np.round(2**12 * X) / 2**12
-    expected = SubspaceMixture(3, n_init=1, max_iter=10, random_state=0).fit(rows)
+    expected = SubspaceMixture(3, n_init=1, n_iter=10, burn_in=4, random_state=0).fit(
+        rows
+    )
     other = clone(expected).fit(scale * rows + shift)
     assert_array_equal(other.labels_, expected.labels_)
     assert_allclose(other.relevant_features_, expected.relevant_features_, rtol=1e-6)
@@ -239,7 +349,7 @@ ROWS = {
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
 def test_odd_rows(rows, variance):
     mixture = SubspaceMixture(
-        3, variance=variance, n_init=2, max_iter=5, random_state=0
+        3, variance=variance, n_init=2, burn_in=2, n_iter=3, random_state=0
     ).fit(rows)
     n_found = len(np.unique(mixture.labels_))
     assert_array_equal(np.unique(mixture.labels_), np.arange(n_found))
@@ -257,6 +367,6 @@ def test_too_few_rows():
 
 
 def test_one_cluster():
-    mixture = SubspaceMixture(1, n_init=1, max_iter=5, random_state=0).fit(X)
+    mixture = SubspaceMixture(1, n_init=1, burn_in=2, n_iter=3, random_state=0).fit(X)
     assert_array_equal(mixture.labels_, 0)
     assert_array_equal(mixture.predict(X), 0)

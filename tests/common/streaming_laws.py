@@ -511,7 +511,9 @@ def other_values(estimator):
                 value = generate_valid_param(constraint)
             except NotImplementedError:
                 continue
-            if repr(value) != repr(getattr(estimator, name)) and not callable(value):
+            now = getattr(estimator, name)
+            equal = isinstance(value, int | float) and value == now
+            if repr(value) != repr(now) and not equal and not callable(value):
                 yield name, value
                 break
 

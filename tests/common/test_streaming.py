@@ -5,7 +5,6 @@ break a law show that each law can be broken.
 """
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -196,7 +195,7 @@ STREAMS = {
     "SparseAdditiveGibbsRegressor, sums": additive(1300, SUMS_ROWS),
     "DirichletProcessHMM": markov(),
     "DirichletProcessHMM, full": markov(covariance_type="full"),
-    "EWARegressor": replace(online(EWARegressor), saturated=200),
+    "EWARegressor": online(EWARegressor),
 }
 
 

@@ -240,6 +240,8 @@ def test_compiled_functions_are_models(parameters):
 class Sloppy(StochasticVolatility):
     """Returns lists and single precision, and writes into its arguments."""
 
+    log_transition = None
+
     def transition(self, x, z, t):
         x *= 0.5
         x += z
@@ -380,6 +382,7 @@ def test_a_stream_that_starts_with_a_gap():
 
 
 MISUSED = [
+    (StochasticVolatility(leverage=-1.0), 1, "leverage=-1.0 must lie between"),
     (StochasticVolatility(), 2, "StochasticVolatility sees one feature, yet X has 2"),
     (TerrainNavigation(np.eye(3), [0.0, 0.0]), 2, "TerrainNavigation sees one feature"),
     (LinearGaussian(*[np.eye(2)] * 4), 1, "observation_matrix has 2 rows, yet X has 1"),

@@ -6,6 +6,7 @@ one such comparison with probability below 1e-4. Seeds are fixed.
 
 import numpy as np
 import pytest
+from kalman import kalman_smoother, plane, rows_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
@@ -14,7 +15,6 @@ from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering._clusters import cells_of, kmeans_labels, rounded
 from skpacbayes.filtering._resampling import draw, one_cell
 from skpacbayes.filtering.models import (
-    LinearGaussian,
     LocalLevel,
     StochasticVolatility,
 )
@@ -28,34 +28,6 @@ FILTERS = {
     "sqmc": {"method": "sqmc", "n_particles": 128},
     "sqmc, not a power of two": {"method": "sqmc", "n_particles": 100},
 }
-
-
-def plane():
-    """A rotation in the plane, seen through one coordinate and a mixture of both."""
-    return LinearGaussian(
-        [[0.7, 0.3], [-0.2, 0.6]],
-        [[1.0, 0.0], [0.5, 1.0]],
-        [[1.0, 0.3], [0.3, 0.5]],
-        [[1.0, 0.2], [0.2, 2.0]],
-        initial_mean=[1.0, -1.0],
-        initial_covariance=[[2.0, 0.5], [0.5, 1.0]],
-    )
-
-
-def rows_of(model, n, seed=0):
-    """Rows drawn from a linear Gaussian model, some of them missing."""
-    rng = np.random.default_rng(seed)
-    state = rng.multivariate_normal(model.initial_mean, model.initial_covariance)
-    X = []
-    for t in range(n):
-        if t:
-            state = model.transition_matrix @ state
-            state += rng.multivariate_normal([0, 0], model.transition_covariance)
-        noise = rng.multivariate_normal([0, 0], model.observation_covariance)
-        X.append(model.observation_matrix @ state + noise)
-    X = np.array(X)
-    X[4, 1] = X[7] = np.nan
-    return X
 
 
 def within_four_errors(samples, expected):
@@ -180,19 +152,6 @@ def test_stochastic_volatility_against_a_grid():
     # the error of the specification's table at this size, ten times over
     assert_allclose(found[:, 0], means, atol=0.01)
     assert_allclose(tracker.log_likelihood_, evidences.sum(), atol=0.016)
-
-
-def kalman_smoother(model, X):
-    """Means and standard deviations given all rows (Rauch, Tung and Striebel)."""
-    F, Q = np.array(model.transition_matrix), np.array(model.transition_covariance)
-    means, covariances, _ = model.kalman(X)
-    means, covariances = means.copy(), covariances.copy()
-    for t in range(len(X) - 2, -1, -1):
-        ahead = F @ covariances[t] @ F.T + Q
-        gain = np.linalg.solve(ahead, F @ covariances[t]).T
-        covariances[t] += gain @ (covariances[t + 1] - ahead) @ gain.T
-        means[t] += gain @ (means[t + 1] - F @ means[t])
-    return means, np.sqrt(covariances.diagonal(axis1=1, axis2=2))
 
 
 class NoDensity:

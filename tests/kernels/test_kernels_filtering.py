@@ -11,7 +11,7 @@ from scipy.special import logsumexp, ndtri
 from twins import twin_of
 
 from skpacbayes._kernels import filtering, quasi
-from skpacbayes.filtering._proposals import hilbert_curve
+from skpacbayes.filtering._sampling import hilbert_curve
 
 UNIT = 2.0**-53
 

@@ -278,3 +278,13 @@ def test_one_center_cannot_be_swapped():
     found = TwoNearest(columns_of(30, 2), np.ones(30), 1)
     found.draw_centers(np.array([0.5]))
     assert found.swap_moves(np.random.default_rng(0).random(9)) == 0
+
+
+@twin_of(kmeans.append_rows)
+def test_append_rows(kernel):
+    rows = columns_of(7, 3).T.copy()
+    batch, counts = np.zeros((9, 3)), np.array([2, 30])
+    kernel(rows, batch, counts)
+    assert_array_equal(batch[2:], rows)
+    assert_array_equal(batch[:2], 0)
+    assert_array_equal(counts, [9, 37])

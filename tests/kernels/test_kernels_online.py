@@ -1,16 +1,21 @@
 """NumPy twins of the kernels of online variational inference."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from online_reference import Reference, network_moments, standardised
+from online_reference import Reference, loss_of, network_moments, standardised
+from states import assert_same_state
 from twins import twin_of
 
 from skpacbayes._kernels import aggregation, online, online_full, online_network
-from skpacbayes._kernels.standardise import standardise
-from skpacbayes.online._panels import in_panels, whole
+from skpacbayes._kernels import online_predict as predict
+from skpacbayes._kernels import online_state as names
+from skpacbayes._kernels.online_state import LinearState
+from skpacbayes._kernels.standardize import first_refused, standardize
 
 NAMES = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
@@ -26,26 +31,42 @@ def rows(loss, n=60, d=4, seed=0):
     return Z, y, rng.choice([0.0, 0.5, 1.0, 2.5], n)
 
 
-def state(reference, n_parameters, **numbers):
-    model = np.zeros((online.N_VECTORS, n_parameters))
-    model[online.VARIANCE] = reference.variance()
-    model[online.PRIOR] = reference.prior
-    settings = np.zeros(online.N_SETTINGS)
-    settings[online.TEMPERATURE] = 0.0 if reference.estimate else reference.beta
-    settings[online.FORGETTING] = reference.rho
-    settings[online.PRIOR_SCALE] = reference.s
-    settings[[online.MEAN_BOUND, online.SCALE_BOUND]] = reference.bounds
-    settings[online.FLAT] = reference.flat
+def state_of(reference, loss, method="ngvi", **numbers):
+    """One model at the prior of the reference; its rows are taken as they are."""
+    d, full = len(reference.m), reference.full
+    state = LinearState(d, d, 1, 1, full=full, scales=False, shifts=False)
+    state.set_variances(reference.variance()[None])
+    state.precisions[:] = reference.prior
+    own = state.numbers[0]
+    own[names.TEMPERATURE] = 0.0 if reference.estimate else reference.beta
+    own[names.FORGETTING], own[names.PRIOR_SCALE] = reference.rho, reference.s
+    stream = state.stream
+    stream[names.CLIP] = math.inf
+    stream[[names.MEAN_BOUND, names.SCALE_BOUND]] = reference.bounds
+    stream[names.FLAT] = reference.flat
+    stream[names.LOSS_KIND], stream[names.METHOD] = (
+        LOSSES.index(loss),
+        NAMES.index(method),
+    )
     for name, value in numbers.items():
-        settings[getattr(online, name)] = value
-    return model, np.zeros(online.N_SCALARS), settings
+        stream[getattr(names, name)] = value
+    return state
 
 
-def assert_learnt(reference, expected, model, scalars, predictions):
-    assert_allclose(predictions, expected, rtol=1e-9, atol=1e-10)
-    assert_allclose(model[online.MEAN], reference.m, rtol=1e-9, atol=1e-11)
-    assert_allclose(scalars[online.LOSS], reference.loss_sum, rtol=1e-10)
-    assert scalars[online.STEPS] == reference.t
+def learn(kernel, Z, y, weights, state):
+    """Predictions of each row, as the kernel makes them before it learns."""
+    predictions = np.full((state.n_experts, len(Z)), np.nan)
+    assert kernel(Z, y, weights, *state.arguments, predictions)
+    return predictions[0]
+
+
+def assert_learnt(reference, expected, state, predictions, weights=None):
+    learnt = slice(None) if weights is None else weights > 0
+    expected = np.array(expected)
+    assert_allclose(predictions[learnt], expected[learnt], rtol=1e-9, atol=1e-10)
+    assert_allclose(state.means[0], reference.m, rtol=1e-9, atol=1e-11)
+    assert_allclose(state.cumulative_losses[0], reference.loss_sum, rtol=1e-10)
+    assert state.n_steps == reference.t
 
 
 @pytest.mark.parametrize("forgetting", [0.0, 0.03])
@@ -64,13 +85,11 @@ def test_learn_natural(kernel, loss, temperature, forgetting):
         mean_bound=3.0 if temperature == 0.7 else math.inf,
         scale_bound=0.9 if temperature == 0.7 else math.inf,
     )
-    model, scalars, settings = state(reference, Z.shape[1])
+    state = state_of(reference, loss)
     expected = [reference.learn(z, t, w) for z, t, w in zip(Z, y, weights, strict=True)]
-    predictions = np.array(expected)  # those of rows of weight 0 stay
-    number = LOSSES.index(loss)
-    kernel(Z, y, weights, model, scalars, settings, number, predictions)
-    assert_learnt(reference, expected, model, scalars, predictions)
-    assert_allclose(model[online.VARIANCE], reference.variance(), rtol=1e-9)
+    predictions = learn(kernel, Z, y, weights, state)
+    assert_learnt(reference, expected, state, predictions, weights)
+    assert_allclose(state.variances[0], reference.variance(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e3])
@@ -80,28 +99,21 @@ def test_learn_natural_of_extreme_rows(loss, scale):
     Z, y, _ = rows(loss, n=12)
     Z *= scale
     reference = Reference("ngvi", loss, Z.shape[1], inverse_temperature=5.0)
-    model, scalars, settings = state(reference, Z.shape[1])
-    number = LOSSES.index(loss)
-    predictions = np.empty(12)
-    online.learn_natural(Z, y, NONE, model, scalars, settings, number, predictions)
+    predictions = learn(online.learn_natural, Z, y, NONE, state_of(reference, loss))
     expected = [reference.learn(z, t) for z, t in zip(Z, y, strict=True)]
     assert_allclose(predictions, expected, rtol=1e-7, atol=1e-7)
 
 
-def full_state(reference, n_parameters, **numbers):
-    """`state`, padded to whole lanes, and the covariance."""
-    model, scalars, settings = state(reference, n_parameters, **numbers)
-    width = n_parameters + -n_parameters % online_full.LANES
-    padded = np.zeros((online_full.N_VECTORS, width))
-    padded[: len(model), :n_parameters] = model
-    return in_panels(padded[online_full.VARIANCE]), padded, scalars, settings
-
-
-def covariance_of(panels, model, n_parameters):
-    covariance = whole(panels)
-    assert np.array_equal(model[online_full.VARIANCE], np.diag(covariance))
+def covariance_of(state):
+    """The covariance, symmetric and 0 where there is no parameter."""
+    n_parameters, width = state.means.shape[1], state.models.shape[2]
+    covariance = state.whole_covariance(0)
+    assert np.array_equal(state.variances[0], np.diag(covariance))
     assert np.array_equal(covariance, covariance.T)
-    return covariance[:n_parameters, :n_parameters]
+    assert not state.models[0, :, n_parameters:].any()
+    rows = state.covariances[0].reshape(-1, width, names.PANEL)
+    assert not rows[:, n_parameters:].any()
+    return covariance
 
 
 @pytest.mark.parametrize("forgetting", [0.0, 0.03])
@@ -118,18 +130,13 @@ def test_learn_full(kernel, temperature, forgetting):
         forgetting=forgetting,
         intercept=True,
     )
-    covariance, model, scalars, settings = full_state(reference, 6)
+    state = state_of(reference, "squared_error")
     expected = [reference.learn(z, t, w) for z, t, w in zip(Z, y, weights, strict=True)]
-    predictions = np.array(expected)
-    padded = np.pad(Z, [(0, 0), (0, 2)])
-    fixed = scalars, settings, 6, np.zeros((4, 8)), predictions
-    kernel(padded, y, weights, covariance, model, *fixed)
-    assert_learnt(reference, expected, model[:, :6], scalars, predictions)
-    found = covariance_of(covariance, model, 6)
+    predictions = learn(kernel, Z, y, weights, state)
+    assert_learnt(reference, expected, state, predictions, weights)
+    found = covariance_of(state)
     assert_allclose(found, np.linalg.inv(reference.P), rtol=1e-8, atol=1e-10)
-    assert_allclose(scalars[online.RESIDUALS], reference.residuals, rtol=1e-9)
-    assert not model[:, 6:].any()
-    assert not whole(covariance)[6:].any()
+    assert_allclose(state.residuals[0], reference.residuals, rtol=1e-9)
 
 
 @pytest.mark.parametrize("forgetting", [0.0, 0.03])
@@ -140,17 +147,14 @@ def test_learn_full_in_two_panels(forgetting):
     reference = Reference(
         "ngvi", "squared_error", d, full=True, forgetting=forgetting, intercept=True
     )
-    panels, model, scalars, settings = full_state(reference, d)
+    state = state_of(reference, "squared_error")
     for z, t, w in zip(Z, y, weights, strict=True):
         reference.learn(z, t, w)
-    padded, work = np.pad(Z, [(0, 0), (0, 2)]), np.zeros((4, d + 2))
-    state_ = panels, model, scalars, settings
-    online_full.learn_full(padded, y, weights, *state_, d, work, NONE)
-    assert_allclose(model[online_full.MEAN, :d], reference.m, rtol=1e-7, atol=1e-8)
-    found = covariance_of(panels, model, d)
+    learn(online_full.learn_full, Z, y, weights, state)
+    assert_allclose(state.means[0], reference.m, rtol=1e-7, atol=1e-8)
+    found = covariance_of(state)
     assert_allclose(found, np.linalg.inv(reference.P), rtol=1e-6, atol=1e-8)
-    assert panels.shape == (2, (d + 2) * online_full.PANEL)
-    assert not whole(panels)[d:].any()
+    assert state.covariances.shape == (1, 2, (d + 2) * names.PANEL)
 
 
 def test_covariance_stays_positive():
@@ -158,20 +162,18 @@ def test_covariance_stays_positive():
     rng = np.random.default_rng(0)
     for scale in (1.0, 1e6, 1e12):
         reference = Reference("ngvi", "squared_error", 8, full=True)
-        covariance, model, scalars, settings = full_state(reference, 8)
+        state = state_of(reference, "squared_error")
         for _ in range(20):
             Z = scale * rng.normal(size=(100, 1)) + rng.normal(size=(100, 8))
             Z[:, 4:] = Z[:, :4]
             y = rng.normal(size=100)
-            state_ = covariance, model, scalars, settings
-            work = np.zeros((4, 8))
-            online_full.learn_full(Z, y, NONE, *state_, 8, work, NONE)
-            found = covariance_of(covariance, model, 8)
+            learn(online_full.learn_full, Z, y, NONE, state)
+            found = covariance_of(state)
             deviations = np.sqrt(np.diag(found))
             correlation = found / np.outer(deviations, deviations)
             # no eigenvalue below zero by more than `eigvalsh` itself is off
             assert np.linalg.eigvalsh(correlation)[0] > -8 * 2.0**-52
-        assert np.isfinite(model).all()
+        assert np.isfinite(state.models).all()
 
 
 def test_learn_full_on_its_own_scale():
@@ -181,29 +183,23 @@ def test_learn_full_on_its_own_scale():
     far, by the posterior of the rows so far.
     """
     rng = np.random.default_rng(0)
-    Z, y, _ = rows("squared_error", n=40, d=4)
-    Z[:, 1:] *= [1e-3, 1.0, 1e4]
-    Z[:, 1:] -= Z[0, 1:]
-    Z[:7, 2] = 0.0  # a column that begins to vary
+    X, y, _ = rows("squared_error", n=40, d=4)
+    X = X[:, 1:] * [1e-3, 1.0, 1e4]
+    X[:7, 1] = X[0, 1]  # a column that begins to vary
     weights = rng.choice([0.0, 1.0, 2.0], 40)
     weights[0] = 1.0
-    reference = Reference("ngvi", "squared_error", 4, full=True, intercept=True)
-    covariance, model, scalars, settings = full_state(reference, 4, RELATIVE=1.0)
-    penalties = model[online_full.PRIOR]
-    penalties[:] = 0.0
-    model[[online_full.VARIANCE, online_full.LOW, online_full.HIGH]] = [
-        [1.0] * 4,
-        [1, 0, 0, 0],
-        [1, 0, 0, 0],
-    ]
-    prediction = np.zeros(1)
+    Z = np.column_stack([np.ones(40), X - X[0]])
+    state = LinearState(3, 4, 1, 1, full=True, scales=False, shifts=True)
+    state.numbers[0, names.PRIOR_SCALE] = 1.0
+    state.stream[names.CLIP], state.stream[names.FLAT] = math.inf, 1.0
+    state.set_variances(np.zeros((1, 4)))
+    state.ranges[:, 0] = 1.0
+    penalties = state.precisions[0]
     last = past = None
     for t in range(40):
-        before = model[online_full.MEAN].copy()
+        before = state.means[0].copy()
         row = slice(t, t + 1)
-        work = np.zeros((4, 4))
-        fixed = covariance, model, scalars, settings, 4, work, prediction
-        online_full.learn_full(Z[row], y[row], weights[row], *fixed)
+        prediction = learn(online_full.learn_full, X[row], y[row], weights[row], state)
         seen = Z[: t + 1][weights[: t + 1] > 0]
         heavy = weights[: t + 1][weights[: t + 1] > 0]
         spread = np.average(seen**2, axis=0, weights=heavy)
@@ -215,7 +211,7 @@ def test_learn_full_on_its_own_scale():
         exact = np.linalg.solve(P, (seen.T * heavy) @ y[: t + 1][weights[: t + 1] > 0])
         scale = np.append(1.0, np.sqrt(np.maximum(spread[1:], 1e-12)))
         assert_allclose(
-            scale * model[online_full.MEAN], scale * exact, atol=1e-8, err_msg=str(t)
+            scale * state.means[0], scale * exact, atol=1e-8, err_msg=str(t)
         )
         if weights[t] and t and np.array_equal(penalties[1:], last):
             inside = np.clip(Z[t], past.min(axis=0), past.max(axis=0))
@@ -241,50 +237,43 @@ def test_learn_published(kernel, method, loss, rate):
         mean_bound=2.0,
         scale_bound=math.inf if natural else 0.7,
     )
-    kinds = {"invsqrt": online.INVSQRT, "auto": online.ADAGRAD}
-    model, scalars, settings = state(
-        reference,
-        Z.shape[1],
-        RATE_KIND=kinds.get(rate, online.CONSTANT),
-        RATE=0.05,
-    )
+    kinds = {"invsqrt": names.INVSQRT, "auto": names.ADAGRAD}
+    kind = kinds.get(rate, names.CONSTANT)
+    state = state_of(reference, loss, method, RATE_KIND=kind, RATE=0.05)
     expected = [reference.learn(z, t, w) for z, t, w in zip(Z, y, weights, strict=True)]
-    predictions = np.array(expected)
-    numbers = LOSSES.index(loss), NAMES.index(method)
-    kernel(Z, y, weights, model, scalars, settings, *numbers, predictions)
-    assert_learnt(reference, expected, model, scalars, predictions)
-    variance = model[online.VARIANCE]
-    assert_allclose(variance, reference.variance(), rtol=1e-9, atol=1e-12)
+    predictions = learn(kernel, Z, y, weights, state)
+    assert_learnt(reference, expected, state, predictions, weights)
+    assert_allclose(state.variances[0], reference.variance(), rtol=1e-9, atol=1e-12)
     if not natural:
-        assert_allclose(scalars[online.SQUARES], reference.squares, rtol=1e-9)
+        assert_allclose(state.squared_gradients[0], reference.squares, rtol=1e-9)
 
 
 @pytest.mark.parametrize("clip", [math.inf, 1.5])
-@twin_of(standardise)
-def test_standardise(kernel, clip):
+@twin_of(standardize)
+def test_standardize(kernel, clip):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 5)) * [1.0, 1e-3, 1e4, 1.0, 1.0] + [0, 1, 1e3, 7, 0]
     X[:, 3] = 7.0  # constant
     X[:20, 4] = 0.1  # constant, then not
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], 50)
-    Z, moments = np.zeros((50, 6)), np.zeros((3, 5))
-    assert kernel(X, X[:, 0], weights, moments, clip, None, 1, Z) == -1
+    Z, moments, stream = np.zeros((50, 6)), np.zeros((2, 5)), np.zeros(names.N_STREAM)
+    stream[names.CLIP], stream[names.START] = clip, 1.0
+    kernel(X, weights, moments, None, stream, Z)
     assert_allclose(Z[:, 1:], standardised(X, weights, clip), rtol=1e-9, atol=1e-11)
     assert_allclose(Z[:, 0], weights > 0)
     assert_allclose(moments[0], np.average(X, axis=0, weights=weights), rtol=1e-12)
-    before = moments.copy()
-    for bad in (np.nan, np.inf, -np.inf):
-        X[30, 2] = bad
-        assert kernel(X, X[:, 0], NONE, moments, clip, None, 1, Z) == 30
-    assert kernel(X[:30], X[:30, 0], -weights[:30], moments, clip, None, 1, Z[:30]) >= 0
-    assert np.array_equal(moments, before)
-    X, plain = X[:30], np.zeros((30, 5))
-    assert kernel(X, X[:, 0], NONE, None, 1e9, None, 0, plain) == -1
+    assert_allclose(stream[names.SEEN], weights.sum())
+    X, plain, wide = X[:30], np.zeros((30, 5)), np.zeros(names.N_STREAM)
+    wide[names.CLIP] = 1e9
+    kernel(X, NONE, None, None, wide, plain)
     assert np.array_equal(plain, X)
-    assert kernel(X, X[:, 0], NONE, None, 1e9, X[0], 0, plain) == -1
+    origin, wide[names.SEEN] = np.zeros(5), 0.0
+    kernel(X, NONE, None, origin, wide, plain)
     assert np.array_equal(plain, X - X[0])
-    ones, moments = np.ones(30), np.zeros((3, 5))
-    assert kernel(X, X[:, 0], NONE, moments, clip, X[0], 0, plain) == -1
+    assert np.array_equal(origin, X[0])
+    ones, moments, stream[:] = np.ones(30), np.zeros((2, 5)), 0.0
+    stream[names.CLIP] = clip
+    kernel(X, NONE, moments, origin, stream, plain)
     within = standardised(X, ones, clip)
     t = np.arange(1, 31)[:, None]
     mean = np.cumsum(X, axis=0) / t
@@ -293,69 +282,197 @@ def test_standardise(kernel, clip):
     assert_allclose(plain, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [aggregation.FIXED, aggregation.ANYTIME])
+@twin_of(first_refused)
+def test_first_refused(kernel):
+    X, y = np.ones((5, 2)), np.ones(5)
+    assert kernel(X, y, NONE) == -1
+    for bad in (np.nan, np.inf, -np.inf, 2e150):
+        X[3, 1] = bad
+        assert kernel(X, y, NONE) == 3
+    X[3, 1], y[2] = 1.0, np.nan
+    assert kernel(X, y, NONE) == 2
+    for bad in (-1.0, np.nan, np.inf):
+        assert kernel(X[:2], y[:2], np.array([1.0, bad])) == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["FIXED", "ANYTIME", "NOISE"])
 @twin_of(aggregation.aggregate)
-def test_aggregate(kernel, kind):
+def test_aggregate(kernel, kind, loss):
     rng = np.random.default_rng(0)
-    predictions, y = rng.normal(size=(40, 3)), rng.normal(size=40)
-    row_losses = (y[:, None] - predictions) ** 2
+    labels = loss in ("hinge", "log_loss")
+    predictions, y = rng.normal(size=(3, 40)), rng.normal(size=40)
+    y = np.sign(y) if labels else y
     weights = rng.choice([0.0, 1.0, 2.0], 40)
     losses, totals = np.zeros(3), np.zeros(aggregation.N_TOTALS)
     totals[aggregation.LARGEST] = 20.0
-    out = np.zeros(40)
-    kernel(predictions, row_losses, weights, losses, totals, kind, 0.3, out)
-    cumulative, t, rates = np.zeros(3), 0, 0.0
+    totals[aggregation.KIND] = getattr(aggregation, kind)
+    totals[aggregation.TEMPERATURE] = 0.3
+    totals[aggregation.IN_RANGE] = not labels
+    totals[[aggregation.LOWEST_TARGET, aggregation.HIGHEST_TARGET]] = (
+        math.inf,
+        -math.inf,
+    )
+    found = predictions.copy()
+    kernel(y, -1, weights, LOSSES.index(loss), found, losses, totals)
+    cumulative, t, total, rates, rises, last = np.zeros(3), 0, 0.0, 0.0, 0.0, 0.0
+    seen = np.empty(0)
+
+    def soft_minimum(rate):
+        if rate == 0:
+            return cumulative.mean()
+        return -np.log(np.mean(np.exp(-rate * cumulative))) / rate
+
     for i in np.flatnonzero(weights):
-        t += 1
-        fixed = kind == aggregation.FIXED
-        rate = 0.3 if fixed else math.sqrt(8 * math.log(3) / t) / 20
+        rate = 0.3
+        if kind == "ANYTIME":
+            rate = math.sqrt(8 * math.log(3) / (t + 1)) / 20
+        if kind == "NOISE":
+            rate = 0.3 * total / cumulative.min() if t else 0.0
+            rises += max(0.0, soft_minimum(last) - soft_minimum(rate))
+        last, t, total = rate, t + 1, total + weights[i]
         shares = np.exp(-rate * cumulative)
-        assert_allclose(out[i], shares @ predictions[i] / shares.sum(), rtol=1e-12)
-        cumulative += weights[i] * row_losses[i]
+        own = predictions[:, i]
+        if not labels and len(seen):
+            own = own.clip(seen.min(), seen.max())
+        seen = np.append(seen, y[i])
+        expected = shares @ own / shares.sum()
+        assert_allclose(found[0, i], expected, rtol=1e-10, atol=1e-12)
+        cumulative += weights[i] * np.array([loss_of(loss, y[i], a) for a in own])
         rates += rate * weights[i] ** 2
-    assert_allclose(losses, cumulative, rtol=1e-13)
-    assert_allclose(totals[aggregation.RATES], rates, rtol=1e-13)
+    assert_allclose(losses, cumulative, rtol=1e-12)
+    assert_allclose(totals[aggregation.RATES], rates, rtol=1e-12)
+    assert_allclose(totals[aggregation.RISES], rises, rtol=1e-8, atol=1e-10)
     assert totals[aggregation.STEPS] == t
+    # the bound of Theorem 1, with what the increases of the rate add
+    largest = totals[aggregation.LARGEST]
+    bound = soft_minimum(last) + rates * largest**2 / 8 + rises
+    assert totals[aggregation.LOSS] <= bound
 
 
 @twin_of(aggregation.aggregation_rate)
 def test_aggregation_rate(kernel):
-    losses, totals = np.array([4.0, 2.0]), np.array([10.0, 7.0, 3.0, 0.0, 0.0])
+    losses, totals = np.array([4.0, 2.0]), np.zeros(aggregation.N_TOTALS)
+    totals[[aggregation.WEIGHT, aggregation.STEPS, aggregation.LARGEST]] = (
+        10.0,
+        7.0,
+        3.0,
+    )
+
+    def rate(losses, totals, kind, temperature):
+        totals = totals.copy()
+        totals[[aggregation.KIND, aggregation.TEMPERATURE]] = kind, temperature
+        return kernel(losses, totals)
+
     anytime = math.sqrt(8 * math.log(2) / 8) / 3
-    assert kernel(losses, totals, aggregation.FIXED, 0.7) == 0.7
-    assert_allclose(kernel(losses, totals, aggregation.ANYTIME, 0.0), anytime)
-    assert_allclose(kernel(losses, totals, aggregation.NOISE, 0.5), 0.5 * 10 / 2)
-    assert kernel(losses, 0 * totals, aggregation.ANYTIME, 0.0) == 0.0
-    assert kernel(0 * losses, totals, aggregation.NOISE, 0.5) == 0.0
+    assert rate(losses, totals, aggregation.FIXED, 0.7) == 0.7
+    assert_allclose(rate(losses, totals, aggregation.ANYTIME, 0.0), anytime)
+    assert_allclose(rate(losses, totals, aggregation.NOISE, 0.5), 0.5 * 10 / 2)
+    assert rate(losses, 0 * totals, aggregation.ANYTIME, 0.0) == 0.0
+    assert rate(0 * losses, totals, aggregation.NOISE, 0.5) == 0.0
+
+
+def experts_after(loss, full, seed=0, n_experts=3):
+    """Experts of different rates and scales, each with a posterior of its own."""
+    rng = np.random.default_rng(seed)
+    Z, y, _ = rows(loss, d=5)
+    state = LinearState(5, 5, 1, n_experts, full=full, scales=False, shifts=False)
+    state.set_variances(np.ones((n_experts, 5)))
+    state.precisions[:] = 1.0
+    state.numbers[:, names.FORGETTING] = np.linspace(0.0, 0.05, n_experts)
+    state.numbers[:, names.TEMPERATURE] = 0.7
+    state.stream[names.CLIP] = state.stream[names.MEAN_BOUND] = math.inf
+    state.stream[names.SCALE_BOUND] = math.inf
+    state.stream[names.LOSS_KIND] = LOSSES.index(loss)
+    state.totals[0, [aggregation.KIND, aggregation.TEMPERATURE]] = (
+        aggregation.FIXED,
+        0.7,
+    )
+    learn(online_full.learn_full if full else online.learn_natural, Z, y, NONE, state)
+    return state, 3.0 * rng.normal(size=(4, 5))
+
+
+def covariances_of(state):
+    if state.full:
+        return [state.whole_covariance(k) for k in range(len(state.models))]
+    return [np.diag(variances) for variances in state.variances]
+
+
+@pytest.mark.parametrize("full", [True, False])
+@twin_of(predict.predict_deviations)
+def test_predict_deviations(kernel, full):
+    """The scores of the experts mixed, and the law of total variance."""
+    state, X = experts_after("squared_error", full)
+    scores, deviations = np.empty((4, 1)), np.empty(4)
+    kernel(X, *state.arguments, scores, deviations)
+    shares = np.exp(-0.7 * (state.losses[0] - state.losses[0].min()))
+    shares /= shares.sum()
+    assert_allclose(state.shares()[0], shares, rtol=1e-12)
+    each = state.means @ X.T
+    assert_allclose(scores[:, 0], shares @ each, rtol=1e-12)
+    along = np.array([((X @ V) * X).sum(axis=1) for V in covariances_of(state)])
+    variance = shares @ (0.5 / 0.7 + along + (each - shares @ each) ** 2)
+    assert_allclose(deviations, np.sqrt(variance), rtol=1e-10)
+    kernel(1e170 * X, *state.arguments, scores, deviations)  # squares overflow
+    assert np.isfinite(deviations).all()
+
+
+@twin_of(predict.predict_scores)
+def test_predict_scores(kernel):
+    state, X = experts_after("squared_error", True)
+    scores, expected = np.empty((4, 1)), np.empty((4, 1))
+    kernel(X, *state.arguments, scores)
+    predict.predict_deviations(X, *state.arguments, expected, np.empty(4))
+    assert_allclose(scores, expected, rtol=1e-14)
+
+
+@twin_of(predict.predict_probabilities)
+def test_predict_probabilities(kernel):
+    state, X = experts_after("log_loss", False)
+    probabilities = np.empty((4, 2))
+    kernel(X, *state.arguments, probabilities)
+    scores, variances = X @ state.means.T, X**2 @ state.variances.T
+    each = 1 / (1 + np.exp(-scores / np.sqrt(1 + np.pi / 8 * variances)))
+    assert_allclose(probabilities[:, 1], each @ state.shares()[0], rtol=1e-12)
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+def test_state_is_aligned_and_copied():
+    state, _ = experts_after("squared_error", True)
+    for same in (state.copy(), pickle.loads(pickle.dumps(state)), copy.deepcopy(state)):
+        assert_same_state(same, state)
+        for own, array in zip(same.arrays, state.arrays, strict=True):
+            assert own.ctypes.data % 64 == 0
+            assert not np.shares_memory(own, array)
+        same.models[:] = 0.0
+        assert state.models.any()
 
 
 def network(rng, d=3, n_hidden=4):
-    hidden = np.zeros((online_network.N_VECTORS, n_hidden, d))
-    output = np.zeros((online_network.N_VECTORS, n_hidden + 1))
-    hidden[0], output[0] = (
-        rng.normal(size=hidden[0].shape),
-        rng.normal(size=n_hidden + 1),
-    )
-    hidden[1], output[1] = (
-        rng.uniform(0, 1, hidden[0].shape),
-        rng.uniform(0, 1, n_hidden + 1),
-    )
-    return hidden, output
+    state = online_network.NetworkState(d - 1, n_hidden, scales=False)
+    state.stream[names.CLIP] = math.inf
+    hidden, output = state.hidden[0], state.output[0]
+    hidden[0], output[0] = rng.normal(size=(n_hidden, d)), rng.normal(size=n_hidden + 1)
+    hidden[1] = rng.uniform(0, 1, (n_hidden, d))
+    output[1] = rng.uniform(0, 1, n_hidden + 1)
+    return state
 
 
 @pytest.mark.parametrize("certain", [False, True])
 @twin_of(online_network.predict_network)
 def test_predict_network(kernel, certain):
     rng = np.random.default_rng(0)
-    hidden, output = network(rng)
-    hidden[1, 2] = 0.0  # a unit that is certain
-    Z = rng.normal(size=(5, 3))
-    means, variances = np.empty(5), np.empty(5)
-    kernel(Z, hidden, output, certain, means, variances)
-    expected = [network_moments(z, hidden[:2], output[:2], certain) for z in Z]
-    assert_allclose(
-        np.column_stack([means, variances]), expected, rtol=1e-11, atol=1e-13
-    )
+    state = network(rng)
+    state.hidden[0, 1, 2] = 0.0  # a unit that is certain
+    state.stream[names.METHOD] = names.OGA if certain else names.NGVI
+    X = rng.normal(size=(5, 2))
+    means, variances = np.empty((5, 1)), np.empty((5, 1))
+    kernel(X, *state.arguments, means, variances)
+    layers = state.hidden[0, :2], state.output[0, :2]
+    rows_ = np.column_stack([np.ones(5), X])
+    expected = [network_moments(z, *layers, certain) for z in rows_]
+    found = np.column_stack([means, variances])
+    assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
 
 
 def expected_loss(z, y, hidden, output, certain=False):
@@ -380,8 +497,8 @@ def numerical_gradients(f, state):
 
 
 @pytest.mark.parametrize("method", ["ngvi", "sva", "svb", "oga", "oga_el"])
-@twin_of(online_network.learn_network)
-def test_learn_network(kernel, method):
+@twin_of(online_network.learn_numbers)
+def test_learn_numbers(kernel, method):
     """Two rows: the first gives the unit of the target, the second is learnt.
 
     The published methods step along numerical gradients of the exact expected loss.
@@ -389,16 +506,20 @@ def test_learn_network(kernel, method):
     means (J by numerical differences), plus the slope of the variance.
     """
     rng = np.random.default_rng(1)
-    hidden, output = network(rng)
+    state = network(rng)
+    hidden, output, scalars = state.hidden[0], state.output[0], state.numbers[0]
     certain = method == "oga"
     before = hidden[:2].copy(), output[:2].copy()
-    Z, y = rng.normal(size=(2, 3)), np.array([0.3, 2.0])
-    scalars = np.zeros(online_network.N_SCALARS)
+    X, y = rng.normal(size=(2, 2)), np.array([0.3, 2.0])
     scalars[[online_network.RESIDUALS, online_network.COUNT]] = 0.8, 2.0
-    settings = (1.0, 20.0, 1.0, online_network.CONSTANT)
-    number, rate = NAMES.index(method), 0.1
-    kernel(Z, y, NONE, hidden, output, scalars, settings, number, rate)
-    z, target = Z[1], 1.0  # (2 - 1.15) / 0.85
+    scalars[online_network.PRIOR_SCALE], rate = 1.0, 0.1
+    stream = state.stream
+    stream[[names.MEAN_BOUND, names.SCALE_BOUND]] = 20.0, 1.0
+    stream[names.METHOD], stream[names.RATE] = NAMES.index(method), rate
+    predictions = np.empty((1, 2))
+    assert kernel(X, y, NONE, *state.arguments, predictions)
+    assert_allclose(predictions[0], [0.0, 0.3])
+    z, target = np.append(1.0, X[1]), 1.0  # (2 - 1.15) / 0.85
     (W, S), (w, s) = (array.copy() for array in before)
     pairs = [W, S], [w, s]
     assert_allclose(scalars[online_network.LOSS], 0.3**2 + (2.0 - 0.3) ** 2)

@@ -22,7 +22,7 @@ from skpacbayes import (
     OnlineVIRegressor,
     online,
 )
-from skpacbayes.online._certificate import best_gaussian, expected_losses
+from skpacbayes.certificates.online import best_gaussian, expected_losses
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 REGRESSORS = [OnlineVIRegressor, OnlineVIMLPRegressor]
@@ -89,13 +89,13 @@ def test_cumulative_loss_is_that_of_predict():
     ):
         model, total = OnlineVIRegressor(**options).partial_fit(X[:1], y[:1]), y[0] ** 2
         for t in range(1, 60):
-            before = model._models[0, 2, 1:].copy()
+            before = model._state.precisions[0, 1:].copy()
             guess = model.predict(X[t : t + 1])[0]
             model.partial_fit(X[t : t + 1], y[t : t + 1])
             loss = model.cumulative_loss_ - total
             # a row may change the scale of the prior, or of the clip, before its loss
             full = "covariance" not in options
-            if np.array_equal(before, model._models[0, 2, 1:]) and not (
+            if np.array_equal(before, model._state.precisions[0, 1:]) and not (
                 full and "clip" in options
             ):
                 assert_allclose(loss, (guess - y[t]) ** 2, rtol=1e-7, atol=1e-9)
@@ -193,7 +193,7 @@ def test_uncertainty_only_shrinks_without_forgetting(method, loss):
     for start in range(0, 569, 50):
         rows = slice(start, start + 50)
         model.partial_fit(X[rows], y[rows], classes=[0, 1])
-        variances = model._variances_along(np.eye(31))[0]
+        variances = model._state.variances[0].copy()
         assert np.all(variances <= last)
         last = variances
 
@@ -733,4 +733,6 @@ def test_ten_million_steps():
         expected = ((directions @ exact) * directions).sum(axis=1)
         if covariance == "diagonal":
             expected = directions**2 @ (1 / (1 + 20_000 * (X**2).sum(axis=0)))
-        assert_allclose(model._variances_along(directions)[0], expected, rtol=1e-6)
+        _, deviations = model.predict(directions, return_std=True)
+        variances = deviations**2 / model.noise_variance_ - 1.0
+        assert_allclose(variances, expected, rtol=1e-6, atol=1e-14)

@@ -1,7 +1,9 @@
-"""Two ways to renew a cloud: the clustered bootstrap, and quasi-Monte Carlo.
+"""Two ways to draw ancestors and noise: the clustered bootstrap, quasi-Monte Carlo.
 
-Called with a cloud, each returns the ancestors of the particles to come (None where all
-stay), their log-weights, and the standard normals that move them.
+Called with a cloud, each returns the ancestors of the next particles (None where all
+stay), their log-weights, and the standard normals that move them. An auxiliary filter
+gives `lookahead`, the log of a guess of the next row's density at each particle:
+ancestors are then drawn by their weight times the guess, and weighed by its inverse.
 """
 
 import math
@@ -26,7 +28,14 @@ class Bootstrap:
     """
 
     def __init__(
-        self, n_particles, n_clusters, conservation, clusterer, resampling, threshold
+        self,
+        n_particles,
+        n_clusters,
+        conservation,
+        clusterer,
+        resampling,
+        threshold,
+        auxiliary=False,
     ):
         self.n_particles = n_particles
         self.n_clusters = n_clusters
@@ -34,29 +43,35 @@ class Bootstrap:
         self.clusterer = clusterer
         self.resampling = resampling
         self.threshold = threshold
+        self.auxiliary = auxiliary
         self._whole = one_cell(n_particles)
         self._even = np.full(n_particles, -math.log(n_particles))
 
-    def __call__(self, cloud, n_noise, generator):
+    def __call__(self, cloud, n_noise, generator, lookahead=None):
         ancestors, log_weights = None, None
         if cloud is None:
             log_weights = self._even
-        elif cloud.effective_size < self.threshold * self.n_particles:
-            ancestors, log_weights = self._resample(cloud, generator)
         else:
-            log_weights = cloud.log_weights
+            weights, corrections, size = looking_ahead(cloud, lookahead)
+            if size < self.threshold * self.n_particles:
+                ancestors, log_weights = self._resample(
+                    cloud.particles, weights, generator
+                )
+                if corrections is not None:
+                    log_weights = log_weights + corrections[ancestors]
+            else:
+                log_weights = cloud.log_weights
         noise = generator.standard_normal((self.n_particles, n_noise))
         return ancestors, log_weights, noise
 
-    def _resample(self, cloud, generator):
+    def _resample(self, particles, weights, generator):
         """Ancestors by cluster; a cluster's weight is shared among its offspring."""
         if self.n_clusters is None:
-            cells = self._whole
-            ancestors = draw(cloud.weights, cells, self.resampling, generator)
+            ancestors = draw(weights, self._whole, self.resampling, generator)
             return ancestors, self._even
-        labels = self._labels(cloud.particles, generator)
-        cells, masses = cells_of(labels, cloud.weights, self.conservation)
-        ancestors = draw(cloud.weights, cells, self.resampling, generator)
+        labels = self._labels(particles, generator)
+        cells, masses = cells_of(labels, weights, self.conservation)
+        ancestors = draw(weights, cells, self.resampling, generator)
         with np.errstate(divide="ignore", invalid="ignore"):  # empty: no offspring
             log_shares = np.log(masses / cells.counts)
         return ancestors, log_shares[labels[ancestors]]
@@ -74,13 +89,14 @@ class QuasiMonteCarlo:
     Section 2.3 of Chopin et al. (2015), after Gerber and Chopin (2015).
     """
 
-    def __init__(self, n_particles):
+    def __init__(self, n_particles, auxiliary=False):
         self.n_particles = n_particles
+        self.auxiliary = auxiliary
         self._ranks = np.arange(n_particles)
         self._whole = np.array([0, n_particles]), np.array([n_particles])
         self._even = np.full(n_particles, -math.log(n_particles))
 
-    def __call__(self, cloud, n_noise, generator):
+    def __call__(self, cloud, n_noise, generator, lookahead=None):
         first, points = sobol_points(self.n_particles, 1 + n_noise)
         shift = (generator.bit_generator.random_raw(1 + n_noise) >> 11).astype(np.int64)
         if self.n_particles & (self.n_particles - 1):
@@ -98,14 +114,24 @@ class QuasiMonteCarlo:
         if cloud is None:
             return None, self._even, noise
         ancestors = np.empty(self.n_particles, dtype=np.int64)
-        invert(
-            cloud.weights,
-            along_curve(cloud.particles),
-            *self._whole,
-            uniforms,
-            ancestors,
-        )
-        return ancestors, self._even, noise
+        weights, corrections, _ = looking_ahead(cloud, lookahead)
+        order = along_curve(cloud.particles)
+        invert(weights, order, *self._whole, uniforms, ancestors)
+        if corrections is None:
+            return ancestors, self._even, noise
+        return ancestors, self._even + corrections[ancestors], noise
+
+
+def looking_ahead(cloud, lookahead):
+    """Weights by which ancestors are drawn, their log correction, and their size."""
+    if lookahead is None:
+        return cloud.weights, None, cloud.effective_size
+    log_weights = cloud.log_weights + lookahead
+    log_weights -= np.logaddexp.reduce(log_weights)
+    weights = np.exp(log_weights)
+    with np.errstate(invalid="ignore"):  # a particle without weight has no offspring
+        corrections = cloud.log_weights - log_weights
+    return weights, corrections, 1.0 / float(weights @ weights)
 
 
 @lru_cache(maxsize=8)

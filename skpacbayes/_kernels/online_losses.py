@@ -1,0 +1,143 @@
+"""Losses of a score expected under a Gaussian posterior, and their implicit steps.
+
+The score of a row is f ~ N(a, v); labels are -1 and 1.
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel
+from .aggregation import ABSOLUTE, HINGE, LOG, SQUARED
+from .online_state import SMALLEST
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@kernel
+def _normal_cdf(u):
+    """Return the standard normal distribution function."""
+    return 0.5 * math.erfc(-u * 0.7071067811865476)
+
+
+@kernel
+def _normal_pdf(u):
+    """Return the standard normal density."""
+    return 0.3989422804014327 * math.exp(-0.5 * u * u)
+
+
+@kernel
+def _logistic_gradients(y, a, v):
+    """`expected_gradients` of the logistic loss, by Gauss-Hermite quadrature."""
+    sd = math.sqrt(v)
+    slope = 0.0
+    curvature = 0.0
+    for k in range(_NODES.shape[0]):
+        p = 1.0 / (1.0 + math.exp(y * (a + sd * _NODES[k])))
+        slope += _WEIGHTS[k] * p
+        curvature += _WEIGHTS[k] * p * (1.0 - p)
+    return -y * slope, 0.5 * curvature
+
+
+@kernel
+def expected_gradients(loss, y, a, v):
+    """Return the derivatives in a and v of the loss expected under f ~ N(a, v)."""
+    if loss == SQUARED:
+        return -2.0 * (y - a), 1.0
+    if loss == LOG:
+        return _logistic_gradients(y, a, v)
+    margin = 1.0 - y * a if loss == HINGE else y - a
+    if v > SMALLEST:
+        sd = math.sqrt(v)
+        cdf = _normal_cdf(margin / sd)
+        pdf = _normal_pdf(margin / sd) / sd
+    else:
+        cdf = 1.0 if margin > 0.0 else 0.0
+        if loss == ABSOLUTE and margin == 0.0:
+            cdf = 0.5
+        pdf = 0.0
+    if loss == HINGE:
+        return -y * cdf, 0.5 * pdf
+    return 1.0 - 2.0 * cdf, pdf
+
+
+@kernel
+def _solve_probit(target, slope, cdf, pdf):
+    """Phi at the root q of q + slope * Phi(q) = target.
+
+    cdf, pdf : Phi(target), and its derivative. Halley's method from there; a bisection
+    where it leaves the bracket or does not converge.
+    """
+    low, high = target - slope, target
+    if high < -9.0:  # Phi(q) < 2e-19
+        return 0.0
+    q = target
+    step = 0.0
+    last = math.inf
+    for i in range(200):
+        if i > 0:
+            cdf = _normal_cdf(q)
+            pdf = _normal_pdf(q)
+        excess = q - target + slope * cdf
+        if excess > 0.0:
+            high = q
+        else:
+            low = q
+        first = 1.0 + slope * pdf
+        step = excess / (first + 0.5 * excess * q * slope * pdf / first)
+        if not low <= q - step <= high or abs(step) > 0.5 * last:
+            step = q - 0.5 * (low + high)
+        last = abs(step)
+        q -= step
+        if abs(step) <= 1e-5 / (1.0 + abs(q)):
+            break  # the next step would be of the order of its cube
+    if slope > 1.0:
+        return (target - q) / slope
+    return cdf - step * pdf * (1.0 + 0.5 * step * q)
+
+
+@kernel
+def _solve_logistic(y, a, v, strength):
+    """Return dL/da at the root a' of a' = a - strength * v * dL(a', v)/da."""
+    low, high = a - strength * v, a + strength * v
+    point = a
+    slope = half_curvature = step = 0.0
+    last = math.inf
+    for _ in range(200):
+        slope, half_curvature = _logistic_gradients(y, point, v)
+        excess = point - a + strength * v * slope
+        if excess > 0.0:
+            high = point
+        else:
+            low = point
+        step = excess / (1.0 + 2.0 * strength * v * half_curvature)
+        if not low <= point - step <= high or abs(step) > 0.5 * last:
+            step = point - 0.5 * (low + high)
+        last = abs(step)
+        point -= step
+        if abs(step) <= 1e-8 * (1.0 + abs(point)):
+            break  # the next step would be of the order of its square
+    if strength * v > 1.0:
+        return (a - point) / (strength * v)
+    return slope - 2.0 * half_curvature * step
+
+
+@kernel
+def implicit_gradients(loss, y, a, v, strength):
+    """`expected_gradients`, that in a taken where the step of the mean ends.
+
+    That is at the root a' of a' = a - strength * v * dL(a', v)/da.
+    """
+    if loss == SQUARED:
+        return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0
+    da, dv = expected_gradients(loss, y, a, v)
+    if loss == LOG:
+        return _solve_logistic(y, a, v, strength), dv
+    sd = math.sqrt(v)
+    if loss == HINGE:
+        margin, pdf = (1.0 - y * a) / sd, 2.0 * sd * dv
+        return -y * _solve_probit(margin, strength * sd, -y * da, pdf), dv
+    target, slope = (y - a) / sd + strength * sd, 2.0 * strength * sd
+    cdf = _solve_probit(target, slope, _normal_cdf(target), _normal_pdf(target))
+    return 1.0 - 2.0 * cdf, dv

@@ -1,0 +1,239 @@
+"""State of the online linear models: what stands where in the arrays of the kernels.
+
+A stream of linear models has one model for each output and expert; the experts of an
+output differ in their forgetting rate and in the scale of their prior. The kernels take
+the state as these arguments:
+
+moments : (2, n_features), CENTER_OF and SCATTER_OF the features, where they scale;
+origin : (n_features,), the first row, where the features are measured from there;
+models : (n_models, n_vectors, width), the vectors of each posterior;
+covariances : (n_models, n_panels, width * PANEL), where they are full;
+numbers : (n_models, N_NUMBERS), counts and settings of each model;
+stream : (N_STREAM,), settings of the stream, and what it has seen;
+experts : (losses, totals), the aggregation of several experts: their cumulative losses,
+(n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`).
+
+What a stream does without is None, and the code for it is not compiled.
+
+`width` is the number of parameters; for full covariances it is rounded up to a multiple
+of LANES. Model ``output * n_experts + expert`` belongs to that output and expert.
+"""
+
+import numpy as np
+
+from . import aggregation
+from .state import KernelState
+
+# Methods, losses and kinds of step sizes, by number.
+NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
+CONSTANT, INVSQRT, ADAGRAD = range(3)
+
+# Rows of `moments`.
+CENTER_OF, SCATTER_OF = range(2)
+
+# Rows of `models[k]`. Those of a full covariance begin alike; it keeps the moments of
+# the columns, and their range, where others keep sums of gradients.
+N_VECTORS, N_VECTORS_FULL = 6, 8
+MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
+CENTER, SCATTER, _, LOW, HIGH = range(3, N_VECTORS_FULL)
+
+# Columns of `numbers`.
+N_NUMBERS = 10
+(
+    WEIGHT,  # sum of the weights of the rows
+    STEPS,  # rows of positive weight
+    LOSS,  # cumulative loss of the predictions
+    SQUARES,  # sum of |g_t|^2
+    SCALED_SQUARES,  # sum of |g_t|^2 / sqrt(t)
+    RESIDUALS,  # weighted sum of the scaled squared (or absolute) residuals
+    COUNT,  # sum of the weights behind RESIDUALS
+    TEMPERATURE,  # inverse temperature, or 0 where the noise is estimated
+    FORGETTING,
+    PRIOR_SCALE,
+) = range(N_NUMBERS)
+
+# Entries of `stream`.
+N_STREAM = 12
+(
+    SEEN,  # sum of the weights of the rows that the moments of the features have
+    N_FEATURES,
+    START,  # first parameter that belongs to a feature: 1 with an intercept
+    CLIP,
+    LOSS_KIND,
+    METHOD,
+    RATE_KIND,
+    RATE,
+    MEAN_BOUND,
+    SCALE_BOUND,
+    FLAT,  # whether the intercept's prior is flat
+    AVERAGING,  # whether the average of the means predicts
+) = range(N_STREAM)
+
+LANES = 4  # numbers that the processor adds side by side
+PANEL = 64  # columns of a covariance that stand together
+SMALLEST = 1e-300  # of a variance that is not 0: one over it is a number
+
+
+class LinearState(KernelState):
+    """State of the linear models of a stream; its properties are views of the arrays.
+
+    Parameters
+    ----------
+    n_features, n_outputs, n_experts : int
+        Sizes.
+    n_parameters : int
+        Number of coefficients, the intercept included.
+    full : bool
+        Whether the covariances are full.
+    scales : bool
+        Whether features are measured, or clipped, by their running moments.
+    shifts : bool
+        Whether the first row is the origin, and the prior follows the spread.
+    """
+
+    def __init__(
+        self, n_features, n_parameters, n_outputs, n_experts, *, full, scales, shifts
+    ):
+        width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
+        n_models = n_outputs * n_experts
+        if full:
+            width += -n_parameters % LANES
+            n_vectors, n_panels = N_VECTORS_FULL, -(-width // PANEL)
+        super().__init__(
+            (2, n_features if scales else 0),
+            (n_features if shifts else 0,),
+            (n_models, n_vectors, width),
+            (n_models if full else 0, n_panels, width * PANEL),
+            (n_models, N_NUMBERS),
+            (N_STREAM,),
+            (n_outputs, n_experts),
+            (n_outputs, aggregation.N_TOTALS),
+        )
+        self.stream[N_FEATURES] = n_features
+        self.stream[N_FEATURES] = n_features
+        self.stream[START] = n_parameters - n_features
+
+    def _lay_out(self, shapes):
+        super()._lay_out(shapes)
+        self.moments, self.origin, self.models, self.covariances = self.arrays[:4]
+        self.numbers, self.stream, self.losses, self.totals = self.arrays[4:]
+        self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
+        self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
+        self.arguments = (
+            self.moments if self.scales else None,
+            self.origin if self.shifts else None,
+            self.models,
+            self.covariances if self.full else None,
+            self.numbers,
+            self.stream,
+            (self.losses, self.totals) if self.n_experts > 1 else None,
+        )
+
+    # Their parts.
+
+    @property
+    def n_steps(self):
+        """Rows of positive weight."""
+        return int(self.numbers[0, STEPS])
+
+    @property
+    def own(self):
+        """Slice of the parameters, without what fills the last lane."""
+        return slice(int(self.stream[N_FEATURES]) + int(self.stream[START]))
+
+    @property
+    def coefficients(self):
+        """Slice of the parameters that belong to features."""
+        start = int(self.stream[START])
+        return slice(start, start + int(self.stream[N_FEATURES]))
+
+    @property
+    def means(self):
+        """Posterior means, (n_models, n_parameters)."""
+        return self.models[:, MEAN, self.own]
+
+    @property
+    def variances(self):
+        """Posterior variances, (n_models, n_parameters)."""
+        return self.models[:, VARIANCE, self.own]
+
+    @property
+    def precisions(self):
+        """Precisions of the prior, (n_models, n_parameters)."""
+        return self.models[:, PRIOR, self.own]
+
+    @property
+    def averaged_means(self):
+        """Averages of the means over the rows, (n_models, n_parameters)."""
+        return self.models[:, AVERAGE, self.own] / self.numbers[:, WEIGHT, None]
+
+    @property
+    def ranges(self):
+        """Lowest and highest value of each parameter's column, (2, n_parameters)."""
+        return self.models[0, LOW : HIGH + 1, self.own]
+
+    @property
+    def cumulative_losses(self):
+        """Sum of the losses of the predictions of each model."""
+        return self.numbers[:, LOSS]
+
+    @property
+    def residuals(self):
+        """Weighted sum of the scaled residuals of each model."""
+        return self.numbers[:, RESIDUALS]
+
+    @property
+    def counts(self):
+        """Sum of the weights behind `residuals`."""
+        return self.numbers[:, COUNT]
+
+    @property
+    def prior_scales(self):
+        """Scale of the prior of each model."""
+        return self.numbers[:, PRIOR_SCALE]
+
+    @property
+    def squared_gradients(self):
+        """Sum of the squared norms of the gradients of each model."""
+        return self.numbers[:, SQUARES]
+
+    @property
+    def scaled_gradients(self):
+        """Sum of the squared norms of the gradients over the root of the step."""
+        return self.numbers[:, SCALED_SQUARES]
+
+    def feature_units(self):
+        """Origin and one over the unit of each feature; 0 if it has never varied."""
+        if self.shifts:
+            varies = self.precisions[0, self.coefficients] > 0
+            return self.origin, varies.astype(float)
+        if not self.scales:
+            n_features = int(self.stream[N_FEATURES])
+            return np.zeros(n_features), np.ones(n_features)
+        center, scatter = self.moments
+        spread = np.where(scatter > SMALLEST, scatter, np.inf)
+        return center, 1.0 / np.sqrt(spread / self.stream[SEEN])
+
+    def shares(self):
+        """Weight of each expert, (n_outputs, n_experts)."""
+        if self.n_experts == 1:
+            return np.ones_like(self.losses)
+        rate_of = aggregation.aggregation_rate.py_func
+        pairs = zip(self.losses, self.totals, strict=True)
+        rates = np.array([rate_of(own, totals) for own, totals in pairs])
+        shares = np.exp(-rates[:, None] * (self.losses - self.losses.min(1)[:, None]))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def whole_covariance(self, k):
+        """Covariance of model k, (n_parameters, n_parameters)."""
+        panels = self.covariances[k]
+        width = panels.shape[1] // PANEL
+        rows = panels.reshape(len(panels), width, PANEL).swapaxes(0, 1)
+        return rows.reshape(width, -1)[self.own, self.own]
+
+    def set_variances(self, variances):
+        """Make the posteriors independent, with these variances, (n_models, -1)."""
+        self.variances[:] = variances
+        if self.full:
+            rows = np.arange(variances.shape[1])
+            self.covariances[:, rows // PANEL, rows * PANEL + rows % PANEL] = variances

@@ -1,0 +1,81 @@
+"""Running standardization of the features of a stream."""
+
+import math
+
+from . import kernel
+from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START
+
+LARGEST = 1e150  # of what is learnt: its square, times many rows, is a number
+SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
+
+
+@kernel
+def first_refused(X, y, sample_weight):
+    """Index of the first row that is not finite or beyond LARGEST, or -1."""
+    weighted = sample_weight.shape[0] > 0
+    for i in range(X.shape[0]):
+        bad = not abs(y[i]) <= LARGEST
+        for j in range(X.shape[1]):
+            bad |= not abs(X[i, j]) <= LARGEST
+        if weighted:
+            bad |= not 0.0 <= sample_weight[i] < math.inf
+        if bad:
+            return i
+    return -1
+
+
+@kernel
+def standardize(X, sample_weight, moments, origin, stream, Z):
+    """Write the rows of X to Z, each in units of the rows so far, itself included.
+
+    Where there is an origin, the row is only clipped in these units, and written in its
+    own units from there; where there are no moments, it is not scaled.
+
+    moments, origin, stream : see `online_state`; the moments are updated, and the first
+    row becomes the origin. What is None is not compiled.
+    A column that has not yet varied, its scatter at most SMALLEST, gives 0; a last
+    step clips to [-clip, clip].
+    The columns of X go to those of Z from START on; the one before, if any, is set
+    to 1, those after them to 0. A row of zero weight is passed over. `sample_weight`
+    may be empty.
+    """
+    d = X.shape[1]
+    start, clip = int(stream[START]), stream[CLIP]
+    for i in range(X.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        x, z = X[i], Z[i, start : start + d]
+        if origin is not None and stream[SEEN] == 0.0:
+            for j in range(d):
+                origin[j] = x[j]
+        stream[SEEN] += weight
+        if start == 1:
+            Z[i, 0] = 1.0
+        for j in range(start + d, Z.shape[1]):
+            Z[i, j] = 0.0
+        if moments is None:
+            for j in range(d):
+                value = x[j] if x[j] < clip else clip
+                value = value if value > -clip else -clip
+                z[j] = value if origin is None else value - origin[j]
+        else:
+            center, scatter = moments[CENTER_OF], moments[SCATTER_OF]
+            share = weight / stream[SEEN]
+            root = math.sqrt(stream[SEEN])
+            for j in range(d):  # written for the processor: no branch, one pass
+                before = x[j] - center[j]
+                center[j] += share * before
+                after = x[j] - center[j]
+                spread = scatter[j] + weight * before * after
+                scatter[j] = spread
+                spread = spread if spread > SMALLEST else math.inf
+                scaled = root * after / math.sqrt(spread)
+                scaled = scaled if scaled < clip else clip
+                z[j] = scaled if scaled > -clip else -clip
+            if origin is not None:
+                for j in range(d):
+                    value, scaled = x[j], z[j]
+                    if abs(scaled) == clip:
+                        value = center[j] + scaled * math.sqrt(scatter[j]) / root
+                    z[j] = value - origin[j]

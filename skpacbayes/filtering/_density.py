@@ -1,0 +1,112 @@
+"""Densities of a model's transition: checked where given, found where noise is added.
+
+Both rest on the change of variables from the noise `z` to the state ``transition(x, z,
+t)``: its density is that of `z` over the absolute Jacobian determinant.
+"""
+
+import numpy as np
+
+LOG_2_PI = np.log(2 * np.pi)
+N_CHECKED = 8  # moves at which a density is compared
+STEP = 1e-4  # of the noise, in a central difference
+TOLERANCE = 1e-2  # in nats; the difference quotients err by far less
+
+
+def check_log_transition(model, particles, time, past):
+    """Refuse a `log_transition` that is not the density of `transition`.
+
+    Checked up to a constant, at a few moves, where there are as many normals as states
+    and the Jacobian is invertible; not for a model with ``one_to_one = False``.
+    """
+    if "log_transition" not in model.asks or not getattr(
+        model.model, "one_to_one", True
+    ):
+        return
+    n_states = particles.shape[1]
+    if model.n_noise != n_states:
+        return
+    # spread over the cloud, whatever the order of the particles
+    some = particles[np.linspace(0, len(particles) - 1, N_CHECKED).astype(int)]
+    noise = np.random.default_rng(0).standard_normal((len(some), n_states))
+    moved = model.transition(some.copy(), noise, time, past)
+    jacobian = np.empty((len(some), n_states, n_states))
+    for j in range(n_states):
+        nudge = np.zeros(n_states)
+        nudge[j] = STEP
+        higher = model.transition(some.copy(), noise + nudge, time, past)
+        lower = model.transition(some.copy(), noise - nudge, time, past)
+        jacobian[:, :, j] = (higher - lower) / (2 * STEP)
+    signs, log_determinants = np.linalg.slogdet(jacobian)
+    if np.any(signs == 0) or not np.isfinite(log_determinants).all():
+        return
+    expected = -0.5 * np.square(noise).sum(axis=1) - log_determinants
+    gaps = model.log_transition(some.copy(), moved, time, past) - expected
+    error = np.ptp(gaps) if np.isfinite(gaps).all() else np.inf
+    if error > TOLERANCE * max(1.0, np.abs(expected).max()):
+        raise ValueError(
+            f"{model.name}.log_transition is not the log density of "
+            f"{model.name}.transition: at {len(some)} moves into row {time}, each row "
+            f"of x to the row of x_next, they differ by {error:.3g} more at one than "
+            "at another. (A transition that moves several noises to one state cannot "
+            "be checked so: set one_to_one = False.)"
+        )
+
+
+def transition_density(model, particles, time, past):
+    """Return the log density of moves, as a function; None where it is not known.
+
+    Parameters
+    ----------
+    model : CalledModel
+        The state-space model. Without `log_transition`, its noise must be added:
+        ``transition(x, z, t) = f(x, t) + L(x, t) z`` with an invertible `L`.
+    particles : ndarray of shape (n_particles, n_states)
+        States at which this is checked.
+    time : int
+        Row into which they move.
+    past : dict
+        What the functions ask for.
+
+    Returns
+    -------
+    density : callable or None
+        ``density(x, x_next, t, past)``, from each row of `x` to that of `x_next`.
+    """
+    if "log_transition" in model.asks:
+        return model.log_transition
+    if model.n_noise != particles.shape[1]:
+        return None
+    some = particles[np.linspace(0, len(particles) - 1, N_CHECKED).astype(int)]
+    noise = np.random.default_rng(0).standard_normal((len(some), model.n_noise))
+    centers, factors = _additive_parts(model, some, time, past)
+    moved = model.transition(some.copy(), noise, time, past) - centers
+    added = np.matmul(factors, noise[:, :, None])[:, :, 0]
+    size = np.abs(moved).max()
+    rounding = 1e-12 * np.abs(centers).max()
+    if np.abs(moved - added).max() > 1e-6 * size + rounding or not size > 0:
+        return None
+    if np.any(np.linalg.slogdet(factors)[0] == 0):
+        return None
+
+    def density(x, x_next, t, given):
+        centers, factors = _additive_parts(model, x, t, given)
+        noise = np.linalg.solve(factors, (x_next - centers)[:, :, None])[:, :, 0]
+        return (
+            -0.5 * (np.square(noise).sum(axis=1) + noise.shape[1] * LOG_2_PI)
+            - np.linalg.slogdet(factors)[1]
+        )
+
+    return density
+
+
+def _additive_parts(model, x, time, past):
+    """Center f(x) and factor L(x) of a transition ``f(x) + L(x) z``."""
+    n_noise = model.n_noise
+    nothing = np.zeros((len(x), n_noise))
+    centers = model.transition(x.copy(), nothing, time, past)
+    factors = np.empty((*centers.shape, n_noise))
+    for j in range(n_noise):
+        unit = nothing.copy()
+        unit[:, j] = 1.0
+        factors[:, :, j] = model.transition(x.copy(), unit, time, past) - centers
+    return centers, factors

@@ -1,0 +1,130 @@
+"""Forecasts: states and rows simulated beyond the last row."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._cloud import rows_of
+
+
+class Forecast(NamedTuple):
+    """A forecast of `h` rows ahead; `k` states or features.
+
+    Parameters
+    ----------
+    means, stds : ndarray of shape (h, k)
+        Mean and standard deviation of each row ahead.
+    quantiles : ndarray of shape (n_quantiles, h, k)
+        Quantiles, in the order in which they were asked for.
+    samples : ndarray of shape (n_particles, h, k)
+        Equally likely futures: each is one path over the rows ahead.
+    """
+
+    means: np.ndarray
+    stds: np.ndarray
+    quantiles: np.ndarray
+    samples: np.ndarray
+
+
+def summarised(samples, levels):
+    """Summarise equally likely futures."""
+    quantiles = np.quantile(samples, levels, axis=0)
+    return Forecast(samples.mean(axis=0), samples.std(axis=0), quantiles, samples)
+
+
+def simulated(particles, time, row, inputs, model, generator, draws):
+    """Yield states, and what the functions of the model ask for, one row after another.
+
+    Parameters
+    ----------
+    particles : ndarray of shape (n_particles, n_states)
+        States at row `time`.
+    time : int
+        The last row that was seen.
+    row : ndarray of shape (n_features,)
+        That row.
+    inputs : sequence
+        Inputs of each row ahead, or None for each.
+    model : CalledModel
+        The state-space model.
+    generator : numpy.random.Generator
+        Random numbers.
+    draws : bool
+        Whether rows are to be drawn; if a function asks for `y_prev` all but the last
+        are drawn anyway.
+
+    Yields
+    ------
+    particles : ndarray of shape (n_particles, n_states)
+        States at the next row.
+    past : dict
+        `x_prev`, `y_prev` and `u` of that row.
+    drawn : ndarray of shape (n_particles, n_features) or None
+        Rows drawn in these states.
+    """
+    n_features, before, last = len(row), row, time + len(inputs)
+    for time_ahead, u in enumerate(inputs, time + 1):
+        past = {"u": u, "y_prev": before, "x_prev": particles}
+        noise = generator.standard_normal((len(particles), model.n_noise))
+        particles = model.transition(particles.copy(), noise, time_ahead, past)
+        drawn = None
+        if draws or (time_ahead < last and model.wants("y_prev")):
+            if "observation" not in model.asks:
+                _refuse_without_observation(model)
+            drawn = model.observation(
+                particles.copy(), n_features, time_ahead, past, generator
+            )
+        yield particles, past, drawn
+        before = drawn
+
+
+def _refuse_without_observation(model):
+    """Say what a model needs for rows to be drawn from it."""
+    raise ValueError(
+        f"{model.name} has no observation(x, z, t), which draws a row in each state "
+        "from standard normals: forecasts of rows need it, and so do all that go more "
+        'than one row ahead where y_prev is asked for. forecast(h, of="states") of a '
+        "model that does not ask for y_prev goes without."
+    )
+
+
+def log_scores(clouds, X, inputs, horizon, model, generator):
+    """Log density of each row given the rows at least `horizon` before it.
+
+    Parameters
+    ----------
+    clouds : iterable of Cloud
+        The cloud before row 0 of X, and those after each of its rows.
+    X : ndarray of shape (n_timesteps, n_features)
+        Rows.
+    inputs : ndarray of shape (n_timesteps, n_inputs) or None
+        Their inputs.
+    horizon : int
+        Rows ahead.
+    model : CalledModel
+        The state-space model.
+    generator : numpy.random.Generator
+        Random numbers.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_timesteps,)
+        NaN for the first ``horizon - 1`` rows; 0 for a missing row.
+    """
+    rows = list(rows_of(X, inputs, model.model))
+    scores = np.full(len(X), np.nan)
+    for start, cloud in zip(range(len(X) - horizon + 1), clouds, strict=False):
+        target = rows[start + horizon - 1]
+        if target.silent:
+            scores[start + horizon - 1] = 0.0
+            continue
+        ahead = [row.inputs for row in rows[start : start + horizon]]
+        *_, (particles, past, _) = simulated(
+            cloud.particles, cloud.time, cloud.row, ahead, model, generator, False
+        )
+        time = cloud.time + horizon
+        found = model.log_likelihood(particles, target.values, time, past)
+        if np.isnan(found).any() or (found == np.inf).any():
+            model.refuse_non_finite(found, "log_likelihood", time)
+        scores[start + horizon - 1] = np.logaddexp.reduce(cloud.log_weights + found)
+    return scores

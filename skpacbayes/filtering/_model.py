@@ -1,0 +1,243 @@
+"""A user's model as the filter calls it: what its functions ask for, and checks."""
+
+import inspect
+import math
+
+import numpy as np
+
+FLOAT64 = np.dtype(np.float64)
+
+# Arguments by position, and those that a function may ask for by name.
+FUNCTIONS = {
+    "initial": ("z", ("u",)),
+    "transition": ("x, z, t", ("y_prev", "u")),
+    "log_likelihood": ("x, y, t", ("x_prev", "y_prev", "u")),
+    "log_transition": ("x, x_next, t", ("y_prev", "u")),
+    "observation": ("x, z, t", ("x_prev", "y_prev", "u")),
+    "initial_proposal": ("y", ("u",)),
+    "proposal": ("x, y, t", ("y_prev", "u")),
+    "log_lookahead": ("x, y, t", ("y_prev", "u")),
+}
+
+
+def asked_for(model, has_inputs):
+    """Names that each function of a model asks for besides its first arguments.
+
+    Parameters
+    ----------
+    model : object
+        A state-space model.
+    has_inputs : bool
+        Whether there are inputs, `u`.
+
+    Returns
+    -------
+    asks : dict of str to tuple of str
+        One entry for each function that the model has.
+    """
+    asks = {
+        name: _names_asked(model, name, has_inputs)
+        for name in FUNCTIONS
+        if getattr(model, name, None) is not None
+    }
+    if has_inputs and not any("u" in names for names in asks.values()):
+        raise ValueError(
+            f"inputs were given, yet no function of {type(model).__name__} has an "
+            "argument `u` that would take them."
+        )
+    return asks
+
+
+def _names_asked(model, name, has_inputs):
+    first, allowed = FUNCTIONS[name]
+    label = f"{type(model).__name__}.{name}"
+    n_first = len(first.split(", "))
+    try:
+        parameters = list(inspect.signature(getattr(model, name)).parameters.values())
+    except (TypeError, ValueError):  # compiled, without a signature
+        return ()
+    kinds = [parameter.kind for parameter in parameters]
+    positional = [
+        parameter
+        for parameter, kind in zip(parameters, kinds, strict=True)
+        if kind in (inspect.Parameter.POSITIONAL_ONLY, POSITIONAL)
+    ]
+    if len(positional) < n_first and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        raise TypeError(
+            f"{label} takes {len(positional)} positional arguments; it is called as "
+            f"{name}({first})."
+        )
+    asks = []
+    for parameter in parameters:
+        if parameter in positional[:n_first] or parameter.kind not in BY_NAME:
+            continue
+        needed = parameter.default is inspect.Parameter.empty
+        if parameter.name == "u" and "u" in allowed and not has_inputs:
+            if needed:
+                raise ValueError(f"{label} has an argument `u`: pass inputs=.")
+        elif parameter.name in allowed:
+            asks.append(parameter.name)
+        elif needed:
+            raise TypeError(
+                f"{label} has an argument {parameter.name!r}; besides ({first}) it may "
+                f"have: {', '.join(allowed)}."
+            )
+    return tuple(asks)
+
+
+POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+BY_NAME = (POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
+
+
+class CalledModel:
+    """A model whose functions get what they ask for, and whose answers are checked.
+
+    Parameters
+    ----------
+    model : object
+        A state-space model.
+    asks : dict
+        What `asked_for` found.
+    guided : bool, default=False
+        Whether its proposal, if it has one, moves the particles.
+    """
+
+    def __init__(self, model, asks, guided=False):
+        self.model = model
+        self.asks = asks
+        self.name = type(model).__name__
+        self.guided = guided
+
+    @property
+    def n_noise(self):
+        """Number of standard normals that move a particle."""
+        return self.model.n_noise
+
+    def wants(self, argument):
+        """Whether any function asks for an argument."""
+        return any(argument in names for names in self.asks.values())
+
+    def guides(self):
+        """Whether a row moves the particles that it weighs."""
+        return self.guided and "proposal" in self.asks
+
+    def initial(self, noise, given):
+        """States at row 0, (n_particles, n_states)."""
+        particles = self._call("initial", given, noise)
+        n_states = np.shape(particles)[1] if np.ndim(particles) == 2 else "n_states"
+        return self._states(particles, (len(noise), n_states), "initial", 0)
+
+    def transition(self, particles, noise, time, given):
+        """States at a row from those at the row before, which may be overwritten."""
+        shape = particles.shape
+        moved = self._call("transition", given, particles, noise, time)
+        return self._states(moved, shape, "transition", time)
+
+    def log_likelihood(self, particles, row, time, given):
+        """Log density of a row at each particle, (n_particles,); unchecked values."""
+        found = self._call("log_likelihood", given, particles, row, time)
+        return self._checked(found, (len(particles),), "log_likelihood")
+
+    def log_transition(self, particles, following, time, given):
+        """Log density of each move, (n_particles,), up to a constant."""
+        found = self._call("log_transition", given, particles, following, time)
+        return self._checked(found, (len(particles),), "log_transition")
+
+    def observation(self, particles, n_features, time, given, generator):
+        """Rows drawn at each particle, (n_particles, n_features)."""
+        n_noise = getattr(self.model, "n_noise_observation", n_features)
+        noise = generator.standard_normal((len(particles), n_noise))
+        rows = self._call("observation", given, particles, noise, time)
+        return self._states(rows, (len(particles), n_features), "observation", time)
+
+    def guide(self, particles, noise, row, time, given):
+        """Shift and scale the noise by the model's proposal for a row.
+
+        Returns
+        -------
+        noise : ndarray of shape (n_particles, n_noise)
+            Noise drawn from the proposal.
+        log_ratios : ndarray of shape (n_particles,) or None
+            Log density of the noise under the standard normal less that under the
+            proposal; None where the model has no proposal.
+        """
+        name = "proposal" if particles is not None else "initial_proposal"
+        if name not in self.asks:
+            return noise, None
+        arguments = (row,) if particles is None else (particles, row, time)
+        try:
+            location, scale = self._call(name, given, *arguments)
+            location = np.asarray(location, dtype=np.float64)
+            scale = np.asarray(scale, dtype=np.float64)
+            if scale.ndim < 3:
+                widths = np.broadcast_to(scale, noise.shape)
+                drawn = np.broadcast_to(location, noise.shape) + scale * noise
+            else:
+                shape = (len(noise), noise.shape[1], noise.shape[1])
+                widths = np.diagonal(np.broadcast_to(scale, shape), axis1=1, axis2=2)
+                turned = np.matmul(scale, noise[:, :, None])[:, :, 0]
+                drawn = np.broadcast_to(location, noise.shape) + turned
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{self.name}.{name} should return the location and the scale of the "
+                f"noise, which broadcast to shape {noise.shape}, or a scale of shape "
+                f"(1 or {noise.shape[0]}, {noise.shape[1]}, {noise.shape[1]}): {error}"
+            ) from error
+        if not (np.isfinite(drawn).all() and (widths > 0).all()) or (
+            scale.ndim == 3 and np.triu(scale, 1).any()
+        ):
+            raise ValueError(
+                f"{self.name}.{name} is not a density at row {time}: its location must "
+                "be finite, and its scale positive standard deviations, or lower "
+                f"triangular with a positive diagonal; the smallest is {widths.min()}."
+            )
+        squares = np.square(noise) - np.square(drawn)
+        return drawn, 0.5 * squares.sum(axis=1) + np.log(widths).sum(axis=1)
+
+    def log_lookahead(self, particles, row, time, given):
+        """Log of a guess of the density of the next row at each particle."""
+        found = self._call("log_lookahead", given, particles, row, time)
+        found = self._checked(found, (len(particles),), "log_lookahead")
+        if not np.isfinite(found).all():
+            raise ValueError(f"{self.name}.log_lookahead is not finite at row {time}.")
+        return found
+
+    def _call(self, name, given, *arguments):
+        function = getattr(self.model, name)
+        names = self.asks[name]
+        if not names:
+            return function(*arguments)
+        return function(*arguments, **{key: given[key] for key in names})
+
+    def _states(self, values, shape, name, time=None):
+        values = self._checked(values, shape, name)
+        if not math.isfinite(np.add.reduce(values, axis=None)):
+            self.refuse_non_finite(values, name, time)
+        return values
+
+    def _checked(self, values, shape, name):
+        """Return what a function returned, as a float64 array of the shape it owes."""
+        if not (
+            type(values) is np.ndarray
+            and values.dtype is FLOAT64
+            and values.flags.c_contiguous
+        ):
+            values = np.ascontiguousarray(values, dtype=np.float64)
+        if values.shape != shape:
+            expected = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+            raise ValueError(
+                f"{self.name}.{name} returned an array of shape {values.shape}, "
+                f"expected {expected}."
+            )
+        return values
+
+    def refuse_non_finite(self, values, name, time):
+        """Raise if a function returned NaN or, where it must not, infinity."""
+        bad = np.isnan(values) if name == "log_likelihood" else ~np.isfinite(values)
+        bad |= values == math.inf
+        count = np.count_nonzero(bad.any(axis=1) if bad.ndim == 2 else bad)
+        if count:
+            raise ValueError(
+                f"{self.name}.{name} returned NaN or infinity for {count} of "
+                f"{len(values)} particles at row {time} (shape {values.shape})."
+            )

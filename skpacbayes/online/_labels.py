@@ -1,0 +1,78 @@
+"""Labels of a stream, and the codes by which the kernels know them."""
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+
+def classes_of(y, sample_weight):
+    """Return the classes among the labels of rows of positive weight."""
+    check_classification_targets(y)
+    return np.unique(y if not len(sample_weight) else y[sample_weight > 0])
+
+
+class LabelStream:
+    """The classes of an online classifier: -1 and 1, or numbers from 0 on."""
+
+    def _learn_at_once(self, X, y=None, classes=None, sample_weight=None):
+        """Learn plain rows by one compiled call; whether they were learnt."""
+        if classes is not None:
+            self._check_classes(classes)
+        return super()._learn_at_once(X, y, sample_weight)
+
+    def _convert_targets(self, y, count):
+        """Codes of labels if one look-up is enough, or None."""
+        if count == 1 and self._code_of:
+            if type(y) is np.ndarray and y.shape == (1,):
+                return self._code_of.get(y.item())
+            if type(y) is list and len(y) == 1 and type(y[0]) in (int, float, str):
+                return self._code_of.get(y[0])
+        if hasattr(y, "to_numpy") and not hasattr(y, "columns"):
+            y = y.to_numpy()
+        if type(y) is not np.ndarray or y.shape != (count,):
+            return None
+        numbers = y.dtype.kind in "iuf" and self.classes_.dtype.kind in "iuf"
+        return self._codes(y) if numbers or y.dtype == self.classes_.dtype else None
+
+    def _set_classes(self, classes):
+        """Take the classes, and note the code of each label on its own."""
+        if len(classes) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got "
+                f"{len(classes)} class"
+            )
+        self.classes_ = classes
+        codes = np.array([-1.0, 1.0]) if len(classes) == 2 else np.arange(len(classes))
+        self._class_codes = codes.astype(float)
+        self._code_of = {}
+        if not classes.dtype.hasobject:
+            rows = self._class_codes[:, None]
+            self._code_of = dict(zip(classes.tolist(), rows, strict=True))
+
+    def _check_classes(self, classes):
+        """Refuse other classes than those of the first call."""
+        if not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} is not the same as on the first call: "
+                f"{self.classes_!r}."
+            )
+
+    def _n_outputs(self):
+        """Return the number of scores of a row: one for two classes."""
+        return len(self.classes_) if len(self.classes_) > 2 else 1
+
+    def _codes_of(self, y, sample_weight):
+        """Codes of labels that have been validated; refuse unknown ones."""
+        codes = self._codes(y)
+        if codes is None and len(sample_weight):  # rows of no weight are absent
+            codes = self._codes(np.where(sample_weight > 0, y, self.classes_[0]))
+        if codes is None:
+            unknown = np.unique(y[~np.isin(y, self.classes_)])
+            raise ValueError(f"y contains labels that are not in classes: {unknown!r}.")
+        return codes
+
+    def _codes(self, y):
+        """Codes of labels, or None if one is unknown."""
+        numbers = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
+        if (self.classes_[numbers] == y).all():
+            return self._class_codes[numbers]
+        return None

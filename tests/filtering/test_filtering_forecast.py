@@ -1,0 +1,230 @@
+"""Forecasts and trajectories, against Kalman."""
+
+import numpy as np
+import pytest
+from kalman import kalman_smoother, plane, rows_of
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.base import BaseEstimator
+
+from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering.models import (
+    LinearGaussian,
+    LocalLevel,
+    StochasticVolatility,
+)
+
+METHODS = [{"proposal": "prior"}, {}, {"method": "sqmc"}]
+each_method = pytest.mark.parametrize("parameters", METHODS, ids=str)
+N_PARTICLES = 8000
+
+
+def tracker(model, **parameters):
+    parameters = {"n_particles": N_PARTICLES, "random_state": 0} | parameters
+    return ClusteredParticleFilter(model, **parameters)
+
+
+def kalman_forecast(model, mean, covariance, h):
+    """Means and covariances of the states ahead."""
+    F, Q = np.array(model.transition_matrix), np.array(model.transition_covariance)
+    for _ in range(h):
+        mean, covariance = F @ mean, F @ covariance @ F.T + Q
+        yield mean, covariance
+
+
+@each_method
+def test_forecasts(parameters):
+    """Means within seven errors of an effective tenth; quantiles of a normal."""
+    model = plane()
+    X = rows_of(model, 12)
+    means, covariances, _ = model.kalman(X)
+    fitted = tracker(model, **parameters).fit(X)
+    levels = [0.05, 0.5, 0.9]
+    G, R = np.array(model.observation_matrix), np.array(model.observation_covariance)
+    found = {
+        of: fitted.forecast(6, of=of, quantiles=levels)
+        for of in ("states", "observations")
+    }
+    rtol = 7 / np.sqrt(2 * N_PARTICLES / 10)
+    ahead = kalman_forecast(model, means[-1], covariances[-1], 6)
+    for k, (mean, covariance) in enumerate(ahead):
+        expected = {
+            "states": (mean, covariance),
+            "observations": (G @ mean, G @ covariance @ G.T + R),
+        }
+        for of, (center, spread) in expected.items():
+            std = np.sqrt(np.diag(spread))
+            atol = 7 * std.max() / np.sqrt(N_PARTICLES / 10)
+            assert_allclose(found[of].means[k], center, atol=atol)
+            assert_allclose(found[of].stds[k], std, rtol=rtol)
+            quantiles = center + np.multiply.outer(norm.ppf(levels), std)
+            assert_allclose(found[of].quantiles[:, k], quantiles, atol=2 * atol)
+    assert found["states"].samples.shape == (N_PARTICLES, 6, 2)
+
+
+@each_method
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_log_predictive_scores(parameters, horizon):
+    model = plane()
+    X = rows_of(model, 25)
+    X[16] = np.nan
+    means, covariances, _ = model.kalman(X)
+    fitted = tracker(model, **parameters).fit(X[:10])
+    found = fitted.log_likelihoods(X[10:], horizon=horizon)
+    G, R = np.array(model.observation_matrix), np.array(model.observation_covariance)
+    assert np.isnan(found[: horizon - 1]).all()
+    for t in range(10 + horizon - 1, 25):
+        start = t - horizon
+        *_, (mean, covariance) = kalman_forecast(
+            model, means[start], covariances[start], horizon
+        )
+        gap, spread = X[t] - G @ mean, G @ covariance @ G.T + R
+        expected = -0.5 * gap @ np.linalg.solve(spread, gap)
+        expected -= 0.5 * np.linalg.slogdet(2 * np.pi * spread)[1]
+        assert_allclose(found[t - 10], 0.0 if t == 16 else expected, atol=0.25)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_the_default_model_forecasts(offset):
+    rng = np.random.default_rng(0)
+    X = offset + rng.normal(size=(60, 2)).cumsum(axis=0)
+    fitted = ClusteredParticleFilter(random_state=0).fit(X)
+    found = fitted.forecast(20)
+    assert np.all(np.abs(found.means - X[-1]) < 2)
+    growth = np.sqrt(20 * fitted.model_.step_**2 + fitted.model_.noise_)
+    assert_allclose(found.stds[-1], growth, rtol=0.2)
+
+
+def test_what_is_no_forecast():
+    fitted = tracker(plane(), n_particles=50).fit(rows_of(plane(), 12))
+    with pytest.raises(ValueError, match="h == 0, must be >= 1"):
+        fitted.forecast(0)
+    with pytest.raises(TypeError, match="h must be an instance of"):
+        fitted.forecast(2.5)
+    with pytest.raises(ValueError, match="horizon == 0, must be >= 1"):
+        fitted.log_likelihoods(rows_of(plane(), 12), horizon=0)
+    with pytest.raises(ValueError, match=r"quantiles should lie in \[0, 1\], got"):
+        fitted.forecast(1, quantiles=[5, 95])
+    with pytest.raises(ValueError, match=r'of should be "observations" or "states"'):
+        fitted.forecast(1, of="rows")
+    with pytest.raises(ValueError, match="n_trajectories == 0, must be >= 1"):
+        fitted.sample_trajectories(rows_of(plane(), 12), 0)
+
+
+class Bare(BaseEstimator):
+    """Three functions and no more."""
+
+    n_noise = 1
+    like = StochasticVolatility()
+
+    def initial(self, z):
+        return self.like.initial(z)
+
+    def transition(self, x, z, t):
+        return self.like.transition(x, z, t)
+
+    def log_likelihood(self, x, y, t):
+        return self.like.log_likelihood(x, y, t)
+
+
+def test_a_model_that_draws_no_rows():
+    fitted = tracker(Bare(), n_particles=50).fit(np.ones((9, 1)))
+    assert fitted.forecast(2, of="states").means.shape == (2, 1)
+    with pytest.raises(ValueError, match="Bare has no observation"):
+        fitted.forecast(2)
+
+
+@each_method
+def test_random_state_of_answers(parameters):
+    """The same without a seed and with one; another with another."""
+    X = rows_of(plane(), 12)
+    fitted = tracker(plane(), n_particles=100, **parameters).fit(X)
+    asks = {
+        "filter": lambda **seed: fitted.filter(X, **seed)[0],
+        "smooth": lambda **seed: fitted.smooth(X, **seed)[0],
+        "sample_trajectories": lambda **seed: fitted.sample_trajectories(X, **seed),
+        "forecast": lambda **seed: fitted.forecast(3, **seed).samples,
+        "log_likelihoods": lambda **seed: fitted.log_likelihoods(X, **seed),
+        "predict": lambda **seed: fitted.predict(X, **seed),
+        "score_samples": lambda **seed: fitted.score_samples(X, **seed),
+        "score": lambda **seed: fitted.score(X, **seed),
+    }
+    for ask in asks.values():
+        assert_array_equal(ask(), ask())
+        assert_array_equal(ask(random_state=3), ask(random_state=3))
+        assert np.any(ask() != ask(random_state=3))
+
+
+# Trajectories.
+
+
+@each_method
+def test_trajectories(parameters):
+    """Their moments, and how they move, against Kalman's smoother."""
+    model = plane()
+    X = rows_of(model, 12)
+    means, stds = kalman_smoother(model, X)
+    fitted = tracker(model, n_particles=2000, **parameters)
+    fitted.fit(X[:1])
+    found = fitted.sample_trajectories(X[1:], 3000)
+    assert found.shape == (3000, 11, 2)
+    atol = 7 * stds.max() / np.sqrt(200)
+    assert_allclose(found.mean(axis=0), means[1:], atol=atol)
+    assert_allclose(found.std(axis=0), stds[1:], rtol=7 / np.sqrt(2 * 200))
+    # the innovations of smoothed paths have a smaller spread than those of the prior
+    moves = found[:, 1:] - found[:, :-1] @ np.transpose(model.transition_matrix)
+    assert np.all(moves.std(axis=0) < np.sqrt(np.diag(model.transition_covariance)))
+
+
+def test_smoothing_with_leverage_and_inputs_that_weigh_moves():
+    """Trajectories by the density found where noise is added, with and without."""
+
+    class Quiet(StochasticVolatility):
+        log_transition = None
+
+    X = np.random.default_rng(0).standard_t(4, size=(20, 1))
+    found = [
+        tracker(kind(0.9, 0.5, 0.7, -0.6), n_particles=1000).fit_smooth(X)
+        for kind in (StochasticVolatility, Quiet)
+    ]
+    assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+class Multiplied(Bare):
+    """Noise that is not added."""
+
+    def transition(self, x, z, t):
+        return x * np.exp(z)
+
+
+def test_smoothing_without_a_density_is_right_or_refused():
+    X = 0.7 * np.random.default_rng(0).standard_t(3, size=(300, 1))
+    fitted = tracker(Multiplied(), n_particles=200).fit(X[:5])
+    assert np.isfinite(fitted.smooth(X[5:8])[0]).all()
+    with pytest.raises(
+        ValueError, match=r"Multiplied has no log_transition, its noise"
+    ):
+        fitted.smooth(X[5:])
+
+
+def test_smoothing_stays_right_over_many_rows():
+    """Where tracing ancestors would have one left; a tenth of the spread off."""
+    model = LinearGaussian([[0.9]], [[1.0]], [[1.0]], [[1.0]])
+    rng = np.random.default_rng(1)
+    x, X = 0.0, []
+    for _ in range(300):
+        x = 0.9 * x + rng.normal()
+        X.append([x + rng.normal()])
+    model.initial_mean, model.initial_covariance = [0.0], [[1.0]]
+    means, stds = kalman_smoother(model, np.array(X))
+    found_means, found_stds = tracker(model, n_particles=1000).fit_smooth(X)
+    gaps = (found_means - means) / stds
+    assert np.sqrt(np.mean(gaps**2)) < 0.1
+    assert_allclose(found_stds, stds, rtol=0.25)
+
+
+def test_a_local_level_smooths():
+    X = np.random.default_rng(0).normal(size=(50, 1)).cumsum(axis=0)
+    means, stds = ClusteredParticleFilter(LocalLevel(), random_state=0).fit_smooth(X)
+    assert np.isfinite(means).all()
+    assert np.all(stds > 0)

@@ -1,0 +1,399 @@
+"""What a model may ask for and what it may add: inputs, the past, proposals."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.base import BaseEstimator
+
+from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering.models import (
+    LinearGaussian,
+    LinearObservations,
+    LocalLevel,
+    StochasticVolatility,
+)
+
+METHODS = [{}, {"n_clusters": None}, {"method": "sqmc"}]
+each_method = pytest.mark.parametrize("parameters", METHODS, ids=str)
+
+
+def tracker(model, **parameters):
+    parameters = {"n_particles": 256, "random_state": 0} | parameters
+    return ClusteredParticleFilter(model, **parameters)
+
+
+def line(covariance=1.0):
+    """A state that returns to 0, seen with noise."""
+    return LinearGaussian([[0.9]], [[1.0]], [[1.0]], [[covariance]])
+
+
+def rows(n=30, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 1)).cumsum(axis=0) * 0.5
+
+
+def within_four_errors(samples, expected):
+    samples = np.asarray(samples)
+    error = samples.std(ddof=1) / np.sqrt(len(samples))
+    assert abs(samples.mean() - expected) <= 4 * error + 1e-12
+
+
+# Proposals.
+
+
+class Shifted(LinearGaussian):
+    """A linear model whose proposal is no good, or goes wrong."""
+
+    def __init__(self, location=0.5, scale=1.5):
+        super().__init__([[0.9]], [[1.0]], [[1.0]], [[1.0]])
+        self.location = location
+        self.scale = scale
+
+    def proposal(self, x, y, t):
+        return self.location, self.scale
+
+
+@pytest.mark.parametrize("proposal", ["auto", "prior", "auxiliary"])
+@pytest.mark.parametrize("parameters", METHODS, ids=str)
+@pytest.mark.parametrize(
+    "model", [line(), line(0.01), Shifted(), Shifted(-0.3, 1.2)], ids=str
+)
+def test_the_likelihood_is_unbiased_whatever_the_proposal(model, parameters, proposal):
+    X = rows(8)
+    exact = model.kalman(X)[2].sum()
+    found = [
+        tracker(model, random_state=seed, proposal=proposal, **parameters)
+        .fit(X)
+        .log_likelihood_
+        for seed in range(100)
+    ]
+    within_four_errors(np.exp(np.array(found) - exact), 1.0)
+
+
+def log_likelihood_errors(model, X, exact, **parameters):
+    found = [
+        tracker(model, random_state=seed, **parameters).fit(X).log_likelihood_
+        for seed in range(20)
+    ]
+    return np.mean(np.square(np.array(found) - exact))
+
+
+@pytest.mark.parametrize("parameters", METHODS, ids=str)
+def test_rows_that_say_much_guide_the_particles(parameters):
+    """Ratios of mean squares of 20 runs exceed 3 by chance with probability 1e-2."""
+    model, X = line(0.01), rows(20)
+    exact = model.kalman(X)[2].sum()
+    errors = {
+        proposal: log_likelihood_errors(
+            model, X, exact, proposal=proposal, **parameters
+        )
+        for proposal in ("prior", "auto", "auxiliary")
+    }
+    assert errors["auto"] < errors["prior"] / 10
+    assert errors["auxiliary"] < errors["prior"] / 10
+
+
+class Bent(LinearObservations):
+    """Dynamics that no matrix gives, of which the first coordinate is seen."""
+
+    n_noise = 2
+    observation_matrix = [[1.0, 0.0]]
+    observation_covariance = [[0.01]]
+
+    def initial(self, z):
+        return z
+
+    def transition(self, x, z, t):
+        return np.column_stack([x[:, 1], np.sin(x[:, 0])]) + [0.5, 0.8] * z
+
+
+def test_linear_observations_of_any_dynamics():
+    rng = np.random.default_rng(0)
+    x, X = rng.normal(size=(1, 2)), []
+    for t in range(30):
+        x = Bent().transition(x, rng.normal(size=(1, 2)), t)
+        X.append(x[0, :1] + 0.1 * rng.normal())
+    many = tracker(Bent(), n_particles=2**15, method="sqmc").fit(X)
+    for proposal, factor in (("auto", 10), ("auxiliary", 10)):
+        guided = log_likelihood_errors(
+            Bent(), X, many.log_likelihood_, proposal=proposal
+        )
+        blind = log_likelihood_errors(Bent(), X, many.log_likelihood_, proposal="prior")
+        assert guided < blind / factor
+
+
+@pytest.mark.parametrize(
+    ("location", "scale"),
+    [(np.nan, 1.0), (np.inf, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, [[[-1.0]]])],
+)
+def test_a_proposal_that_is_no_density(location, scale):
+    with pytest.raises(ValueError, match=r"Shifted.proposal is not a density at row 1"):
+        tracker(Shifted(location, scale)).fit(rows())
+
+
+@pytest.mark.parametrize("value", [None, (0.0,), (np.zeros(7), 1.0), (0.0, "wide")])
+def test_a_proposal_of_the_wrong_form(value):
+    class Wrong(Shifted):
+        def proposal(self, x, y, t):
+            return value
+
+    with pytest.raises(ValueError, match="should return the location and the scale"):
+        tracker(Wrong()).fit(rows())
+
+
+def test_the_auxiliary_filter_needs_a_look_ahead():
+    with pytest.raises(ValueError, match="needs a model with log_lookahead"):
+        tracker(StochasticVolatility(), proposal="auxiliary").fit(rows())
+
+
+@each_method
+@pytest.mark.parametrize("proposal", ["auto", "auxiliary"])
+def test_a_guided_filter_looks_as_it_learns(parameters, proposal):
+    fitted = tracker(line(), proposal=proposal, **parameters).fit(rows())
+    means, _ = fitted.filter(rows(5, 1))
+    assert_array_equal(fitted.predict(rows(5, 1)[:1])[0], means[0])
+    densities = fitted.log_likelihoods(rows(5, 1))
+    assert_allclose(fitted.score_samples(rows(5, 1)[:1])[0], densities[0])
+    before = fitted.log_likelihood_
+    fitted.partial_fit(rows(5, 1))
+    assert_array_equal(fitted.mean_, means[-1])
+    assert_allclose(fitted.log_likelihood_ - before, densities.sum())
+
+
+# What a function asks for.
+
+
+class Driven(BaseEstimator):
+    """A walk pushed by known inputs, whose noise depends on the move."""
+
+    n_noise = 1
+
+    def __init__(self, gain=1.0):
+        self.gain = gain
+
+    def initial(self, z, u):
+        return self.gain * u + z
+
+    def transition(self, x, z, t, *, u):
+        return x + self.gain * u + z
+
+    def log_likelihood(self, x, y, t, u):
+        return norm.logpdf(y[0], x[:, 0] + u[0], 1.0)
+
+    def observation(self, x, z, t, u):
+        return x + u + z
+
+
+def driven_exactly(X, u):
+    """Kalman's answer: the row less the inputs so far is a walk seen with noise."""
+    shift = np.cumsum(u, axis=0)
+    model = LinearGaussian(*[[[1.0]]] * 4)
+    means, covariances, log_densities = model.kalman(X - shift - u)
+    return means + shift, covariances, log_densities
+
+
+@each_method
+def test_inputs(parameters):
+    u = 3.0 * np.random.default_rng(1).normal(size=(30, 1)) + 2.0
+    X = rows() + np.cumsum(u, axis=0) + u
+    means, _, log_densities = driven_exactly(X, u)
+    fitted = tracker(Driven(), n_particles=4000, **parameters)
+    fitted.fit(X[:20], inputs=u[:20])
+    assert_allclose(fitted.mean_, means[19], atol=0.4)
+    assert_allclose(fitted.filter(X[20:], inputs=u[20:])[0], means[20:], atol=0.4)
+    assert_allclose(
+        fitted.log_likelihoods(X[20:], inputs=u[20:]), log_densities[20:], atol=0.4
+    )
+    assert_allclose(fitted.predict(X[20:21], inputs=u[20:21])[0], means[20], atol=0.4)
+    ahead = fitted.forecast(10, inputs=u[20:])
+    assert_allclose(
+        ahead.means - means[19], np.cumsum(u[20:], axis=0) + u[20:], atol=0.6
+    )
+    fitted.partial_fit(X[20:], inputs=u[20:])
+    assert_allclose(fitted.mean_, means[-1], atol=0.4)
+
+
+def test_inputs_of_the_wrong_form():
+    X, u = rows(), np.ones((30, 1))
+    with pytest.raises(
+        ValueError, match=r"Driven.initial has an argument `u`: pass in"
+    ):
+        tracker(Driven()).fit(X)
+    with pytest.raises(ValueError, match="inputs has 29 rows, yet X has 30"):
+        tracker(Driven()).fit(X, inputs=u[1:])
+    with pytest.raises(ValueError, match="Input inputs contains NaN"):
+        tracker(Driven()).fit(X, inputs=np.nan * u)
+    with pytest.raises(ValueError, match="no function of StochasticVolatility has"):
+        tracker(StochasticVolatility()).fit(X, inputs=u)
+    fitted = tracker(Driven()).fit(X, inputs=u)
+    with pytest.raises(ValueError, match="inputs has 0 columns, yet the filter was"):
+        fitted.partial_fit(X)
+    with pytest.raises(ValueError, match="inputs has 2 columns, yet the filter was"):
+        fitted.filter(X, inputs=np.ones((30, 2)))
+    with pytest.raises(ValueError, match="inputs has 30 rows, yet h is 3"):
+        fitted.forecast(3, inputs=u)
+
+
+class Two(StochasticVolatility):
+    def transition(self, x, z):
+        return x
+
+
+class Unknown(StochasticVolatility):
+    def log_likelihood(self, x, y, t, weather):
+        return x[:, 0]
+
+
+def test_signatures_that_are_wrong():
+    with pytest.raises(
+        TypeError, match=r"Two.transition takes 2 .* transition\(x, z, t"
+    ):
+        tracker(Two()).fit(rows())
+    with pytest.raises(
+        TypeError, match=r"'weather'; besides \(x, y, t\) it may have: x"
+    ):
+        tracker(Unknown()).fit(rows())
+
+
+def leveraged(n, model, seed=0):
+    rng = np.random.default_rng(seed)
+    x, X = model.initial(rng.normal(size=(1, 1))), []
+    for t in range(n):
+        X.append(model.observation(x, rng.normal(size=(1, 1)), t)[0])
+        x = model.transition(x, rng.normal(size=(1, 1)), t, y_prev=X[-1])
+    return np.array(X)
+
+
+class ByMoves(StochasticVolatility):
+    """The same model, with the correlation in the density of the row instead.
+
+    Given the move, the normal of the row before the move is known in part; here the
+    normal of row t is correlated with the move from row t - 1 to row t.
+    """
+
+    def transition(self, x, z, t):
+        return self.phi * x + self.sigma * z
+
+    def log_transition(self, x, x_next, t):
+        return norm.logpdf(x_next[:, 0], self.phi * x[:, 0], self.sigma)
+
+    def log_likelihood(self, x, y, t, x_prev=None):
+        if x_prev is None:
+            return super().log_likelihood(x, y, t)
+        innovation = (x[:, 0] - self.phi * x_prev[:, 0]) / self.sigma
+        scale = self.beta * np.exp(x[:, 0] / 2)
+        rest = np.sqrt(1 - self.leverage**2)
+        return norm.logpdf(y[0], scale * self.leverage * innovation, scale * rest)
+
+
+def grid_log_likelihood(X, model, moves=None):
+    """Log densities of the rows, by quadrature; `moves` weighs pairs of states."""
+    grid = np.linspace(-6, 6, 601)
+    step = grid[1] - grid[0]
+    pairs = np.repeat(grid, len(grid))[:, None], np.tile(grid, len(grid))[:, None]
+    density = norm.pdf(grid, 0, model.sigma / np.sqrt(1 - model.phi**2)) * step
+    found = []
+    for t, y in enumerate(X):
+        if t and moves is None:
+            log_moves = model.log_transition(*pairs, t, y_prev=X[t - 1])
+            table = np.exp(log_moves.reshape(len(grid), -1)) / np.sqrt(2 * np.pi)
+            density = density @ table * step
+        if t and moves is not None:
+            log_moves = model.log_transition(*pairs, t)
+            log_moves += model.log_likelihood(pairs[1], y, t, x_prev=pairs[0])
+            density = density @ np.exp(log_moves.reshape(len(grid), -1)) * step
+        else:
+            density = density * np.exp(model.log_likelihood(grid[:, None], y, t))
+        found.append(np.log(density.sum()))
+        density = density / density.sum()
+    return np.array(found)
+
+
+def test_the_row_before_moves_the_state():
+    """Leverage, with a missing row, against quadrature."""
+    model = StochasticVolatility(0.9, 0.4, 0.7, leverage=-0.7)
+    X = leveraged(12, model)
+    exact = grid_log_likelihood(X, model)
+    found = tracker(model, n_particles=2**13, method="sqmc").fit(X)
+    assert_allclose(found.log_likelihood_, exact.sum(), atol=0.01)
+    flat = tracker(StochasticVolatility(0.9, 0.4, 0.7), n_particles=2**13).fit(X)
+    assert abs(flat.log_likelihood_ - exact.sum()) > 0.1
+    X[5] = np.nan
+    assert np.isfinite(tracker(model).fit(X).log_likelihood_)
+    assert tracker(model).fit(X).forecast(4).means.shape == (4, 1)
+
+
+def test_the_state_before_weighs_the_row():
+    """A row whose noise is correlated with the move, against quadrature."""
+    model = ByMoves(0.9, 0.4, 0.7, leverage=-0.7)
+    X = leveraged(12, StochasticVolatility(0.9, 0.4, 0.7))
+    exact = grid_log_likelihood(X, model, moves=True)
+    found = tracker(model, n_particles=2**13, method="sqmc").fit(X)
+    assert_allclose(found.log_likelihood_, exact.sum(), atol=0.01)
+
+
+# The density of a move.
+
+
+class Wider(StochasticVolatility):
+    """Its log_transition has another spread than its transition."""
+
+    def log_transition(self, x, x_next, t):
+        return -0.5 * np.square((x_next - self.phi * x) / (2 * self.sigma))[..., 0]
+
+
+class OneRow(StochasticVolatility):
+    """Its log_transition takes one next state for all."""
+
+    def log_transition(self, x, x_next, t):
+        return -0.5 * np.square((x_next[0] - self.phi * x[:, 0]) / self.sigma)
+
+
+@pytest.mark.parametrize("model", [Wider(), OneRow()])
+def test_a_log_transition_that_is_not_that_of_transition(model):
+    with pytest.raises(ValueError, match="log_transition is not the log density"):
+        tracker(model).fit(rows())
+    begun = tracker(model).partial_fit(rows()[:1])
+    with pytest.raises(ValueError, match="log_transition is not the log density"):
+        begun.partial_fit(rows()[1:2])
+    assert begun.n_samples_seen_ == 1
+
+
+class Folded(StochasticVolatility):
+    """Two noises move to one state: the check by one branch does not hold."""
+
+    one_to_one = False
+
+    def transition(self, x, z, t):
+        return np.abs(0.5 * x + z)
+
+    def log_transition(self, x, x_next, t):
+        return np.logaddexp(
+            norm.logpdf(x_next, 0.5 * x), norm.logpdf(-x_next, 0.5 * x)
+        )[:, 0]
+
+
+def test_a_transition_that_folds_is_not_checked():
+    tracker(Folded()).fit(rows())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        line(),
+        LinearGaussian(
+            [[0.7, 0.3], [-0.2, 0.6]],
+            np.eye(2),
+            [[1.0, 0.3], [0.3, 0.5]],
+            np.eye(2),
+        ),
+        LocalLevel(),
+        StochasticVolatility(leverage=-0.5),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_densities_of_the_library_are_those_of_its_transitions(model):
+    n_features = len(getattr(model, "transition_matrix", [0]))
+    X = np.random.default_rng(0).normal(size=(5, n_features))
+    tracker(model).fit(X)
