@@ -26,13 +26,13 @@ from .._stream import (
     checked_weights,
     partial_fit_context,
 )
-from ._centers import distances_to
 from ._paco_mixture import log_components
 from ._paco_path import log_normaliser
 from ._paco_problem import GibbsProblem, Setting
 from ._paco_regret import regret_certificate
 from ._paco_stream import Stream
 from ._paco_summary import Rows, StreamSummary
+from ._units import CenterDistances
 
 _NO_WEIGHTS = np.empty(0)
 # Rows that the path and the chain of `fit` read, if there are more.
@@ -190,8 +190,8 @@ class PACOClusterer(
     likelihood of `score_samples` decides. lambda is such that splitting the noise of
     one cluster gains a third of what one more centre costs a priori, or the next value
     at which the quasi-posterior clearly prefers the number of clusters found. Along a
-    stream this begins at 200 rows; before, cells with scales of their own, tracked row
-    by row, say how many clusters there are. With the Manhattan loss they always do.
+    stream this begins after 200 rows; before, cells with scales of their own, tracked
+    row by row, say how many clusters there are. The Manhattan loss always has these.
     All of this is taken from the data, so `certificate` says that its assumptions do
     not hold; `calibration="regret"` is the setting in which they can.
 
@@ -222,8 +222,8 @@ class PACOClusterer(
     >>> clusterer.partial_fit(late).n_clusters_
     3
     >>> clusterer.cluster_centers_.round() + 0.0
-    array([[ 0.,  0.],
-           [ 8.,  8.],
+    array([[ 8.,  8.],
+           [ 0.,  0.],
            [16., -4.]])
     """
 
@@ -818,8 +818,13 @@ class PACOClusterer(
 
     def _distances(self, X):
         """Distances to the centres, in the coordinates in which clusters are round."""
-        coordinates = None if self.shape_ == "round" else self._coordinates
-        return distances_to(X, self.cluster_centers_, self._manhattan, coordinates)
+        centers = self.cluster_centers_
+        if self.shape_ != "round":
+            middle = centers.mean(axis=0)
+            X = (X - middle) @ self._coordinates
+            centers = (centers - middle) @ self._coordinates
+        metric = "cityblock" if self._manhattan else "euclidean"
+        return CenterDistances(centers, metric).to(X)
 
     def _nearest_labels(self, X):
         distances = self._distances(X)

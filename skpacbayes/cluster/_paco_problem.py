@@ -33,7 +33,7 @@ _CLEAR = 4.0
 _HEARD = 0.1
 # Rows of a stream before mixtures are fitted to it, and by how much it must grow before
 # another kind of mixture is looked for.
-_FIRST_MIXTURE, _GROWTH = 200, 1.5
+_LAST_CELLS, _GROWTH = 200, 1.5
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class GibbsProblem:
         self.coordinates = np.eye(self.rows.points.shape[1])
         self.found = None
         varied = self.rows.points.any()
-        early = tracker is not None and self.n_rows < _FIRST_MIXTURE
+        early = tracker is not None and self.n_rows <= _LAST_CELLS
         if setting.mixtures and varied and not early:
             self._find_mixture(tracker)
         if norm is None:

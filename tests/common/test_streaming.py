@@ -151,7 +151,7 @@ def markov(**parameters):
 
 # The estimator's name, and which setting of it.
 STREAMS = {
-    "PACOClusterer": Stream(paco(), groups, length=50, saturated=1000),
+    "PACOClusterer": Stream(paco(), groups, length=50, saturated=2000),
     "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups, saturated=1000),
     "PACOClusterer, regret": Stream(paco(**REGRET), groups, saturated=1000),
     "SSMCKMeansInit": Stream(
