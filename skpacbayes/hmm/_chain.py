@@ -1,7 +1,5 @@
 """A Markov chain on states, atoms and parameters: the blocked Gibbs sampler."""
 
-import itertools
-
 import numpy as np
 from scipy.special import gammaln
 
@@ -292,21 +290,16 @@ class Chain:
         """
         observed, values, _ = observed_rows(self.rows)
         trials = []
-        many = min(_N_SHAPES * self.model.n_features, self.model.n_atoms)
-        for states, n_shapes in itertools.product(starts, sorted({many, 1})[::-1]):
-            self._start_from(states, values, observed, n_shapes)
+        for states in starts:
+            self._start_from(states, values, observed)
             log_likelihoods = [self.sweep().sum() for _ in range(_N_TRIAL)]
             mean = np.mean(log_likelihoods[_N_TRIAL // 2 :])
             if not trials or mean > trials[-1][0] + _MARGIN:
                 trials.append((mean, self.parameters))
         self.parameters = trials[-1][1]
 
-    def _start_from(self, states, values, observed, n_shapes):
-        """Draw parameters given states and atoms of the rows observed.
-
-        The atoms are `n_shapes` groups of k-means; where that is one, chains begin with
-        normal emissions, and need not merge atoms before they find the states.
-        """
+    def _start_from(self, states, values, observed):
+        """Draw parameters given states, and atoms of k-means, of the rows observed."""
         model, rows = self.model, self.rows
         k, d = model.n_states, model.n_features
         self.states[:], self.states[observed] = 0, states
@@ -314,10 +307,9 @@ class Chain:
         for j in np.unique(states):
             locations[j] = np.median(values[states == j], axis=0)
         residuals = values - locations[states]
+        n_shapes = min(_N_SHAPES * d, model.n_atoms)
         atoms = np.full(len(rows), -1)
-        atoms[observed] = 0
-        if n_shapes > 1:
-            atoms[observed] = groups(residuals, n_shapes, self.rng)
+        atoms[observed] = groups(residuals, n_shapes, self.rng)
         self._moves[:], self._firsts[:] = 0.0, 0.0
         for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
             path = self.states[start:stop]

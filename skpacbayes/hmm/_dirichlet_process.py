@@ -138,9 +138,8 @@ class DirichletProcessHMM(DensityMixin, SeriesEstimator, StreamingEstimator):
     A chain starts with k-means that sees rows beyond the 5 % and 95 % quantiles there,
     so that outliers make no state. Groups of rows need not be states: so with 40 such
     groups as symbols, the likeliest of five short chains of a hidden Markov model of
-    these is another. From each a chain starts with several atoms a shape, by k-means,
-    and with one. A later start is taken if after 20 sweeps from each its log-likelihood
-    is higher by more than 10. States have no names: after each sweep those
+    these is another start, which is taken if after 20 sweeps from either its log-
+    likelihood is higher by more than 10. States have no names: after each sweep those
     of the draw are assigned to the labels that the rows had before, and those of the
     chains to each other's. Where R-hat is above 1.1 there is a warning, and only the
     chain with the largest mean log-likelihood has its draws kept. There is a warning,
