@@ -189,11 +189,17 @@ def split_or_merge(
         return False
     g, here, there = shapes[first], atoms[first], atoms[second]
     split = here == there
-    empty = [a for a in range(n_atoms) if sizes[g, a] == 0.0]
+    n_empty = 0
+    for a in range(n_atoms):
+        n_empty += sizes[g, a] == 0.0
     if split:
-        if len(empty) == 0:
+        if n_empty == 0:
             return False
-        here = empty[np.int64(uniforms[n_rows] * len(empty))]
+        left = np.int64(uniforms[n_rows] * n_empty)
+        for a in range(n_atoms):
+            if sizes[g, a] == 0.0:
+                here = a if left == 0 else here
+                left -= 1
     for which in range(3):
         _begin(which, base[0][g], base[1][g], full, members)
     log_choice, n_here, n_there = 0.0, 1.0, 1.0
@@ -224,7 +230,7 @@ def split_or_merge(
     log_before = _log_sticks(sizes[g], concentration)
     sizes[g, here] = n_here if split else 0.0
     sizes[g, there] = n_there if split else n_here + n_there
-    log_ratio = math.log(len(empty) + (0.0 if split else 1.0)) - log_choice
+    log_ratio = math.log(n_empty + (0.0 if split else 1.0)) - log_choice
     for which in range(3):
         log_marginal = _log_marginal(which, base[1][g], prior, full, members)
         log_ratio += log_marginal if which < 2 else -log_marginal
