@@ -1,7 +1,10 @@
 """NumPy twins of the kernels of the mixtures."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.special import gammaln, logsumexp, softmax
 from twins import twin_of
 
 from skpacbayes._kernels import mixture
@@ -64,3 +67,104 @@ def test_normalise_rows(kernel):
     assert_allclose(totals, sums, rtol=1e-14)
     assert_allclose(shares, expected, rtol=1e-14)
     assert_allclose(shares.sum(axis=1), weight, rtol=1e-14)
+
+
+@twin_of(mixture.linear_log_densities)
+def test_linear_log_densities(kernel):
+    rng = np.random.default_rng(0)
+    X, constants, table = (
+        rng.normal(size=(6, 3)),
+        rng.normal(size=4),
+        rng.normal(size=(3, 4)),
+    )
+    X[0] = 0.0
+    scores = np.empty((6, 4))
+    kernel(X, constants, table, scores)
+    assert_allclose(scores, constants + X @ table)
+
+
+@twin_of(mixture.full_log_densities)
+def test_full_log_densities(kernel):
+    rng = np.random.default_rng(0)
+    X, means = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
+    factors = np.tril(rng.normal(size=(4, 3, 3)))
+    constants, multipliers = rng.normal(size=4), rng.random(4)
+    tops = np.array([0.0, 2.5, 0.0, 7.0])
+    packed = np.ascontiguousarray(factors[:, *np.tril_indices(3)].T)
+    scores = np.empty((6, 4))
+    kernel(
+        X,
+        constants,
+        np.ascontiguousarray(means.T),
+        packed,
+        multipliers,
+        tops,
+        np.empty(8),
+        scores,
+    )
+    scaled = np.einsum("kij,nkj->nki", factors, X[:, None] - means)
+    squares = multipliers * (scaled**2).sum(axis=2)
+    expected = constants - np.where(tops > 0, tops * np.log1p(squares), squares / 2)
+    assert_allclose(scores, expected)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@twin_of(mixture.student_log_densities)
+def test_student_log_densities(kernel, pooled):
+    rng = np.random.default_rng(0)
+    X, means = rng.normal(size=(6, 3)), rng.normal(size=(3, 4))
+    scales, constants, tops = (
+        rng.random((3, 4)) + 0.1,
+        rng.normal(size=4),
+        rng.random(4),
+    )
+    scores = np.empty((6, 4))
+    kernel(X, constants, means, scales, tops, pooled, scores)
+    squares = (X[:, :, None] - means) ** 2 / scales
+    logs = np.log1p(squares.sum(axis=1)) if pooled else np.log1p(squares).sum(axis=1)
+    assert_allclose(scores, constants - tops * logs)
+
+
+@twin_of(mixture.count_log_probabilities)
+def test_count_log_probabilities(kernel):
+    rng = np.random.default_rng(0)
+    X, topics = rng.poisson(1.0, (6, 3)).astype(float), rng.random((3, 4)) + 0.5
+    totals, scores = topics.sum(axis=0), np.empty((6, 4))
+    kernel(
+        X.ravel(),
+        np.tile(np.arange(3), 6),
+        np.arange(7) * 3,
+        topics,
+        gammaln(topics),
+        totals,
+        gammaln(totals),
+        scores,
+    )
+    expected = [
+        [
+            stats.dirichlet_multinomial(topics[:, k], int(x.sum())).logpmf(
+                x.astype(int)
+            )
+            for k in range(4)
+        ]
+        for x in X
+    ]
+    assert_allclose(scores, expected, rtol=1e-9)
+
+
+@twin_of(mixture.normalise_exponentials)
+def test_normalise_exponentials(kernel):
+    scores = np.random.default_rng(0).normal(0, 300, (6, 4))
+    shares = np.empty((6, 4))
+    kernel(scores, shares)
+    assert_allclose(shares, softmax(scores, axis=1))
+
+
+@twin_of(mixture.log_sums_of_rows)
+def test_log_sums_of_rows(kernel):
+    rng = np.random.default_rng(0)
+    scores, log_weights = rng.normal(0, 300, (6, 4)), np.log(rng.dirichlet(np.ones(4)))
+    scores[0] = -np.inf
+    result = np.empty(6)
+    kernel(scores, log_weights, result)
+    assert_allclose(result, logsumexp(scores + log_weights, axis=1))
