@@ -35,6 +35,8 @@ _POINTS_OF_CLUSTER = 60
 _MOST_EVIDENCE = 6000.0
 # From so many components on, a twentieth of them is merged at a time.
 _MANY = 40
+# So many points may be merged rows, each a component at first.
+_FEW_POINTS = 500
 # Sizes about the best at which other tails and scales are tried.
 _NEAR = 7
 
@@ -413,7 +415,10 @@ def find_mixture(everything, shapes, kind=None):
     coarse = everything.subset(_COARSE_POINTS)
     if coarse.n_rows < 2 * coarse.d:  # no rows to learn a covariance from
         shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
-    most = max(1, min(int(coarse.n_rows // _FEWEST_ROWS), len(coarse.points)))
+    n_points = len(coarse.points)
+    fewest_points = 1 if n_points <= _FEW_POINTS else _FEWEST_ROWS
+    most = min(int(coarse.n_rows // _FEWEST_ROWS), n_points // fewest_points)
+    most = max(most, 1)
     n_start, wanted = min(_FIRST_START, most), _MOST_POINTS
     if most > _FIRST_START:
         coarse.descend("round", False, STUDENT_DOF, most // 2, n_start, hasty=True)

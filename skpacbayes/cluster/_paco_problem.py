@@ -33,7 +33,7 @@ _CLEAR = 4.0
 _HEARD = 0.1
 # Rows of a stream before mixtures are fitted to it, and by how much it must grow before
 # another kind of mixture is looked for.
-_LAST_CELLS, _GROWTH = 200, 1.5
+_LAST_CELLS, _GROWTH = 200, 2.5
 
 
 @dataclass(frozen=True)
