@@ -23,6 +23,8 @@ LEVEL = {  # the variance of a level, whatever the rows
     "burn_in": 0,
     "n_iter": 2,
 }
+# The names of tests hold parameters, and must not hold addresses.
+type(stats.gamma(2.0)).__repr__ = lambda prior: f"{prior.dist.name}{prior.args}"
 META = {"ParticleMarginalMetropolis": LEVEL}  # those that need parameters
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
     "ABCPosteriorKDE": {"n_validation": 20},
