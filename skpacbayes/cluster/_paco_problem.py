@@ -86,6 +86,11 @@ class Setting:
         return not self.manhattan and (self.calibrated or self.shapes != ("round",))
 
     @property
+    def default_prior(self):
+        """Whether the prior asks for no number of clusters of its own."""
+        return self.cluster_penalty == 1.0 and math.isinf(self.prior_scale)
+
+    @property
     def largest_prior(self):
         """Largest number of clusters of a prior that is fixed before the rows come."""
         return self.max_clusters or _LARGEST
@@ -344,10 +349,10 @@ class GibbsProblem:
         n_clusters = int(np.argmax(owners)) + 1
         wanted = self.n_wanted
         visits = owners[wanted - 1] / owners.max() if wanted else 1.0
-        if wanted and self.setting.cluster_penalty == 1.0:
+        if wanted and self.setting.default_prior:
             n_clusters, most_visited = wanted, n_clusters
         else:
-            most_visited = n_clusters
+            most_visited = None
         clusters = self._clusters(n_clusters)
         tally = sum(chain.tally for chain in chains)
         draw = chains[0].draw
