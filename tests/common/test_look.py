@@ -19,7 +19,10 @@ CASES = [pytest.param(name, {}, id=name) for name in ESTIMATORS] + [
 ]
 
 # Attributes of the rows of `fit`, that a stream does not keep, as the docstrings say.
-OF_FIT_ALONE = {"SSMCKMeansInit": {"labels_", "inertia_"}}
+OF_FIT_ALONE = {
+    "PACOClusterer": {"labels_", "inertia_"},
+    "SSMCKMeansInit": {"labels_", "inertia_"},
+}
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
