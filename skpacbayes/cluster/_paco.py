@@ -494,7 +494,7 @@ class PACOClusterer(
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_clusters_)
+        probabilities : ndarray of shape (n_samples, `n_clusters_`)
             In proportion to a cluster's share and the density of its noise at the row;
             in the order of `cluster_centers_`.
         """
@@ -529,7 +529,7 @@ class PACOClusterer(
 
         Returns
         -------
-        distances : ndarray of shape (n_samples, n_clusters_)
+        distances : ndarray of shape (n_samples, `n_clusters_`)
             Euclidean distances in the coordinates in which clusters are round, of
             determinant 1; Manhattan distances if that is the loss.
         """

@@ -110,5 +110,5 @@ class DirichletMultinomialScorer:
 
 
 def columns(*arrays):
-    """Return arrays with the components on the last axis."""
-    return tuple(np.ascontiguousarray(array.T) for array in arrays)
+    """Return copies, which may be written to, with the components on the last axis."""
+    return tuple(np.array(array.T, order="C") for array in arrays)

@@ -64,7 +64,10 @@ def errors_apart(claimed, true):
 
 
 # Chains of 500 moves are short, and one in some hundreds says so.
-pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:Another seed may select"),
+]
 
 # A bin is 3 standard errors off with probability .003, one of five with .015.
 

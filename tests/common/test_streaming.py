@@ -65,6 +65,7 @@ def online(estimator, rows=numbers, **parameters):
     return Stream(lambda: estimator(**parameters), rows, first=first, importance=True)
 
 
+# Its radius is in units of the data: rows may not be farther from 0.
 REGRET = {"calibration": "regret", "radius": 20.0, "refresh": 11, "max_clusters": 6}
 MANHATTAN = {"loss": "manhattan", "refresh": 29, "max_clusters": 6}
 
@@ -153,7 +154,9 @@ def markov(**parameters):
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50, saturated=2000),
     "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups, saturated=1000),
-    "PACOClusterer, regret": Stream(paco(**REGRET), groups, saturated=1000),
+    "PACOClusterer, regret": Stream(
+        paco(**REGRET), groups, saturated=1000, places=("small",)
+    ),
     "SSMCKMeansInit": Stream(
         lambda: SSMCKMeansInit(3, batch_size=25, random_state=0), groups, weights=False
     ),

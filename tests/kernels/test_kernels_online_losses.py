@@ -1,0 +1,82 @@
+"""Losses of a score, their expectations, and the weights of experts, against NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from online_reference import loss_of, slopes
+from scipy.optimize import brentq
+from scipy.special import logsumexp, softmax
+from twins import twin_of
+
+from skpacbayes._kernels import aggregation, online_losses
+
+LOSSES = ["squared_error", "absolute_error", "hinge", "log_loss"]
+SCORES = [(1.0, 0.3, 0.5), (-1.0, 2.0, 0.1), (1.0, -1.5, 2.0), (-1.0, 0.0, 1.0)]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@twin_of(aggregation.point_loss)
+def test_point_loss(kernel, loss):
+    for y, a, _ in SCORES:
+        expected = loss_of(loss, y, a)
+        assert_allclose(kernel(LOSSES.index(loss), y, a), expected, rtol=1e-12)
+
+
+@twin_of(aggregation.target_of)
+def test_target_of(kernel):
+    assert kernel(3.5, -1) == 3.5
+    assert [kernel(float(label), 2) for label in range(4)] == [-1.0, -1.0, 1.0, -1.0]
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-3, 2.0, 1e6])
+@twin_of(aggregation.soft_minimum)
+def test_soft_minimum(kernel, rate):
+    losses = np.random.default_rng(0).exponential(size=5)
+    expected = losses.mean()
+    if rate > 0.0:
+        expected = -(logsumexp(-rate * losses) - math.log(5)) / rate
+    assert_allclose(kernel(losses, rate), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.7, 1e4])
+@twin_of(aggregation.weigh)
+def test_weigh(kernel, rate):
+    losses = np.random.default_rng(0).exponential(size=5)
+    totals = np.zeros(aggregation.N_TOTALS)
+    totals[aggregation.KIND] = aggregation.FIXED
+    totals[aggregation.TEMPERATURE] = rate
+    shares = np.empty(5)
+    assert kernel(losses, totals, shares) == rate
+    assert_allclose(shares, softmax(-rate * losses), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@twin_of(online_losses.expected_gradients)
+def test_expected_gradients(kernel, loss):
+    """Logistic: by the same quadrature, whose error the reference has, too."""
+    for y, a, v in SCORES:
+        actual = kernel(LOSSES.index(loss), y, a, v)
+        assert_allclose(actual, slopes(loss, y, a, v), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("strength", [0.1, 3.0])
+@twin_of(online_losses.implicit_gradients)
+def test_implicit_gradients(kernel, loss, strength):
+    """The derivative at the root of a' = a - strength v dL(a', v)/da (brentq)."""
+    number = LOSSES.index(loss)
+    for y, a, v in SCORES:
+        if loss == "squared_error":  # a step is strength, with the variance inside
+            root = a + 2.0 * strength * v * (y - a) / (1.0 + 2.0 * strength * v)
+        else:
+
+            def excess(point, y=y, a=a, v=v):
+                return point - a + strength * v * slopes(loss, y, point, v)[0]
+
+            reach = strength * v + 1.0
+            root = brentq(excess, a - reach, a + reach, xtol=1e-13, rtol=1e-13)
+        expected = slopes(loss, y, root, v)[0], slopes(loss, y, a, v)[1]
+        actual = kernel(number, y, a, v, strength)
+        assert_allclose(actual, expected, rtol=1e-6, atol=1e-9)
