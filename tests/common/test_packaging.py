@@ -1,6 +1,5 @@
 """What a packager gets: every file that git keeps, and metadata that say where."""
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -26,8 +25,7 @@ def tracked():
 
 
 def test_the_source_distribution_has_every_file(tracked, tmp_path):
-    if importlib.util.find_spec("setuptools") is None:
-        pytest.skip("setuptools, which builds the package, is not installed")
+    pytest.importorskip("setuptools", "77", reason="it builds the package")
     copy, out = tmp_path / "copy", tmp_path / "out"
     for name in tracked:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
