@@ -190,7 +190,9 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         return self._learn_blocks(X, codes, weights)
 
     def decision_function(self, X):
-        """Score rows by the posterior mean of the network's output.
+        """Score rows by their log odds, averaged over the posterior.
+
+        With two classes these are the log odds of `predict_proba`.
 
         Parameters
         ----------
@@ -207,7 +209,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        scores, _ = self._moments(self._rows(X))
+        scores = self._log_odds(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X):
@@ -253,13 +255,17 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        scores, variances = self._moments(self._rows(X))
-        positive = expit(scores / np.sqrt(1.0 + np.pi / 8.0 * variances))
+        positive = expit(self._log_odds(X))
         if positive.shape[1] == 1:
             return np.concatenate([1.0 - positive, positive], axis=1)
         total = positive.sum(axis=1, keepdims=True)
         uniform = np.full_like(positive, 1.0 / positive.shape[1])
         return np.divide(positive, total, out=uniform, where=total > 0)
+
+    def _log_odds(self, X):
+        """Return the log odds of each output: logistic(N(m, v)), approximately."""
+        means, variances = self._moments(self._rows(X))
+        return means / np.sqrt(1.0 + np.pi / 8.0 * variances)
 
     @property
     def cumulative_loss_(self):
