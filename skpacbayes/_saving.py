@@ -5,6 +5,7 @@ TRUSTED_TYPES = [
     "scipy.interpolate._bsplines.BSpline",
     "scipy.stats._continuous_distns.gamma_gen",
     "scipy.stats._distn_infrastructure.rv_continuous_frozen",
+    "skpacbayes._kernels.aggregation.AggregationState",
     "skpacbayes._kernels.online_network.NetworkState",
     "skpacbayes._kernels.online_state.LinearState",
     "skpacbayes.additive._base.Fitted",

@@ -101,8 +101,6 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     True
     """
 
-    _changed_in_place = ("_losses", "_totals")
-
     _parameter_constraints: dict = {
         "estimators": [None, list],
         "inverse_temperature": [StrOptions({"auto"}), POSITIVE],
@@ -230,8 +228,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 "loss_bound=None and inverse_temperature='auto'."
             )
         return certify_aggregation(
-            self._losses[None],
-            self._totals[None],
+            self._state.losses[None],
+            self._state.totals[None],
             self.cumulative_loss_,
             self.loss_bound,
         )
@@ -239,37 +237,35 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     @property
     def weights_(self):
         """Weights of the experts for the next row."""
-        rate = kernels.aggregation_rate.py_func(self._losses, self._totals)
-        return softmax(-rate * self._losses)
+        return softmax(-self._state.rate * self._state.losses)
 
     @property
     def cumulative_losses_(self):
         """Cumulative loss of each expert."""
-        return self._losses.copy()
+        return self._state.losses.copy()
 
     @property
     def cumulative_loss_(self):
         """Cumulative loss of the aggregate."""
-        return float(self._totals[kernels.LOSS])
+        return float(self._state.aggregate_loss)
 
     @property
     def n_samples_seen_(self):
         """Rows of positive weight since the last `fit`."""
-        return int(self._totals[kernels.STEPS])
+        return int(self._state.n_rows)
 
     def _begin(self):
         """Start a stream: clone the experts that learn, none of which has lost yet."""
         self.estimators_ = [
             clone(expert) if learns(expert) else expert for _, expert in self._experts()
         ]
-        self._losses = np.zeros(len(self.estimators_))
-        totals = self._totals = np.zeros(kernels.N_TOTALS)
-        totals[kernels.LARGEST] = self.loss_bound or 0.0
+        state = self._state = kernels.AggregationState(len(self.estimators_))
+        state.largest_loss = self.loss_bound or 0.0
         if self.inverse_temperature == "auto":
-            totals[kernels.KIND] = kernels.ANYTIME
+            state.temperature_kind = kernels.ANYTIME
         else:
-            totals[kernels.KIND] = kernels.FIXED
-            totals[kernels.TEMPERATURE] = self.inverse_temperature
+            state.temperature_kind = kernels.FIXED
+            state.aggregate_temperature = self.inverse_temperature
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
         """Learn plain rows on copies of the experts, then replace the experts."""
@@ -296,7 +292,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
     def _learn(self, X, y, sample_weight):
         """Each expert predicts, then learns; then Algorithm 1."""
-        new = self._totals[kernels.STEPS] == 0.0
+        new = self._state.n_rows == 0.0
         predictions = np.empty((len(self.estimators_), len(X)))
         for own, expert in zip(predictions, self.estimators_, strict=True):
             if not learns(expert):
@@ -311,8 +307,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             sample_weight,
             LOSSES.index(self.loss),
             capped(predictions),
-            self._losses,
-            self._totals,
+            *self._state.arrays,
         )
 
     def _experts(self):
