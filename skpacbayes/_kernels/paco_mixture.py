@@ -299,6 +299,51 @@ def _maximise(
 
 
 @kernel
+def _cholesky(matrix, shape, trace, factor):
+    """Cholesky factor of a matrix of some trace; the mean log of its diagonal.
+
+    Reads the lower triangle, or the diagonal alone if the shape is not TIED.
+    """
+    d = len(matrix)
+    log_root = 0.0
+    for f in range(d):
+        for g in range(f + 1):
+            value = matrix[f, g] if f == g or shape == TIED else 0.0
+            smallest = max(1e-12 * value, 1e-30 * trace)
+            for h in range(g):
+                value -= factor[f, h] * factor[g, h]
+            if f == g:
+                factor[f, f] = math.sqrt(max(value, smallest))
+                log_root += math.log(factor[f, f]) / d
+            else:
+                factor[f, g] = value / factor[g, g]
+    return log_root
+
+
+@kernel
+def _mean_ratio(covariance, overall, shape, factor):
+    """Mean eigenvalue of one covariance, the other the unit; `factor` is work space."""
+    d = len(covariance)
+    ratio = np.empty((d, d))
+    trace = 0.0
+    for f in range(d):
+        trace += overall[f, f]
+        for g in range(f + 1):
+            ratio[f, g] = ratio[g, f] = covariance[f, g]
+    if not trace > 0.0:
+        return 0.0
+    _cholesky(overall, shape, trace, factor)
+    for f in range(d if shape != TIED else 0):
+        for g in range(f):
+            ratio[f, g] = ratio[g, f] = factor[f, g] = 0.0
+    _change_coordinates(ratio, factor)
+    mean = 0.0
+    for f in range(d):
+        mean += ratio[f, f] / d
+    return mean
+
+
+@kernel
 def _factorise(total, shape, inverse, scatter, overall, covariance, factor):
     """Cholesky factor, of determinant 1, of the pooled covariance; False if it is 0.
 
@@ -307,30 +352,18 @@ def _factorise(total, shape, inverse, scatter, overall, covariance, factor):
     `overall` covariance.
     """
     d = len(covariance)
-    trace, share = 0.0, 0.0
+    trace = 0.0
     for f in range(d):
         for g in range(f + 1):
             covariance[f, g] += inverse / total * scatter[f, g]
         trace += covariance[f, f]
-        if overall[f, f] > 0.0:
-            share += covariance[f, f] / overall[f, f] / d
     if not trace > 1e-3 * total:
         return False
-    share *= d / total + 1e-9
-    log_root = 0.0
+    share = _mean_ratio(covariance, overall, shape, factor) * (d / total + 1e-9)
     for f in range(d):
         for g in range(f + 1):
             covariance[f, g] += share * overall[f, g]
-            value = covariance[f, g] if f == g or shape == TIED else 0.0
-            smallest = 1e-12 * value
-            for h in range(g):
-                value -= factor[f, h] * factor[g, h]
-            if f == g:
-                factor[f, f] = math.sqrt(max(value, smallest, 1e-30 * trace))
-                log_root += math.log(factor[f, f]) / d
-            else:
-                factor[f, g] = value / factor[g, g]
-    root = math.exp(log_root)
+    root = math.exp(_cholesky(covariance, shape, trace, factor))
     for f in range(d):
         for g in range(f + 1):
             factor[f, g] /= root

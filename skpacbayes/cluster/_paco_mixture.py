@@ -17,8 +17,10 @@ SHAPES = {
 }
 # Degrees of freedom of the Student components, the alternative to normal ones.
 STUDENT_DOF = 5.0
-# Least variance of a direction, in units of the mean variance.
+# Least variance of a direction, in units of the variances of the features.
 _RIDGE = 1e-10
+# Least variance of a feature, in units of the mean variance.
+_LEAST_WIDTH = 1e-30
 # Share of the overall variance up to which noise may be rounding.
 _LEAST_NOISE = 1e-6
 # Share of the log-likelihood that counts as evidence: real clusters are not quite of
@@ -231,7 +233,7 @@ class MixtureProblem:
         self.total = (gaps * weights[:, None]).T @ gaps + scatter
         self.total /= self.n_rows
         self.variance = max(np.trace(self.total) / self.d, 1e-300)
-        widths = np.maximum(np.diag(self.total), _RIDGE**2 * self.variance)
+        widths = np.maximum(np.diag(self.total), _LEAST_WIDTH * self.variance)
         self.total += _RIDGE * np.diag(widths)  # it may be singular
         squares = ((gaps @ self.whitened("tied")) ** 2).sum(axis=1)
         self.order = np.argsort(squares, kind="stable")
@@ -255,13 +257,18 @@ class MixtureProblem:
         centers = mixture.centers @ np.linalg.inv(mixture.coordinates)
         gaps = self.points - centers[mixture.labels]
         covariance = (gaps * weights[:, None]).T @ gaps + self.scatter
-        spread = np.mean(np.diag(covariance) / np.diag(self.total)) / self.n_rows
-        share = spread * self.d / self.n_rows + _LEAST_NOISE**2
+        spread = np.trace(np.linalg.solve(self.total, covariance)) / self.n_rows
+        share = spread / self.n_rows + _LEAST_NOISE**2
         return covariance / self.n_rows + share * self.total
 
     def noisy(self, mixture):
         """Whether the components' variances are more than rounding."""
-        return mixture.scales.max() > _LEAST_NOISE * self.variance
+        overall = self.variance_in(mixture.coordinates)
+        return mixture.scales.max() > _LEAST_NOISE * overall
+
+    def variance_in(self, coordinates):
+        """Return the mean variance of the points in some coordinates."""
+        return np.vdot(coordinates, self.total @ coordinates) / self.d
 
     @property
     def n_evidence(self):
@@ -298,7 +305,7 @@ class MixtureProblem:
             math.inf,
             self.whitened(shape),
             np.zeros((1, self.d)),
-            np.full(1, self.variance),
+            np.full(1, self.variance_in(self.whitened(shape))),
             np.ones(1),
             np.full(1, self.n_rows),
             np.zeros(n_points, dtype=np.int64),
@@ -318,6 +325,7 @@ class _State:
         self.points = np.ascontiguousarray(problem.points @ self.coordinates)
         self.scatter = self.coordinates.T @ problem.scatter @ self.coordinates
         self.overall = self.coordinates.T @ problem.total @ self.coordinates
+        self.variance = problem.variance_in(self.coordinates)
         traces = np.trace(problem.scatter), np.trace(self.scatter)
         self.spreads = problem.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
         self.centers = np.array(start.centers.T, order="C")
@@ -345,7 +353,7 @@ class _State:
             self.own,
             int(self.dof) if math.isfinite(self.dof) else 0,
             _PULL,
-            1e-15 * problem.variance,
+            1e-15 * self.variance,
             max_iter,
             tolerance,
             self.k,

@@ -54,6 +54,7 @@ class Tree:
     def __init__(self, problem, shape):
         self.problem, self.shape = problem, shape
         self.coordinates = problem.whitened(shape)
+        self.variance = problem.variance_in(self.coordinates)
         self.points = problem.points @ self.coordinates
         n_points = len(self.points)
         merges = np.empty((max(n_points - 1, 0), 2), dtype=np.int64)
@@ -84,7 +85,7 @@ class Tree:
         entropies = self._cut(1)[1][:most]
         n_rows, d, k = self.problem.n_rows, self.problem.d, np.arange(1, most + 1)
         variances = np.maximum(self.squares[:most] / (n_rows * d), 1e-300)
-        variances = np.maximum(variances, 1e-12 * self.problem.variance)
+        variances = np.maximum(variances, 1e-12 * self.variance)
         fits = entropies - n_rows * math.log(n_rows)
         fits -= n_rows * d / 2 * (np.log(2 * np.pi * variances) + 1)
         shares = entropies / n_rows - math.log(n_rows)
@@ -102,7 +103,7 @@ class Tree:
             moments = np.bincount(labels, problem.weights * self.points[:, f])
             centers[:, f] = moments / masses
         scale = self.squares[n_clusters - 1] / (problem.n_rows * problem.d)
-        scale = max(scale, 1e-12 * problem.variance)
+        scale = max(scale, 1e-12 * self.variance)
         return Mixture(
             self.shape,
             False,
