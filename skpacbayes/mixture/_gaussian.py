@@ -42,8 +42,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     ----------
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K), along one path of merges from
-        `max_components` down. Components may stay empty.
+        largest evidence bound minus log(1 / pi_K). Components may stay empty.
     covariance_type : {"full", "tied", "diag", "spherical", "known"}, default="full"
         Covariance of the components: any, any but shared by all, diagonal, a variance
         times the identity, or `known_covariance` times the identity.
@@ -83,9 +82,10 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
     n_init : int, default=3
-        Starts, of which the best is kept; with "auto", at `max_components`. Exchanges
-        of components, one pair merged and another one cut in two, then try to improve
-        it.
+        Starts, of which the best is kept; with "auto", paths of merges from
+        `max_components` down, whose numbers of components are compared. Exchanges of
+        components, one pair merged and another one cut in two, then try to improve the
+        best.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5

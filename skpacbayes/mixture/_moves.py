@@ -1,16 +1,12 @@
-"""Ways out of a local maximum: two components become one, and a third becomes two."""
+"""Merges, cuts, and exchanges: two components become one, and a third becomes two."""
 
 import numpy as np
+from scipy.special import entr, softmax
 
 from ._rows import Responsibilities
-from ._search import (
-    clusters,
-    hard_statistics,
-    overlapping,
-    seeding_part,
-    take,
-)
+from ._search import TILE_ROWS, clusters, hard_statistics, scaled_part, take
 
+MERGE_ROWS = 4000  # on which merges are compared
 PAIRS = 6  # pairs of components that may be merged
 EXCHANGE_SWEEPS = 8  # over which an exchange is followed
 CUTS = 3  # components that may be cut, for each pair
@@ -19,6 +15,39 @@ CUT_SWEEPS = 5  # of the mixture of two, which cuts the most promising ones agai
 TRIES = 4  # exchanges that are followed for a few sweeps
 EXCHANGE_ROWS = 4000  # on which they are followed
 PATIENCE = 20  # rises like the last that an exchange may still need
+
+
+def best_merge(fit, X, sample_weight):
+    """State with one component fewer: the merge that leaves the largest bound.
+
+    The bound is that of the statistics; merging takes the entropy of the choice
+    between the two components from them.
+    """
+    mixture, everyone = fit.mixture, np.arange(len(fit.state.concentration))
+    X, weight = scaled_part(X, sample_weight, len(everyone), 0, most=MERGE_ROWS)
+    shares, losses = shares_and_losses(mixture, fit.state, X, weight)
+    best = None
+    for kept, gone in pairs_to_merge(losses, fit.statistics[:, 0].argmin()):
+        statistics = merged(mixture, fit.state, fit.statistics, kept, gone)
+        statistics[kept, -1] -= choice_entropy(shares[:, kept], shares[:, gone])
+        rest = everyone != gone
+        state = mixture.maximise(statistics[rest], take(fit.state, rest))
+        bound = mixture.bound(state, 0.0, statistics[rest])
+        if best is None or bound > best[0]:
+            best = bound, state
+    return recentred(mixture, best[1])
+
+
+def best_split(fit, X, sample_weight, *, seed):
+    """State with one component more: the cut that leaves the largest bound."""
+    mixture, state, total = fit.mixture, fit.state, fit.statistics
+    rows = scaled_part(X, sample_weight, len(total), seed, most=EXCHANGE_ROWS)
+    order, first, second = halves(mixture, state, total, *rows, seed=seed)
+    k = order[0]
+    parts = np.vstack([total, second[k]])
+    parts[k] = first[k]
+    state = mixture.maximise(parts, take(state, [*range(len(total)), k]))
+    return recentred(mixture, state)
 
 
 def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
@@ -36,11 +65,7 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
         The statistics of settled rows, moved along.
     """
     n_components = len(fit.state.concentration)
-    rows, weight = seeding_part(
-        X, sample_weight, n_components, seed, most=EXCHANGE_ROWS
-    )
-    total = X.shape[0] if sample_weight is None else sample_weight.sum()
-    few = rows, weight * (total / weight.sum())
+    few = scaled_part(X, sample_weight, n_components, seed, most=EXCHANGE_ROWS)
     brief = {**options, "max_iter": min(EXCHANGE_SWEEPS, options["max_iter"])}
     enough = fit.mixture.enough(X, sample_weight, options["tol"])
     for _ in range(n_components):
@@ -95,8 +120,8 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
         return
     total = fit.statistics if settled is None else fit.statistics + settled
     to_cut, first, second = halves(mixture, state, total, X, sample_weight, seed=seed)
-    promises = []
-    for kept, gone in pairs_to_merge(mixture, state, total, X, sample_weight):
+    promises, (_, losses) = [], shares_and_losses(mixture, state, X, sample_weight)
+    for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
         together = merged(mixture, state, total, kept, gone)
         for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
             parts = together.copy()
@@ -123,15 +148,6 @@ def cut_bounds(mixture, state, total, first, second, components):
         cut = mixture.maximise(parts, take(state, [*range(len(total)), k]))
         bounds[k] = mixture.bound(cut, 0.0, parts)
     return bounds
-
-
-def pairs_to_merge(mixture, state, total, X, sample_weight):
-    """Pairs to merge: those that overlap most, and the smallest with its nearest."""
-    pairs = overlapping(mixture, state, X, sample_weight)
-    smallest = total[:, 0].argmin()
-    nearest = next(pair for pair in pairs if smallest in pair)
-    best = pairs[:PAIRS]
-    return best if nearest in best else [*best, nearest]
 
 
 def merged(mixture, state, statistics, kept, gone):
@@ -178,3 +194,44 @@ def halves(mixture, state, total, X, weight, *, seed):
     better = cut_bounds(mixture, state, total, first, second, promising)
     gains[promising] = better[promising]
     return np.argsort(-gains), first, second
+
+
+def recentred(mixture, state):
+    """Return the state, with other origins of the statistics if need be."""
+    return state._replace(components=mixture.family.recentred(state.components))
+
+
+def shares_and_losses(mixture, state, X, sample_weight):
+    """Responsibilities of the rows, and what they lose in another component.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_rows, n_components)
+        Responsibilities times weights.
+    losses : ndarray of shape (n_components, n_components)
+        What the rows of a component (first axis) lose of their expected log joint
+        density in another one, as it is.
+    """
+    density = mixture.density(state)
+    joint = np.empty((X.shape[0], len(density.constants)))
+    for first in range(0, X.shape[0], TILE_ROWS):
+        tile = slice(first, first + TILE_ROWS)
+        density.log_joint(X[tile], joint[tile])
+    shares = softmax(joint, axis=1) * sample_weight[:, None]
+    sums = shares.T @ joint
+    return shares, np.diag(sums)[:, None] - sums
+
+
+def pairs_to_merge(losses, smallest):
+    """Pairs to merge: those that lose least, and the smallest with its nearest."""
+    first, second = np.triu_indices(len(losses), 1)
+    least = np.minimum(losses, losses.T)[first, second]
+    pairs = [(int(first[i]), int(second[i])) for i in np.argsort(least)]
+    nearest = next(pair for pair in pairs if smallest in pair)
+    best = pairs[:PAIRS]
+    return best if nearest in best else [*best, nearest]
+
+
+def choice_entropy(first, second):
+    """Entropy of the choice between two components, summed over the rows."""
+    return (entr(first) + entr(second) - entr(first + second)).sum()
