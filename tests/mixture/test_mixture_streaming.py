@@ -101,7 +101,9 @@ STREAMS = {
     ids=lambda law: law.__name__,
 )
 @pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.filterwarnings("ignore:n_components='auto':sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "ignore:n_components='auto':sklearn.exceptions.ConvergenceWarning"
+)
 def test_law_on_many_blocks(name, law):
     law(replace(STREAMS[name], length=80))  # three blocks, and the start of one
 
