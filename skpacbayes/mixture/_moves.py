@@ -134,9 +134,16 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
         rest = None
         if settled is not None:
             rest = merged(mixture, state, settled, kept, gone)
-            rest[kept, -1] = 0.0  # the entropy of the sum is not known; it is >= 0
+            rest[kept, -1] = least_entropy(mixture, settled, kept, gone)
             rest[gone] = 0.0
         yield after, rest
+
+
+def least_entropy(mixture, settled, kept, gone):
+    """Lower bound of the entropies of two settled components after their merge."""
+    counts, entropies = settled[[kept, gone], 0], settled[[kept, gone], -1]
+    least = entropies.sum() - choice_entropy(*counts)
+    return least if mixture.family.completes_rows else max(least, 0.0)
 
 
 def cut_bounds(mixture, state, total, first, second, components):
