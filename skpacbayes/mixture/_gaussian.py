@@ -150,7 +150,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Bounds of the iterations of the best start and of the exchanges that bettered
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K).
+        For each number of components tried, the bound minus log(1 / pi_K); of the
+        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums and products about fixed
         origins, entropies.

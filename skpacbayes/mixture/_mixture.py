@@ -87,7 +87,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         none beyond the block itself.
     n_sweeps : int, default=3
         Sweeps over the window after each block of the stream. At every doubling of the
-        number of blocks, components are exchanged too.
+        number of blocks, components are exchanged too. With `n_components="auto"`, a
+        component may be born or merged away after every block.
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
     n_jobs : int, default=None
@@ -112,7 +113,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Bounds of the iterations of the best start and of the exchanges that improved
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K).
+        For each number of components tried, the bound minus log(1 / pi_K); of the
+        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums of the family's statistics,
         entropies.
@@ -274,7 +276,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         far. Every later block joins a window of the last `window` raw rows, over which
         `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
         number of blocks has doubled, components are exchanged too and, as long as the
-        window holds all rows, `n_init` new starts tried. The fitted
+        window holds all rows, `n_init` new starts tried. With `n_components="auto"`, a
+        component is cut in two, or two are merged, after a block in which that raises
+        the criterion: a component that the stream shows late is born. The fitted
         attributes account for all rows, also of an unfinished block; they are computed
         when first asked for.
 
@@ -618,7 +622,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         seeds = np.random.default_rng(self._seed).integers(2**31 - 1, size=self.n_init)
         search = {"tasks": tasks, "n_jobs": self.n_jobs}
         if auto:
-            choice = Choice(self._surprise, self._seed, self._to)
+            choice = self._choice()
             paths = choice.paths(mixture, most, seeds, X, weight, **search)
             fit, path = choice.best_of(paths, X, weight)
         else:
@@ -635,6 +639,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 stacklevel=user_stack_level(),
             )
         return Learned(fit.mixture, fit, path)
+
+    def _choice(self):
+        """Return the search for the number of components."""
+        return Choice(self._surprise, self._seed, self._to)
 
     @property
     def _to(self):
@@ -680,7 +688,14 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 **self._to,
             )
             fit = best_fit([fit, *others])
-        return self._exchanged(fit, X, weight, settled)
+        fit, settled = self._exchanged(fit, X, weight, settled)
+        return self._renumber_quietly(fit, X, weight, settled)
+
+    def _renumber_quietly(self, fit, X, weight, settled):
+        """Merge and cut components on the window of a stream, if "auto"."""
+        if self.n_components != "auto":
+            return fit, settled
+        return self._choice().on_window(fit, self.max_components, X, weight, settled)
 
     def _block_and_window(self, X):
         """Rows of a block and of the window."""

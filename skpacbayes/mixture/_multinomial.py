@@ -164,7 +164,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         Bounds of the iterations of the best start and of the exchanges that bettered
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K).
+        For each number of components tried, the bound minus log(1 / pi_K); of the
+        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_features + 2)
         Sufficient statistics of all rows: numbers of rows, counts, entropies.
     converged_ : bool

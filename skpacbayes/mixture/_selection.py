@@ -5,7 +5,8 @@ from warnings import warn
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
-from ._moves import best_merge, best_split, exchange_components
+from ._ascent import Fit
+from ._moves import best_merge, best_split, exchange_components, followed
 from ._search import best_fit, in_rounds, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
@@ -47,7 +48,7 @@ class Choice:
         def path(start):
             fits = {most: mixture.ascend(start.state, *rows, **to)}
             for K in range(most - 1, 0, -1):
-                state = best_merge(fits[K + 1], *rows)
+                state, _ = best_merge(fits[K + 1], *rows)
                 fits[K] = mixture.ascend(state, *rows, **to)
             return fits
 
@@ -73,9 +74,9 @@ class Choice:
             fits[K], gains[K] = fit, fit.bound - before.bound
             neighbors = {}
             if K > 1:
-                neighbors[K - 1] = best_merge(fit, *rows)
+                neighbors[K - 1], _ = best_merge(fit, *rows)
             if K + 1 in fits:
-                neighbors[K + 1] = best_split(fit, *rows, seed=self.seed)
+                neighbors[K + 1], _ = best_split(fit, *rows, seed=self.seed)
             for other, state in neighbors.items():
                 found = fit.mixture.ascend(state, *rows, **self.options)
                 fits[other] = best_fit([fits[other], found])
@@ -83,6 +84,37 @@ class Choice:
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
         self.warn_if_undecided(paths, criteria, gains[best])
         return fits[best], criteria
+
+    def on_window(self, fit, most, X, weight, settled):
+        """Merge and cut components on the window of a stream while the criterion rises.
+
+        A component that is cut leaves its settled statistics to one of the halves; the
+        other one is born in the window.
+
+        Returns
+        -------
+        fit : Fit
+        settled : ndarray
+            The settled statistics, moved along.
+        """
+        enough = fit.mixture.enough(X, weight, self.options["tol"])
+        while True:
+            K, tries = len(fit.state.concentration), []
+            if K > 1:
+                tries.append(best_merge(fit, X, weight, settled))
+            if most > K:
+                tries.append(best_split(fit, X, weight, settled, seed=self.seed))
+            found = []
+            for state, rest in tries:
+                gain = self.surprise(len(state.concentration)) - self.surprise(K)
+                begun = Fit(fit.mixture, state, None, [], False)
+                to_beat = fit.bound + gain + enough
+                other = followed(begun, X, weight, rest, self.options, to_beat)
+                if other.bound > to_beat:
+                    found.append((self.of(other), other, rest))
+            if not found:
+                return fit, settled
+            _, fit, settled = max(found, key=lambda each: each[0])
 
     def two_best(self, fits):
         """Return the two numbers of components with the largest criteria."""

@@ -34,7 +34,7 @@ def test_the_bound_is_that_of_the_observed_values(kind, alpha, far):
     The integral over the missing values is done here by scipy's Gaussian density; far
     from the origin, each component has an origin of its own.
     """
-    X, holes = rows_and_holes(120)
+    _, holes = rows_and_holes(120)
     holes[40:] += far
     mixture = TemperedVBGaussianMixture(
         3, covariance_type=kind, inverse_temperature=alpha, random_state=0, tol=1e-9
@@ -127,7 +127,7 @@ def test_a_column_without_values_and_other_covariances_are_refused():
         TemperedVBGaussianMixture(covariance_type="diag").fit(X)
     X[:, 1] = 1e200
     X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="at most 1e[+]150"):
+    with pytest.raises(ValueError, match=r"at most 1e\+150"):
         TemperedVBGaussianMixture().fit(X)
 
 
