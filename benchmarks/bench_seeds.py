@@ -104,7 +104,6 @@ def main():
         'TemperedVBGaussianMixture("auto"): number of components',
         lambda seed: TemperedVBGaussianMixture("auto", random_state=seed),
         lambda model: model.n_components_,
-        ("iris", "wine", "diabetes"),
     )
     study(
         "SparseAdditiveGibbsRegressor: variables of probability above .5",
