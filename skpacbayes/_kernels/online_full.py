@@ -6,7 +6,7 @@ PANEL of its columns, row after row.
 
 `width` is the number of parameters rounded up to a multiple of LANES, so that a loop
 along a row of the covariance is a loop over whole vectors of the processor; what is
-beyond the parameters is 0, in Z too. The rows of a panel stand PANEL numbers apart,
+beyond the parameters is 0, in Z too. The rows of a panel are PANEL numbers apart,
 whatever the width, so that the compiler knows that they do not overlap.
 
 Z holds rows in the coordinates of the parameters; where there is an intercept, it is
