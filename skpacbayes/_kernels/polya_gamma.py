@@ -15,12 +15,12 @@ import math
 from . import kernel
 
 CUT = 0.64
-RIGHT_RATE = math.pi**2 / 8  # the density beyond the cut decays at this rate, plus z^2 / 2
+RIGHT_RATE = math.pi**2 / 8  # the density beyond the cut decays at this plus z^2 / 2
 
 
 @kernel
 def _left(z, rng):
-    """Draw from the inverse Gaussian distribution of mean 1 / z and shape 1, below `CUT`."""
+    """Draw from the inverse Gaussian of mean 1 / z and shape 1, below `CUT`."""
     if z * CUT < 1.0:
         while True:
             first = -math.log(1.0 - rng.random())
