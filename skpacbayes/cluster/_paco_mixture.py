@@ -26,7 +26,8 @@ _LEAST_NOISE = 1e-6
 # Share of the log-likelihood that counts as evidence: real clusters are not quite of
 # the shape that the mixture gives them.
 _EVIDENCE = 0.4
-# Log evidence that unequal spreads or tails, and a shape, each must gain to be taken.
+# Log evidence that own variances, tails, scales of the features and correlations must
+# each gain to be taken.
 _LEAST_GAIN = 3.0
 # Rows' worth of pull of a component's own variance to the common one.
 _PULL = 5.0
@@ -83,7 +84,7 @@ class Mixture:
         parts = self.masses[self.masses > 0] / total
         n_parameters = self.own * (k - 1) + 1
         n_parameters += n_shape_parameters(self.shape, d)
-        alternatives = (self.shape != "round") + self.own + math.isfinite(self.dof)
+        alternatives = SHAPES[self.shape] + self.own + math.isfinite(self.dof)
         fit = self.log_likelihoods[int(classified)]
         entropy = parts @ np.log(parts)
         value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
@@ -130,15 +131,15 @@ def n_shape_parameters(shape, n_features):
 
 
 def evidence_of_shape(covariance, shape, n_rows):
-    """Return what a shape adds to the log-likelihood of rows, and to the evidence.
+    """Return the log evidence of a shape over round components.
 
-    The evidence is over round components, for the pooled `covariance` within the
-    clusters of so many rows: with an inverse Wishart prior about equal variances, and
-    then about no correlations, of the number of degrees of freedom that is likeliest;
-    or less half a log of the number of rows for each parameter, if that is larger.
+    For the pooled `covariance` within the clusters of so many rows: with an inverse
+    Wishart prior about equal variances, and then about no correlations, of the number
+    of degrees of freedom that is likeliest; or the gain in log-likelihood less half a
+    log of the number of rows for each parameter, if that is larger.
     """
     if shape == "round":
-        return 0.0, 0.0
+        return 0.0
     d = len(covariance)
     variances = np.diag(covariance)
     parts = [(variances / variances.mean(), 1, d - 1)]
@@ -146,13 +147,12 @@ def evidence_of_shape(covariance, shape, n_rows):
         roots = np.sqrt(variances)
         correlations = np.linalg.eigvalsh(covariance / roots / roots[:, None])
         parts.append((np.maximum(correlations, 1e-14), d, d * (d - 1) / 2))
-    likelihood, evidence = 0.0, 0.0
+    evidence = 0.0
     for eigenvalues, size, n_parameters in parts:
         gain = -n_rows / 2 * np.log(eigenvalues).sum()
         charged = gain - n_parameters / 2 * math.log(n_rows)
-        likelihood += gain
         evidence += max(charged, _inverse_wishart_gain(eigenvalues, size, n_rows))
-    return likelihood, evidence
+    return evidence
 
 
 def _inverse_wishart_gain(eigenvalues, size, n_rows):
@@ -252,14 +252,12 @@ class MixtureProblem:
         return vectors * np.exp(0.5 * (log_values.mean() - log_values)) / roots[:, None]
 
     def pooled(self, mixture):
-        """Return the shrunk covariance of the points within the clusters."""
+        """Return the covariance of the points within the clusters."""
         weights = self.weights * mixture.robust
         centers = mixture.centers @ np.linalg.inv(mixture.coordinates)
         gaps = self.points - centers[mixture.labels]
         covariance = (gaps * weights[:, None]).T @ gaps + self.scatter
-        spread = np.trace(np.linalg.solve(self.total, covariance)) / self.n_rows
-        share = spread / self.n_rows + _LEAST_NOISE**2
-        return covariance / self.n_rows + share * self.total
+        return covariance / self.n_rows + _LEAST_NOISE**2 * self.total
 
     def noisy(self, mixture):
         """Whether the components' variances are more than rounding."""

@@ -288,7 +288,7 @@ class Search:
                 pooled[k] = self.problem.pooled(found[k])
         for shape in shapes:
             gains = [
-                found[k].evidence + evidence_of_shape(covariance, shape, n_rows)[1]
+                found[k].evidence + evidence_of_shape(covariance, shape, n_rows)
                 for k, covariance in pooled.items()
                 if shape != best.shape
             ]
@@ -300,12 +300,13 @@ class Search:
         problem, kind = self.problem, (shape, False, STUDENT_DOF)
         if kind not in self.solutions or not problem.noisy(self.best(kind)):
             return
+        n_rows, coordinates = problem.n_evidence, self.best(kind).coordinates
         covariance = problem.pooled(self.best(kind))
-        fit, evidence = evidence_of_shape(covariance, shape, problem.n_evidence)
-        charged = (
-            n_shape_parameters(shape, problem.d) / 2 * math.log(problem.n_evidence)
-        )
-        self.rebates[shape] = charged - (fit - evidence)
+        traces = np.trace(covariance), np.vdot(coordinates, covariance @ coordinates)
+        gain = problem.d * n_rows / 2 * math.log(traces[0] / traces[1])
+        charged = n_shape_parameters(shape, problem.d) / 2 * math.log(n_rows)
+        price = max(gain - evidence_of_shape(covariance, shape, n_rows), 0.0)
+        self.rebates[shape] = charged - price
 
     def value(self, mixture):
         """Evidence of a mixture, its shape charged as `learn_price` says."""
