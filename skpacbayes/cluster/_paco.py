@@ -400,7 +400,9 @@ class PACOClusterer(
         statistics : ndarray of shape (n_points, n_features + 2)
             At most `summary_size` points (None: the distinct rows). The columns: mean
             of the rows merged into the point; their weight; the sum of their squared
-            distances from that mean. Arrays of several partitions may be stacked.
+            distances from that mean. Where rows were merged, at most `n_features` rows
+            follow, of weight 0, whose outer products add to the scatter of the merged
+            rows about their means. Arrays of several partitions may be stacked.
         """
         self._validate_params()
         if hasattr(self, "n_features_in_"):
@@ -435,8 +437,8 @@ class PACOClusterer(
         Raises
         ------
         ValueError
-            If the shape does not fit the rows seen so far, a weight is not positive,
-            or a sum of squared distances is negative.
+            If the shape does not fit the rows seen so far, no weight is positive, or a
+            weight or a sum of squared distances is negative.
         """
         statistics = check_array(statistics, dtype=np.float64, order="C")
         n_features = statistics.shape[1] - 2
@@ -446,10 +448,18 @@ class PACOClusterer(
                 f"statistics has {statistics.shape[1]} columns, but "
                 f"n_features + 2 = {expected + 2} are expected."
             )
-        if (statistics[:, -2] <= 0).any() or (statistics[:, -1] < 0).any():
+        weights, squares = statistics[:, -2:].T
+        if min(weights.min(), squares.min()) < 0:
             raise ValueError(
-                "statistics must have positive weights (column n_features) and no "
-                "negative sums of squared distances (column n_features + 1)."
+                "statistics must have no negative weights or sums of squared distances "
+                "(columns n_features and n_features + 1)."
+            )
+        if not weights.any():
+            raise ValueError("statistics must have a row of positive weight.")
+        if squares[weights == 0].any():
+            raise ValueError(
+                "directions, rows of weight 0, must have no sum of squared distances "
+                "(column n_features + 1)."
             )
         if not self._streaming():
             self.n_features_in_ = n_features
@@ -742,7 +752,7 @@ class PACOClusterer(
     def _before_first_refresh(self):
         """One cluster, at the first row; the prior's number of clusters."""
         setting, summary = self._setting(), self._stream.summary
-        self.cluster_centers_ = summary.statistics()[:1, : self.n_features_in_]
+        self.cluster_centers_ = summary.places_and_weights()[0][:1]
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
         self.cluster_shares_ = np.ones(1)
         self.draw_ = self._stream.forecast

@@ -59,8 +59,8 @@ class Stream:
 
     def begin_with(self, rows):
         """Start from rows that met no forecast."""
-        squares = rows.weights * rows.spreads
-        self.absorb(np.column_stack([rows.points, rows.weights, squares]))
+        zeros = np.zeros(len(rows.points))  # rows that have not been merged
+        self.absorb(np.column_stack([rows.points, rows.weights, zeros]))
 
     def absorb(self, statistics):
         """Take in points of other summaries, that met no forecast."""
@@ -98,6 +98,7 @@ class Stream:
         self.labels = labels[order]
         self.centers = np.ascontiguousarray(outcome.centers[order])
         self._expect()
+        self.summary.measure_by(outcome.coordinates)
         self.summary.schedule(self._after(n_rows))
         return order
 
@@ -111,8 +112,7 @@ class Stream:
         """Labels that share the most rows with the clusters that had them."""
         if len(self.centers) == 0:
             return np.arange(len(centers))
-        statistics = self.summary.statistics()
-        points, weights = statistics[:, :-2], statistics[:, -2]
+        points, weights = self.summary.places_and_weights()
         metric = "cityblock" if self.summary.manhattan else "sqeuclidean"
         shared = np.zeros((len(self.centers), len(centers)))
         points = points @ self.coordinates
