@@ -193,8 +193,8 @@ class GibbsProblem:
     tracker : CellTracker or None
         Along a stream: the cells so far.
     past : tuple or None
-        Along a stream: the last row, in data units, and whether the order of the rows
-        is that of chance.
+        Along a stream: the last row, in data units; whether the order of the rows is
+        that of chance; the number of rows seen.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class GibbsProblem:
         early = tracker is not None and self.n_rows <= _LAST_CELLS
         early = early and not (past[1] and self.n_rows >= _FIRST_MIXTURE)
         if setting.mixtures and varied and not early:
-            self._find_mixture(tracker)
+            self._find_mixture(tracker, past)
         if norm is None:
             norm = self.largest_norm
         self.radius = setting.radius_for(norm)
@@ -318,20 +318,22 @@ class GibbsProblem:
             clear = leads == leads.max()
         return trials[np.flatnonzero(clear)[0]]
 
-    def _find_mixture(self, tracker):
+    def _find_mixture(self, tracker, past):
         """Fit mixtures, and take the coordinates of the best."""
         rows = self.rows
         n_features = rows.points.shape[1]
         everything = MixtureProblem.of(rows, rows.scatter)
         kind = None
-        if tracker is not None and self.n_rows < _GROWTH * tracker.searched_at:
-            kind = tracker.kind
+        if tracker is not None:
+            since = (past[2] - tracker.searched_at) / max(tracker.searched_weight, 1.0)
+            if since < _GROWTH - 1 and 2 * self.n_rows > tracker.searched_weight:
+                kind = tracker.kind
         self.found = find_mixture(everything, self.setting.shapes, kind)
         mixture = self.found[0]
         if tracker is not None:
             tracker.kind = mixture.shape, mixture.own, mixture.dof
             if kind is None:
-                tracker.searched_at = self.n_rows
+                tracker.searched_at, tracker.searched_weight = past[2], self.n_rows
         self.coordinates = mixture.coordinates
         if mixture.shape != "round":
             scatter = self.coordinates.T @ rows.scatter @ self.coordinates

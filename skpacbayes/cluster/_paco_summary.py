@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._kernels import paco_summary as kernels
+from ._paco_forgetting import Watch
 from ._units import exponent_of, scaled
 
 # Coordinates beyond this, in the summary's unit, ask for a larger unit.
@@ -65,7 +66,7 @@ class StreamSummary:
     """At most `summary_size` points for all rows seen (None: every distinct row).
 
     Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
-    `forgetting`: a rate, or None where `watched` forecasts choose it.
+    `forgetting`: the rate, or "auto", where a `Watch` chooses it.
     """
 
     def __init__(self, n_features, summary_size, manhattan, forgetting=0.0):
@@ -73,12 +74,14 @@ class StreamSummary:
         self.summary_size = summary_size
         self.manhattan = manhattan
         self.forgetting = forgetting
-        self.metric = self.watched = None
+        self.watch = Watch(n_features) if forgetting == "auto" else None
+        self.metric = None
         self.scatter = np.zeros((n_features, n_features))
         self.power = 1 if manhattan else 2
         self.exponent = 0
         self.clock = np.zeros(kernels.N_ENTRIES)
-        self.clock[[kernels.UNIT, kernels.KEPT]] = 1.0, 1.0 - (forgetting or 0.0)
+        rate = 0.0 if self.watch else forgetting
+        self.clock[[kernels.UNIT, kernels.KEPT]] = 1.0, 1.0 - rate
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.table = np.zeros((n_features + 7, 1))
         self._allocate(summary_size or _SMALLEST)
@@ -153,6 +156,16 @@ class StreamSummary:
         held = self.table[self.n_features, : self.n_points]
         return float(held.sum() / self.clock[kernels.UNIT])
 
+    @property
+    def watched(self):
+        """What rates of forgetting are compared by, or None."""
+        return None if self.watch is None else self.watch.arrays
+
+    @property
+    def forgetting_rate(self):
+        """Rate at which rows are forgotten now."""
+        return float(1.0 - self.clock[kernels.KEPT])
+
     def schedule(self, position):
         """Set the position of the next refresh in the stream."""
         self.clock[kernels.DUE] = position
@@ -173,7 +186,7 @@ class StreamSummary:
         clock, n_rows = self.clock, len(X)
         if clock[kernels.SEEN] + n_rows >= clock[kernels.DUE]:
             return False
-        if clock[kernels.REMAINING] > 0 or (self.watched is not None and n_rows > 1):
+        if clock[kernels.REMAINING] > 0 or (self.watch and n_rows > 1):
             return False  # what is watched may ask for a refresh after the next row
         if self.clock[kernels.SQUARE] == 0.0:
             return False
@@ -301,6 +314,18 @@ class StreamSummary:
         if self.summary_size is None:
             self._allocate_for(self.n_points)
 
+    def follow(self, labels):
+        """Take the clusters of a refresh as those that are watched."""
+        if self.watch is not None:
+            centers = self._in(self.centers, 1)
+            rows = self.rows()
+            self.watch.follow(rows, centers, labels, self.metric, self.clock)
+
+    def drop(self, points):
+        """Forget these points (a mask), and those that weigh next to nothing."""
+        self.table[self.n_features, : self.n_points][points] = 0.0
+        self._rescale()
+
     def _insert(self, incoming):
         """Give incoming points their places: in points they equal, or their own.
 
@@ -355,6 +380,8 @@ class StreamSummary:
         self.table[:] = scaled(self.table, np.reshape(powers, (-1, 1)))
         self.scatter = scaled(self.scatter, 2 * step)
         self.pairs[1][:] = -1.0
+        if self.watch is not None:
+            self.watch.set_unit(step)
         if self.metric is not None:
             for lengths in self.metric[0], self.metric[2]:
                 lengths[:] = scaled(lengths, step)
@@ -402,8 +429,7 @@ class StreamSummary:
 
     def _measure_by(self, coordinates):
         d, held = self.n_features, self.table[:, : self.n_points]
-        weights = held[d]
-        anchor = held[:d] @ weights / weights.sum()
+        anchor = self._in(self.centers.mean(axis=0), 1)
         places = np.zeros((d, self.capacity + 1))
         places[:, : self.n_points] = coordinates.T @ (held[:d] - anchor[:, None])
         self.metric = places, coordinates, anchor, np.empty(d)

@@ -230,6 +230,13 @@ def refresh():
     assert [t for t in positions if t > 1] == [5, 10, 15, 20]
 
 
+def forgetting():
+    """Groups that are gone are forgotten."""
+    rows = np.vstack([X, [60.0, 0.0] + X[:40]])
+    numbers = [paco(forgetting=rate).partial_fit(rows).n_clusters_ for rate in (0, 0.1)]
+    assert numbers[0] > numbers[1]
+
+
 def random_state():
     draws = [paco(random_state=seed).fit(X).draw_ for seed in (0, 0, 1)]
     np.testing.assert_array_equal(draws[0], draws[1])
@@ -268,6 +275,7 @@ MATTERS = [
     scale,
     summary_size,
     refresh,
+    forgetting,
     random_state,
     n_jobs,
 ]
@@ -364,7 +372,12 @@ def test_progress_bar(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("loss", "manhattan"), ("summary_size", 50), ("inverse_temperature", 0.1)],
+    [
+        ("loss", "manhattan"),
+        ("summary_size", 50),
+        ("inverse_temperature", 0.1),
+        ("forgetting", 0.1),
+    ],
 )
 def test_a_stream_keeps_its_parameters(name, value):
     """All but those of the chains: a change is refused, and taken back without harm."""

@@ -322,6 +322,66 @@ def test_meet_forgets(kernel):
     assert stream.meet(kernel, X) == 4  # weights have to be rescaled
 
 
+class Forecast:
+    """What `watch` does for one rate, in the words of a mixture of Student densities."""
+
+    def __init__(self, rate, means, masses):
+        self.rate, self.means, self.masses, self.score = rate, means, masses, 0.0
+
+    def meet(self, row, weight, variances):
+        self.masses = self.masses * (1 - self.rate) ** weight
+        shares = (self.masses + 0.5) / (self.masses + 0.5).sum()
+        ratios = ((row - self.means) ** 2).sum(axis=1) / variances
+        heights = np.log(shares) - np.log(variances) - 3.5 * np.log1p(ratios / 5)
+        self.score = 0.99**weight * self.score + weight * logsumexp(heights)
+        j = np.argmax(heights)
+        self.masses[j] += weight
+        self.means[j] += weight / self.masses[j] * (row - self.means[j])
+        return ratios
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+@twin_of(summary.watch)
+def test_watch(kernel, weight):
+    rng = np.random.default_rng(0)
+    rows = 3.0 * rng.normal(size=(80, 2))
+    rates, variances = np.array([0.0, 0.02, 0.2]), np.array([1.0, 2.0, 0.5])
+    means, masses = rng.normal(size=(3, 3, 2)), rng.uniform(1, 9, size=(3, 3))
+    twins = [
+        Forecast(*parts) for parts in zip(rates, means.copy(), masses, strict=True)
+    ]
+    last, patience, limit = np.zeros(3), np.full(3, 15.0), np.array([4.0])
+    scores = np.zeros(3)
+    watched = (rates, means, masses.copy(), scores, variances, last, patience, limit)
+    clock = new_clock()
+    clock[summary.EXPECTED] = 0.3
+    n_far, late, chosen = 0.0, None, set()
+    for t, row in enumerate(rows):
+        now = (t + 1) * weight
+        kernel(row, 2, weight, (*watched, np.empty(3)), clock)
+        ratios = [twin.meet(row, weight, variances) for twin in twins][0]
+        if ratios.min() <= 4.0:
+            seen_last = last[np.argmin(ratios)]
+            assert seen_last == now
+        n_far += weight * (ratios.min() > 4.0)
+        assert clock[summary.FAR] == n_far
+        best = twins[0]
+        for twin in twins[1:]:
+            best = twin if twin.score > best.score + 3.0 else best
+        chosen.add(best.rate)
+        assert clock[summary.KEPT] == 1 - best.rate
+        if late is None and (n_far > 6.0 + 0.3 * now or (now - last > 15.0).any()):
+            late = now + 1.0
+        assert clock[summary.DUE] == (late or math.inf)
+        clock[summary.SEEN] = now
+    assert late
+    assert len(chosen) > 1
+    for r, twin in enumerate(twins):
+        assert_allclose(means[r], twin.means, rtol=1e-10)
+        assert_allclose(watched[2][r], twin.masses, rtol=1e-10)
+        assert scores[r] == pytest.approx(twin.score)
+
+
 @twin_of(summary.meet)
 def test_meet_stops_at_the_refresh_and_where_there_is_no_room(kernel):
     X = np.random.default_rng(0).normal(size=(10, 2))
