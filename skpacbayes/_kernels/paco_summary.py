@@ -11,21 +11,22 @@ Forgetting multiplies the weight of all earlier rows by the same factor after ea
 Instead the next row is given a larger weight: all weights and sums are in units of the
 weight of the latest row, `clock[UNIT]`, which `rescale` brings back to about 1.
 
-A `metric` is None, or says in which coordinates mergers are decided: places (n_features,
-capacity + 1), those of the points; a matrix (n_features, n_features) from rows about
-the `anchor` (n_features,) to these coordinates; and a work space (n_features,).
+A `metric` is None, or says in which coordinates mergers are decided: places
+(n_features, capacity + 1), those of the points; a matrix (n_features, n_features) from
+rows about the anchor (n_features,) to these coordinates; and a work space
+(n_features,).
 """
 
 import math
 
 from . import kernel
 
-# Entries of the clock: rows seen, position of the next refresh, cumulative loss, largest
-# squared norm, sum of temperatures, what remains of a row that was cut, sum of squared
-# steps from row to row, weight of those rows, number of points; the weight of the latest
-# row, and the factor by which the weight of earlier rows falls; rows since the last
-# refresh that lie outside of all clusters, their number that is expected of a row, and
-# the position of that refresh.
+# Entries of the clock: rows seen, position of the next refresh, cumulative loss,
+# largest squared norm, sum of temperatures, what remains of a row that was cut, sum of
+# squared steps from row to row, weight of those rows, number of points; the weight of
+# the latest row, and the factor by which the weight of earlier rows falls; rows since
+# the last refresh that lie outside of all clusters, their number that is expected of a
+# row, and the position of that refresh.
 SEEN, DUE, LOSS, SQUARE, TEMPERATURES, REMAINING, STEPS, N_STEPS = range(8)
 POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED = range(8, 14)
 N_ENTRIES = 14
@@ -226,9 +227,9 @@ def meet(
 
 @kernel
 def rescale(table, scatter, metric, pair_costs, clock):
-    """Bring the weight of the latest row to between 1 and 2; drop points of next to none.
+    """Bring the weight of the latest row to between 1 and 2, by a power of two.
 
-    By a power of two, which rounds nothing.
+    Points that weigh next to nothing are dropped.
     """
     n_features = scatter.shape[0]
     factor = 2.0 ** -math.floor(math.log(clock[UNIT]) / math.log(2.0))

@@ -321,7 +321,6 @@ class GibbsProblem:
     def _find_mixture(self, tracker, past):
         """Fit mixtures, and take the coordinates of the best."""
         rows = self.rows
-        n_features = rows.points.shape[1]
         everything = MixtureProblem.of(rows, rows.scatter)
         kind = None
         if tracker is not None:

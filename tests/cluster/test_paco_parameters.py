@@ -232,7 +232,7 @@ def refresh():
 
 def forgetting():
     """Groups that are gone are forgotten."""
-    rows = np.vstack([X, [60.0, 0.0] + X[:40]])
+    rows = np.vstack([X, X[:40] + np.array([60.0, 0.0])])
     numbers = [paco(forgetting=rate).partial_fit(rows).n_clusters_ for rate in (0, 0.1)]
     assert numbers[0] > numbers[1]
 

@@ -323,7 +323,7 @@ def test_meet_forgets(kernel):
 
 
 class Forecast:
-    """What `watch` does for one rate, in the words of a mixture of Student densities."""
+    """What `watch` does for one rate: a mixture of Student densities."""
 
     def __init__(self, rate, means, masses):
         self.rate, self.means, self.masses, self.score = rate, means, masses, 0.0
@@ -359,7 +359,7 @@ def test_watch(kernel, weight):
     for t, row in enumerate(rows):
         now = (t + 1) * weight
         kernel(row, 2, weight, (*watched, np.empty(3)), clock)
-        ratios = [twin.meet(row, weight, variances) for twin in twins][0]
+        ratios, *_ = [twin.meet(row, weight, variances) for twin in twins]
         if ratios.min() <= 4.0:
             seen_last = last[np.argmin(ratios)]
             assert seen_last == now
