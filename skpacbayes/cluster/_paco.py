@@ -146,8 +146,9 @@ class PACOClusterer(
     shape_ : {"round", "diagonal", "tied"}
         The shape of the clusters.
     labels_ : ndarray of shape (n_samples,)
-        Labels of the rows given to `fit`. After `partial_fit` there are none: a row of
-        a stream is read once, and `predict` gives the labels of rows at hand.
+        Labels of the rows given to `fit`. After `partial_fit` there are none, as they
+        would depend on how the stream is cut into calls: `predict` gives the labels of
+        rows at hand.
     inertia_ : float
         Sum of the losses of the rows given to `fit` at their nearest centre.
     n_clusters_posterior_ : ndarray of shape (max_clusters,)
