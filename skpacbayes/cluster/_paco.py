@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level
-from .._chains import run_chains
+from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -98,8 +98,8 @@ class PACOClusterer(
     n_iter : int, default=500
         Iterations of the chain in `fit` and at each refresh of a stream.
     n_chains : int, default=1
-        Independent chains whose frequencies are pooled; a warning says if they
-        disagree.
+        Independent chains whose frequencies are pooled. `fit` warns if the R-hat of
+        the number of centres, or of those that own a row, is above 1.1.
     scale : "auto" or float, default="auto"
         Standard deviation of a feature within a cluster (Manhattan loss: mean absolute
         deviation), in units of the data. "auto": estimated, for each cluster where
@@ -762,7 +762,19 @@ class PACOClusterer(
         self.scale_ = outcome.scale
         self.acceptance_rate_ = outcome.acceptance_rate
         self.n_iter_ = outcome.n_iter
-        for message in outcome.warnings if warn else ():
+        if warn:
+            self._warn_of(outcome)
+
+    def _warn_of(self, outcome):
+        """Say that chains disagree, or that the data do not decide."""
+        if self.n_chains > 1:
+            warn_unmixed(
+                r_hat(np.moveaxis(self._traces, 2, 0)).max(),
+                f"increase n_iter={self.n_iter}",
+                of="the number of clusters",
+                detail="n_clusters_posterior_ is not accurate.",
+            )
+        for message in outcome.warnings:
             warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
 
     def _chain_draws(self):

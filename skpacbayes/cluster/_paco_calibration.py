@@ -27,6 +27,8 @@ _MOST = 20.0
 _FULL_SHARE = 1.5
 # Log of the odds at which the mixture has decided the number of clusters.
 _UNDECIDED = 10.0
+# What the evidence of the mixtures then counts, that of the quasi-likelihood the unit.
+_MIXTURE_COUNTS = 0.5
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
@@ -104,8 +106,9 @@ class Splitting:
 def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     """Calibrate by the mixture that describes the rows best.
 
-    With one normal noise for all clusters, the number of clusters is that of the
-    normalised quasi-likelihood, near that of the mixture. Else rows weigh one over the
+    With one normal noise for all clusters, and the evidence of the mixtures close, the
+    number of clusters is that of the largest normalised quasi-likelihood and half of
+    this evidence. Else rows weigh one over the
     variance of their cluster, and less far from it where tails are heavy. The
     temperature is that at which the quasi-posterior wants this number of clusters.
 
@@ -134,7 +137,9 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
         close = [k for k in (*close, n_clusters) if k <= n_sizes]
         near = range(min(close), max(close) + 1)
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
-        scale, n_clusters = noise_scale(path, rows, splitting, scale, near)
+        lead = {k: sizes[k].evidence - highest for k in near if k in sizes}
+        evidences = {k: _MIXTURE_COUNTS * lead.get(k, -_UNDECIDED) for k in near}
+        scale, n_clusters = noise_scale(path, rows, splitting, scale, near, evidences)
     else:
         labels, weights = mixture.robust_weights(rows.points, rows.spreads)
         weights = weights * (mixture.scales.min() / mixture.scales)[labels]

@@ -270,14 +270,15 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     return float(scales[best]), float(fits[best])
 
 
-def noise_scale(path, rows, splitting, scale=None, sizes=None):
+def noise_scale(path, rows, splitting, scale=None, sizes=None, evidences=None):
     """Noise scale (unless given) and number of clusters that describe the rows best.
 
     Maximises, over the solutions of the path, the normalised quasi-likelihood less
     what the centres cost (`Splitting.evidence_cost`), each cell with its own share of
     the rows where that gains more than it costs. The evidence of many rows is reduced
     to that of 1,000: real noise is not exactly normal, and with enough rows any cell
-    would be split to mend its shape.
+    would be split to mend its shape. `sizes`: the only numbers of clusters that are
+    looked at; `evidences`: what else speaks for each of these, by number of clusters.
     """
     manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
@@ -304,6 +305,7 @@ def noise_scale(path, rows, splitting, scale=None, sizes=None):
         cost = splitting.evidence_cost(k, evidence, likeliest)
         shares = path.cell_weights[k - 1, :k] / n_rows
         value = fit * evidence / n_rows - cost + gain_of_shares(shares, evidence)
+        value += evidences[k] if evidences else 0.0
         best = max(best, (value, likeliest, k))
     return best[1], best[2]
 

@@ -18,8 +18,6 @@ from ._paco_path import Path, floor_scale, rows_loss, scale_of, shares_of
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
-# Total variation of a chain's frequencies from all chains' that is told.
-_DISAGREEMENT = 0.35
 # Factors of the inverse temperature that are tried, for the number of clusters wanted.
 # Those next to 1 first.
 _FACTORS = 2.0 ** np.array(sorted(np.linspace(-6, 6, 49), key=abs))
@@ -243,7 +241,7 @@ class GibbsProblem:
     def outcome(self, chains):
         """Read the chains."""
         n_sizes = self.setting.max_clusters or len(self.path.losses)
-        laws = [chain.frequencies(n_sizes) for chain in chains]
+        frequencies = [chain.frequencies(n_sizes) for chain in chains]
         owners = np.mean(
             [chain.frequencies(n_sizes, occupied=True) for chain in chains], axis=0
         )
@@ -263,7 +261,7 @@ class GibbsProblem:
             self._in_data(clusters.centers),
             clusters.shares,
             self._in_data(draw),
-            np.mean(laws, axis=0),
+            np.mean(frequencies, axis=0),
             float(self.out(self.posterior.temperature, -self.setting.power)),
             self.radius,
             float(self.out(clusters.scale)) if clusters.scale else 1.0,
@@ -274,20 +272,9 @@ class GibbsProblem:
             self.out(clusters.spreads),
             clusters.dof,
             [
-                *self._disagreement(laws),
                 *self._doubts(n_clusters, most_visited if visits < _HEARD else None),
             ],
         )
-
-    def _disagreement(self, laws):
-        """Say that chains disagree on the number of clusters."""
-        apart = max(0.5 * np.abs(law - np.mean(laws, axis=0)).sum() for law in laws)
-        if apart > _DISAGREEMENT:
-            yield (
-                f"the {len(laws)} chains disagree on the number of clusters (total "
-                f"variation {apart:.2f} from their mean): increase n_iter="
-                f"{self.setting.n_iter}."
-            )
 
     def _doubts(self, n_clusters, visited):
         """Sentences on why the number of clusters may not be right."""
