@@ -17,9 +17,11 @@ from ._conditionals import (
     draw_locations,
     draw_log_weights,
     draw_transitions,
+    mean_transitions,
 )
 from ._model import Parameters, covariances
-from ._start import groups, guesses
+from ._score import PredictiveScore
+from ._start import groups, starts
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
@@ -27,8 +29,8 @@ _LOG_2_PI = np.log(2 * np.pi)
 # proposal is expensive.
 _SPLIT_RATE = {False: 0.5, True: 0.25}
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
-_N_TRIAL = 20  # sweeps from each guess at the states
-_MARGIN = 10.0  # of the logarithms of likelihoods
+_N_DROPPED, _N_TRIAL = 15, 15  # sweeps from each start: dropped, and then scored
+_MARGIN = 15.0  # nats by which the score of another start must be higher
 
 
 def components(parameters, model, features, rounding):
@@ -109,10 +111,10 @@ def observed_rows(rows):
     return observed, values, np.searchsorted(observed, rows.bounds)
 
 
-def guesses_at(rows, model, rng):
-    """Guesses at the states of the rows of which something was observed."""
+def starts_for(rows, model, rng):
+    """Return starts for the rows of which something was observed."""
     _, values, bounds = observed_rows(rows)
-    return guesses(values, bounds, model.n_states, rng)
+    return starts(values, bounds, model.n_states, model.full, rng)
 
 
 def sizes_of(shapes, atoms, model):
@@ -148,8 +150,8 @@ class Chain:
         Source of random numbers.
     parameters : Parameters or None
         Where the chain is; None to start it.
-    starts : list of ndarray of shape (n_observed,), or None
-        Guesses at the states of the rows that are not missing; None to make them.
+    starts : list of Start, or None
+        Where the chain may start; None to find starts.
     """
 
     def __init__(self, rows, model, rng, parameters=None, starts=None):
@@ -163,7 +165,7 @@ class Chain:
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
         if parameters is None:
-            self._start(guesses_at(rows, model, rng) if starts is None else starts)
+            self._start(starts_for(rows, model, rng) if starts is None else starts)
 
     def sweep(self):
         """Draw everything once.
@@ -283,33 +285,40 @@ class Chain:
             self._complete[index[:, None], hidden] = filled
 
     def _start(self, starts):
-        """Start from the first guess at the states, or from one that is much likelier.
+        """Start from the first of `starts`, or from one that predicts much better.
 
-        After a few sweeps from each: likelier by so much that chance is excluded, for
-        where the order of the rows says nothing all guesses are about as likely.
+        After a few sweeps from each, by the predictive score; better by so much that
+        chance is excluded, for where the order of the rows says nothing all starts are
+        about as good.
         """
-        observed, values, _ = observed_rows(self.rows)
-        trials = []
-        for states in starts:
-            self._start_from(states, values, observed)
-            log_likelihoods = [self.sweep().sum() for _ in range(_N_TRIAL)]
-            mean = np.mean(log_likelihoods[_N_TRIAL // 2 :])
-            if not trials or mean > trials[-1][0] + _MARGIN:
-                trials.append((mean, self.parameters))
-        self.parameters = trials[-1][1]
+        best = -np.inf
+        for start in starts:
+            self._start_from(start)
+            for _ in range(_N_DROPPED):
+                self.sweep()
+            score = PredictiveScore(len(self.rows))
+            for _ in range(_N_TRIAL):
+                score.add(self.sweep())
+            found = score.of_rows().sum()
+            if found > best + _MARGIN:
+                best, parameters = found, self.parameters
+        self.parameters = parameters
 
-    def _start_from(self, states, values, observed):
-        """Draw parameters given states, and atoms of k-means, of the rows observed."""
+    def _start_from(self, start):
+        """Draw parameters given states, and one atom a shape or those of k-means."""
+        observed, values, _ = observed_rows(self.rows)
+        states = start.states
         model, rows = self.model, self.rows
         k, d = model.n_states, model.n_features
         self.states[:], self.states[observed] = 0, states
         locations = np.zeros((k, d))
         for j in np.unique(states):
             locations[j] = np.median(values[states == j], axis=0)
-        residuals = values - locations[states]
-        n_shapes = min(_N_SHAPES * d, model.n_atoms)
         atoms = np.full(len(rows), -1)
-        atoms[observed] = groups(residuals, n_shapes, self.rng)
+        atoms[observed] = 0
+        if start.several:
+            n_groups = min(_N_SHAPES * d, model.n_atoms)
+            atoms[observed] = groups(values - locations[states], n_groups, self.rng)
         self._moves[:], self._firsts[:] = 0.0, 0.0
         for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
             path = self.states[start:stop]
@@ -319,8 +328,7 @@ class Chain:
         if not model.shared:
             means, locations = means + locations[:, None], np.zeros((k, d))
         self.parameters = Parameters(
-            np.full((k, k), 1.0 / k),
-            np.full(k, 1.0 / k),
+            *mean_transitions(self._moves, model),
             np.zeros(means.shape[:2]),
             means,
             np.broadcast_to(np.eye(d), (*means.shape, d)).copy(),

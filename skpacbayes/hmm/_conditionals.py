@@ -188,6 +188,20 @@ def draw_transitions(moves, firsts, parameters, model, rng):
     return transitions, law
 
 
+def mean_transitions(moves, model):
+    """Return a likely matrix of transitions given the states, and its first law.
+
+    The mean with one move more of each kind, drawn towards the uniform matrix as far as
+    `min_transition` asks for it.
+    """
+    k, least = model.n_states, model.min_transition
+    shares = (moves + 1.0) / (moves + 1.0).sum(axis=1, keepdims=True)
+    transitions, law = least + (1.0 - k * least) * shares, np.full(k, 1.0 / k)
+    if model.stationary:
+        invariant_law(transitions.copy(), law)
+    return transitions, law
+
+
 def draw_dirichlet(alphas, rng):
     """Draw Dirichlet variables, exactly also where gamma variables underflow."""
     logs = np.log(rng.standard_gamma(alphas + 1.0))

@@ -135,11 +135,15 @@ class DirichletProcessHMM(DensityMixin, SeriesEstimator, StreamingEstimator):
     distinct values, whose variance is added to the squares of an atom: no atom shrinks
     to a point.
 
-    A chain starts with k-means that sees rows beyond the 5 % and 95 % quantiles there,
-    so that outliers make no state. Groups of rows need not be states: so with 40 such
-    groups as symbols, the likeliest of five short chains of a hidden Markov model of
-    these is another start, which is taken if after 20 sweeps from either its log-
-    likelihood is higher by more than 10. States have no names: after each sweep those
+    A chain has three starts. The first is k-means that sees rows beyond the 5 % and
+    95 % quantiles there, so that outliers make no state. Groups of rows need not be
+    states: so with 40 such groups as symbols, the likeliest of five short chains of a
+    hidden Markov model of these is the second. States may differ in spread or
+    correlation alone: the likeliest of five short chains of a hidden Markov model with
+    one Gaussian a state is the third, from which each shape begins with one atom. After
+    15 sweeps from each, the next 15 are scored; another than the first is taken if its
+    predictive score is higher by more than 15 nats in total. States have no names:
+    after each sweep those
     of the draw are assigned to the labels that the rows had before, and those of the
     chains to each other's. Where R-hat is above 1.1 there is a warning, and only the
     chain with the largest mean log-likelihood has its draws kept. There is a warning,

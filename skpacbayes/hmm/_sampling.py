@@ -11,7 +11,7 @@ from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._chain import Chain
 from ._run import Run, stacked
-from ._selection import CandidatesOf, best_of, path_of_states
+from ._selection import CandidatesOf, path_of_states, simplest_of
 from ._series import Rows
 
 N_USED = 100  # draws that answer for new rows, at most
@@ -157,9 +157,9 @@ def choose_model(rows, settings, rng):
 def _best_model(tried, models):
     """Return the best candidate: of covariances first, then of emissions with these."""
     last = models[-1].shared
-    best = best_of([tried[model] for model in models if model.shared == last])
+    best = simplest_of([tried[model] for model in models if model.shared == last])
     rest = [model for model in models if model.full == best.model.full]
-    return best_of([tried[model] for model in rest])
+    return simplest_of([tried[model] for model in rest])
 
 
 def _outgrown(before, settings, n_rows):

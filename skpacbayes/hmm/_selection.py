@@ -2,44 +2,13 @@
 
 import numpy as np
 
-from ._chain import Chain, guesses_at
+from ._chain import Chain, starts_for
+from ._score import PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
 _N_WORSE = 2  # numbers of states, one after the other, that do not improve the score
+_CHANCE = 5.0  # nats in total by which scores of equally good models differ
 _CLEAR = 3.0  # standard errors by which a score is clearly better
-
-
-class PredictiveScore:
-    """The widely applicable information criterion of a model, row by row [1]_.
-
-    Of each row the log of its mean predictive density given the rows before it, less
-    the variance of the log over the draws, which is what the fit to the row itself
-    adds. States are summed out. The mean estimates the score of rows to come.
-
-    References
-    ----------
-    .. [1] S. Watanabe, "Asymptotic equivalence of Bayes cross validation and widely
-       applicable information criterion in singular learning theory", Journal of
-       Machine Learning Research 11, 2010.
-    """
-
-    def __init__(self, n_rows):
-        self._n = 0
-        self._mean, self._squares = np.zeros(n_rows), np.zeros(n_rows)
-        self._log_total = np.full(n_rows, -np.inf)
-
-    def add(self, log_densities):
-        """Take in the log densities of all rows at one draw."""
-        self._n += 1
-        self._log_total = np.logaddexp(self._log_total, log_densities)
-        gap = log_densities - self._mean
-        self._mean = self._mean + gap / self._n
-        self._squares = self._squares + gap * (log_densities - self._mean)
-
-    def of_rows(self):
-        """Score of each row, (n_rows,)."""
-        variance = self._squares / max(self._n - 1, 1)
-        return self._log_total - np.log(self._n) - variance
 
 
 class Candidate:
@@ -67,19 +36,33 @@ class CandidatesOf(dict):
 
     def __init__(self, rows, rng):
         super().__init__()
-        self._rows, self._rng, self._guesses = rows, rng, {}
+        self._rows, self._rng, self._starts = rows, rng, {}
 
     def __missing__(self, model):
-        k = model.n_states
-        if k not in self._guesses:
-            self._guesses[k] = guesses_at(self._rows, model, self._rng)
-        self[model] = Candidate(self._rows, model, self._rng, self._guesses[k])
+        kind = model.n_states, model.full
+        if kind not in self._starts:
+            self._starts[kind] = starts_for(self._rows, model, self._rng)
+        self[model] = Candidate(self._rows, model, self._rng, self._starts[kind])
         return self[model]
 
 
 def best_of(candidates):
     """Return the candidate with the highest score."""
     return max(candidates, key=lambda candidate: candidate.scores.mean())
+
+
+def simplest_of(candidates):
+    """Return the first candidate that no later one beats by more than chance.
+
+    Two kinds of emission that describe the rows equally well differ by chance in their
+    scores; the first, simpler one tells the states apart where the order of the rows
+    does not.
+    """
+    best = candidates[0]
+    for candidate in candidates[1:]:
+        if candidate.scores.sum() > best.scores.sum() + _CHANCE:
+            best = candidate
+    return best
 
 
 def path_of_states(candidate_of, largest):
