@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV = .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test bench doc lint format clean
+.PHONY: demo test bench doc lint format stubs clean
 
 demo: $(VENV)/.demo  ## the main job on real data, in under three minutes
 	$(RUN) examples/demo.py
@@ -29,6 +29,9 @@ $(VENV)/.%: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --editable ".[$*]"
 	touch $@
+
+stubs: $(VENV)/.test  ## the types of the public names, from docstrings
+	$(RUN) .ci/make_stubs.py
 
 clean:
 	rm -rf $(VENV) doc/_build doc/auto_examples doc/generated

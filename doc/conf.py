@@ -57,7 +57,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(__init__|demo)\.py",
+    "ignore_pattern": r"(__init__|demo|typed_user)\.py",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skpacbayes",),
     "abort_on_example_error": True,

@@ -51,13 +51,17 @@ _FAMILIES = {
         "OnlineVIRegressor",
     ],
 }
+_OF_THE_PACKAGE = {  # names of no family, and where they are
+    "TRUSTED_TYPES": "._saving",  # of saved estimators, for `skops.io.load`
+    "show_versions": "._show_versions",
+}
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names}
 
 __all__ = sorted(_FAMILY_OF)
 
 
 def __dir__():
-    return sorted({*globals(), *_FAMILIES, *__all__, "TRUSTED_TYPES"})
+    return sorted({*globals(), *_FAMILIES, *__all__, *_OF_THE_PACKAGE})
 
 
 def __getattr__(name):
@@ -65,6 +69,6 @@ def __getattr__(name):
         return import_module(f".{name}", __name__)
     if name in _FAMILY_OF:
         return getattr(import_module(f".{_FAMILY_OF[name]}", __name__), name)
-    if name == "TRUSTED_TYPES":  # of saved estimators, for `skops.io.load`
-        return import_module("._saving", __name__).TRUSTED_TYPES
+    if name in _OF_THE_PACKAGE:
+        return getattr(import_module(_OF_THE_PACKAGE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,6 @@ import contextlib
 from inspect import signature
 
 from sklearn.base import _fit_context
-from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,

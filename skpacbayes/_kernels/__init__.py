@@ -153,3 +153,9 @@ def _warn_of_cache(cache, fault, error):
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def cache_folder():
+    """Return the folder in which Numba keeps compiled kernels, or None for none."""
+    cache = getattr(Kernel(cache_folder).dispatcher, "_cache", None)
+    return getattr(cache, "cache_path", None)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from . import kernel
+from .state import KernelState, named
 
 # Losses, and kinds of inverse temperatures, by number.
 SQUARED, ABSOLUTE, HINGE, LOG = range(4)
@@ -27,6 +28,34 @@ N_TOTALS = 12
     HIGHEST_TARGET,
 ) = range(N_TOTALS)
 SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
+
+
+class Aggregation:
+    """Names for the entries of `totals`, of one aggregate or of several."""
+
+    n_rows = named("totals", STEPS)
+    largest_loss = named("totals", LARGEST)
+    aggregate_loss = named("totals", LOSS)
+    temperature_kind = named("totals", KIND)
+    aggregate_temperature = named("totals", TEMPERATURE)
+    within_range = named("totals", IN_RANGE)
+    lowest_target = named("totals", LOWEST_TARGET)
+    highest_target = named("totals", HIGHEST_TARGET)
+
+
+class AggregationState(Aggregation, KernelState):
+    """Cumulative losses of `n_experts`, and the `totals` of their aggregate."""
+
+    def __init__(self, n_experts):
+        super().__init__((n_experts,), (N_TOTALS,))
+
+    def _name_arrays(self):
+        self.losses, self.totals = self.arrays
+
+    @property
+    def rate(self):
+        """Inverse temperature of the weights of the next row."""
+        return aggregation_rate.py_func(self.losses, self.totals)
 
 
 @kernel

@@ -45,7 +45,7 @@ from .online_state import (
     SVB,
 )
 from .standardize import LARGEST, first_refused, standardize
-from .state import KernelState
+from .state import KernelState, named
 
 N_VECTORS = 4
 MEAN, VARIANCE, GRADIENT_MEAN, GRADIENT_SCALE = range(N_VECTORS)
@@ -83,6 +83,18 @@ class NetworkState(KernelState):
         moments = self.moments if self.moments.size else None
         self.arguments = moments, *self.arrays[1:]
 
+    clip = named("stream", CLIP)
+    loss_kind = named("stream", LOSS_KIND)
+    method = named("stream", METHOD)
+    rate_kind = named("stream", RATE_KIND)
+    learning_rate = named("stream", RATE)
+    mean_bound = named("stream", MEAN_BOUND)
+    scale_bound = named("stream", SCALE_BOUND)
+    residuals = named("numbers", RESIDUALS)
+    counts = named("numbers", COUNT)
+    prior_scales = named("numbers", PRIOR_SCALE)
+    target_mean = named("numbers", TARGET_MEAN)
+
     @property
     def n_steps(self):
         """Rows of positive weight."""
@@ -103,6 +115,23 @@ class NetworkState(KernelState):
         """Standard deviation of the targets so far."""
         numbers = self.numbers[0]
         return math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
+
+    def set_normal(self, rng, hidden_scale, output_scale):
+        """Draw the means from independent normals, whose variances become the prior's.
+
+        hidden_scale, output_scale : standard deviations of a hidden unit's weights and
+        of an output's; the output's intercept begins at 0, with variance 1.
+        """
+        for hidden, output in zip(self.hidden, self.output, strict=True):
+            hidden[MEAN] = hidden_scale * rng.normal(size=hidden.shape[1:])
+            output[MEAN, :-1] = output_scale * rng.normal(size=output.shape[1] - 1)
+        self.set_variances(hidden_scale**2, output_scale**2, 1.0)
+
+    def set_variances(self, hidden, output, intercept):
+        """Set the variances of the hidden weights, the output's and its intercept."""
+        self.hidden[:, VARIANCE] = hidden
+        self.output[:, VARIANCE] = output
+        self.output[:, VARIANCE, -1] = intercept
 
 
 @kernel

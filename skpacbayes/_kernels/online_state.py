@@ -24,7 +24,7 @@ of LANES. Model ``output * n_experts + expert`` belongs to that output and exper
 import numpy as np
 
 from . import aggregation
-from .state import KernelState
+from .state import KernelState, named
 
 # Methods, losses and kinds of step sizes, by number.
 NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
@@ -76,7 +76,7 @@ PANEL = 64  # columns of a covariance that stand together
 SMALLEST = 1e-300  # of a variance that is not 0: one over it is a number
 
 
-class LinearState(KernelState):
+class LinearState(aggregation.Aggregation, KernelState):
     """State of the linear models of a stream; its properties are views of the arrays.
 
     Parameters
@@ -144,6 +144,19 @@ class LinearState(KernelState):
             (self.losses, self.totals) if self.n_experts > 1 else None,
         )
 
+    clip = named("stream", CLIP)
+    loss_kind = named("stream", LOSS_KIND)
+    method = named("stream", METHOD)
+    rate_kind = named("stream", RATE_KIND)
+    learning_rate = named("stream", RATE)
+    mean_bound = named("stream", MEAN_BOUND)
+    scale_bound = named("stream", SCALE_BOUND)
+    flat_intercept = named("stream", FLAT)
+    averaging = named("stream", AVERAGING)
+    temperatures = named("numbers", TEMPERATURE)
+    forgetting = named("numbers", FORGETTING)
+    scales_of_prior = named("numbers", PRIOR_SCALE)
+
     # Their parts.
 
     @property
@@ -186,6 +199,10 @@ class LinearState(KernelState):
     def ranges(self):
         """Lowest and highest value of each parameter's column, (2, n_parameters)."""
         return self.models[0, LOW : HIGH + 1, self.own]
+
+    def set_intercept_range(self):
+        """Make the intercept's column, the first if there is one, constant at 1."""
+        self.models[:, LOW : HIGH + 1, : self.coefficients.start] = 1.0
 
     @property
     def cumulative_losses(self):

@@ -9,6 +9,7 @@ a single row, else True: what None excludes is not compiled.
 """
 
 import math
+from collections import namedtuple
 
 import numpy as np
 
@@ -150,152 +151,165 @@ def cumulative_loss(
     return total, n_owners
 
 
+# The prior of the centres, and the inverse temperature of the cumulative loss.
+# `log_sizes` (max_clusters,): log q(k) and the constants of the k centres. Centres live
+# on the ball of that `radius` (eq. 7), whose log volume is `log_volume`, with the
+# Student density of eq. 22 if `scale` is finite.
+Target = namedtuple("Target", "temperature log_sizes radius scale log_volume")
+
+# Where the independence move draws centres: Student distributions with `dof` degrees of
+# freedom round the `slots` (max_clusters, max_clusters, n_features), of `scales`
+# (max_clusters, max_clusters); `log_constants` (max_clusters,) of their densities; the
+# unit `walk_scales` (max_clusters,) of the random walk. With `symmetric`, the slots of
+# the current centres are drawn too, so that relabelled centres are recognised.
+Slots = namedtuple("Slots", "places scales walk_scales dof symmetric log_constants")
+
+# The random numbers of a run. `moves` (n_iter, 2): 0 for the independence move, else 1,
+# and how many centres the move adds; `uniforms` (n_iter, 2): which centre moves, and
+# the log of a uniform variable, for the acceptance. Independence moves read in turn
+# `students` (n_independent, max_clusters, n_features), unit Student variables, and
+# uniform `labels` (n_independent, max_clusters); the others `jumps` (n_other,
+# n_features): a step in units of `walk_scales`, or the centre that is born.
+Draws = namedtuple("Draws", "moves uniforms students labels jumps")
+
+# Work space: `states` (2, max_clusters, n_features), the current centres and the
+# proposed ones; `densities` and `order` (max_clusters,); the rest is what
+# `cumulative_loss` asks for.
+Work = namedtuple("Work", "states densities order gaps losses owners slopes")
+
+
+@kernel
+def _propose(target, slots, draws, work, now, k, iteration, n_independent):
+    """Write the proposed centres into `states[1 - now]`.
+
+    Returns their number, the first one that moved (that was born, or died), and the log
+    of their prior density, -inf off its support. The `gaps` of the centres that did not
+    move are copied.
+    """
+    states, gaps = work.states, work.gaps
+    max_clusters, n_features = states.shape[1:]
+    independent = draws.moves[iteration, 0] == 0
+    jump = iteration - n_independent
+    new = k + draws.moves[iteration, 1]
+    chosen = np.int64((new if new > k else k) * draws.uniforms[iteration, 0])
+    if new < 1 or new > max_clusters:
+        return new, chosen, -math.inf
+    log_prior = target.log_sizes[new - 1]
+    for j in range(new):
+        before = j < chosen or (j == chosen and new > k)
+        source = j if before else j + k - new
+        square = 0.0
+        for f in range(n_features):
+            place = states[now, source, f]
+            if independent:
+                step = slots.scales[new - 1, j] * draws.students[n_independent, j, f]
+                place = slots.places[new - 1, j, f] + step
+            elif j == chosen and new == k:
+                place += slots.walk_scales[k - 1] * draws.jumps[jump, f]
+            elif j == chosen and new > k:
+                place = draws.jumps[jump, f]
+            states[1 - now, j, f] = place
+            square += place * place
+        log_tail = math.log(1.0 + square / (6.0 * target.scale * target.scale))
+        log_density = -0.5 * (3 + n_features) * log_tail
+        inside = square <= target.radius * target.radius
+        log_prior += log_density if inside else -math.inf
+        for i in range(0 if independent else gaps.shape[2]):
+            gaps[1 - now, j, i] = gaps[now, source, i]
+    return new, chosen, log_prior
+
+
+@kernel
+def _log_proposal(slots, labels, work, state, size, drawn):
+    """Log density of the independence move at the `size` centres of `states[state]`.
+
+    Slot after slot takes one of the free centres in proportion to its density there.
+    The product of the sums over the free centres is what the labels contribute to the
+    acceptance ratio: product of densities / probability of the choice. With `drawn`,
+    the centres were drawn from the slots: each has its own. Otherwise the uniform
+    `labels` (max_clusters,) choose.
+    """
+    n_features = work.states.shape[2]
+    densities, order = work.densities, work.order
+    log_density = slots.log_constants[size - 1]
+    for j in range(size):
+        order[j] = j
+    for j in range(size):
+        scale = slots.scales[size - 1, j]
+        width = slots.dof * scale * scale
+        highest = -math.inf
+        last = size if slots.symmetric else j + 1
+        for i in range(j, last):
+            square = 0.0
+            for f in range(n_features):
+                place = slots.places[size - 1, j, f]
+                gap = work.states[state, order[i], f] - place
+                square += gap * gap
+            log_tail = (slots.dof + n_features) * math.log(1.0 + square / width)
+            density = -0.5 * (log_tail + n_features * math.log(width))
+            highest = density if density > highest else highest
+            densities[i] = density
+        mass = 0.0
+        for i in range(j, last):
+            densities[i] = math.exp(densities[i] - highest)
+            mass += densities[i]
+        log_density += highest + math.log(mass)
+        remaining = -1.0 if drawn else mass * labels[j]
+        taken = j
+        while taken < last - 1 and remaining >= densities[taken]:
+            remaining -= densities[taken]
+            taken += 1
+        order[j], order[taken] = order[taken], order[j]
+    return log_density
+
+
 @kernel
 def run_chain(
-    points,
-    manhattan,
-    merged,
-    temperature,
-    log_sizes,
-    radius,
-    scale,
-    log_volume,
-    slots,
-    scales,
-    walk_scales,
-    dof,
-    symmetric,
-    log_constants,
-    moves,
-    uniforms,
-    students,
-    labels,
-    jumps,
-    states,
-    now,
-    densities,
-    order,
-    gaps,
-    losses,
-    owners,
-    slopes,
-    trace,
-    log_target,
+    points, manhattan, merged, target, slots, draws, work, now, log_target, trace
 ):
     """Reversible-jump chain on the quasi-posterior, from the centres `states[now]`.
 
-    Prior: `log_sizes` (max_clusters,) are log q(k) and the k centres' constants.
-    Centres live on the ball of that `radius` (eq. 7), with the Student kernel of eq. 22
-    if `scale` is finite.
+    Three moves: all centres anew, from the `slots` of the same or a neighbouring number
+    of clusters (the independence move, Algorithm 3); a random walk of one centre; the
+    birth of a centre anywhere in the ball, or the death of one. The randomness comes
+    from outside: `draws`. `target`, `slots`, `draws`, `work`: see these tuples.
 
-    Three moves: all centres anew, from Student laws round the `slots` (max_clusters,
-    max_clusters, n_features) of a neighbouring number of clusters (Algorithm 3); a
-    random walk of one centre; the birth of a centre anywhere in the ball, or the death
-    of one. With `symmetric`, the slots of the present centres are drawn too, so that
-    relabelled centres are recognised: slot after slot takes one of the free centres in
-    proportion to its density there. The product of the sums over the free centres is
-    what the labels contribute to the acceptance ratio: product of densities /
-    probability of the draw. Where the centres were drawn, each has its slot.
-
-    The randomness comes from outside. An iteration reads from `moves` (n_iter, 2)
-    whether the move is of the first kind (0) and how many centres it adds, and from
-    `uniforms` (n_iter, 2) which centre moves and the log of a uniform variable, for the
-    acceptance. Moves of the first kind read in turn `students` (n_anew, max_clusters,
-    n_features), unit Student variables, and uniform `labels` (n_anew, max_clusters);
-    the others `jumps` (n_other, n_features): a step in units of `walk_scales`
-    (max_clusters,), or the centre that is born.
-
-    `states` (2, max_clusters, n_features), `densities` and `order` (max_clusters,) and
-    what `cumulative_loss` asks for are work space; it has filled the `gaps` of
-    `states[now]`. trace[0] holds the numbers of centres, and of those that own a point,
-    before; `trace` (n_iter, 3) receives both after each iteration, and whether it
-    accepted. Returns the log of the target density at the last state, and which of
-    `states` that is.
+    `cumulative_loss` has filled the `gaps` of `states[now]`. trace[0] holds the numbers
+    of centres, and of those that own a point, before; `trace` (n_iter, 3) receives both
+    after each iteration, and whether it accepted. Returns the log of the target density
+    at the last state, and which of `states` that is.
     """
-    n_features, n_points = states.shape[2], points.shape[1]
     k, n_owners = trace[0, 0], trace[0, 1]
-    n_anew = 0
+    n_independent = 0
     for iteration in range(trace.shape[0]):
-        anew = moves[iteration, 0] == 0
-        new = k + moves[iteration, 1]
-        chosen = np.int64((new if new > k else k) * uniforms[iteration, 0])
-        trial = 1 - now
-        proposed = -math.inf
-        log_ratio = (new - k) * log_volume
-        if 1 <= new <= states.shape[1]:
-            proposed = log_sizes[new - 1]
-            for j in range(new):
-                before = j < chosen or (j == chosen and new > k)
-                source = j if before else j + k - new
-                square = 0.0
-                for f in range(n_features):
-                    place = states[now, source, f]
-                    if anew:
-                        step = scales[new - 1, j] * students[n_anew, j, f]
-                        place = slots[new - 1, j, f] + step
-                    elif j == chosen and new == k:
-                        place += walk_scales[k - 1] * jumps[iteration - n_anew, f]
-                    elif j == chosen and new > k:
-                        place = jumps[iteration - n_anew, f]
-                    states[trial, j, f] = place
-                    square += place * place
-                log_tail = math.log(1.0 + square / (6.0 * scale * scale))
-                log_density = -0.5 * (3 + n_features) * log_tail
-                proposed += log_density if square <= radius * radius else -math.inf
-                for i in range(0 if anew else n_points):
-                    gaps[trial, j, i] = gaps[now, source, i]
-        if anew and proposed > -math.inf:
-            log_ratio = 0.0
-            for side in range(2):
-                drawn = side == 1  # the centres were drawn from the slots
-                size, state = (new, trial) if drawn else (k, now)
-                log_proposal = log_constants[size - 1]
-                for j in range(size):
-                    order[j] = j
-                for j in range(size):
-                    width = dof * scales[size - 1, j] * scales[size - 1, j]
-                    highest = -math.inf
-                    last = size if symmetric else j + 1
-                    for i in range(j, last):
-                        square = 0.0
-                        for f in range(n_features):
-                            gap = states[state, order[i], f] - slots[size - 1, j, f]
-                            square += gap * gap
-                        log_tail = (dof + n_features) * math.log(1.0 + square / width)
-                        log_density = -0.5 * (log_tail + n_features * math.log(width))
-                        highest = log_density if log_density > highest else highest
-                        densities[i] = log_density
-                    mass = 0.0
-                    for i in range(j, last):
-                        densities[i] = math.exp(densities[i] - highest)
-                        mass += densities[i]
-                    log_proposal += highest + math.log(mass)
-                    left = -1.0 if drawn else mass * labels[n_anew, j]
-                    taken = j
-                    while taken < last - 1 and left >= densities[taken]:
-                        left -= densities[taken]
-                        taken += 1
-                    order[j], order[taken] = order[taken], order[j]
-                log_ratio += -log_proposal if drawn else log_proposal
-        accepted = False
+        independent = draws.moves[iteration, 0] == 0
+        new, chosen, proposed = _propose(
+            target, slots, draws, work, now, k, iteration, n_independent
+        )
+        trial, trial_owners, accepted = 1 - now, n_owners, False
         if proposed > -math.inf:
+            log_ratio = (new - k) * target.log_volume
+            if independent:
+                labels = draws.labels[n_independent]
+                log_ratio = _log_proposal(slots, labels, work, now, k, False)
+                log_ratio -= _log_proposal(slots, labels, work, trial, new, True)
             loss, trial_owners = cumulative_loss(
                 points,
-                states,
+                work.states,
                 trial,
                 new,
-                0 if anew else chosen,
-                new if anew else (1 if new >= k else 0),
+                0 if independent else chosen,
+                new if independent else (1 if new >= k else 0),
                 manhattan,
                 merged,
-                gaps,
-                losses,
-                owners,
-                slopes,
+                work.gaps,
+                work.losses,
+                work.owners,
+                work.slopes,
             )
-            proposed -= temperature * loss
-            accepted = uniforms[iteration, 1] < log_ratio + proposed - log_target
-        n_anew += anew
+            proposed -= target.temperature * loss
+            accepted = draws.uniforms[iteration, 1] < log_ratio + proposed - log_target
+        n_independent += independent
         if accepted:
             now = trial
             k, n_owners, log_target = new, trial_owners, proposed

@@ -7,6 +7,21 @@ import numpy as np
 LINE = 8  # numbers that a cache line of the processor holds
 
 
+def named(array, index):
+    """Return a property of a state: the entries of `array` at `index` of its last axis.
+
+    It reads as a view, and setting it writes into the array.
+    """
+
+    def read(self):
+        return getattr(self, array)[..., index]
+
+    def write(self, value):
+        getattr(self, array)[..., index] = value
+
+    return property(read, write)
+
+
 class KernelState:
     """Arrays of float64 that a kernel changes in place, allocated together.
 

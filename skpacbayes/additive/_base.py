@@ -10,10 +10,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import PacBayesEstimator, user_stack_level
 from .._chains import R_HAT_LIMIT, warn_unmixed
 from .._compat import HasMethods, Interval, StrOptions
 from ._basis import NAMED, Dictionary, Orthonormal
+from ._mixing import variables_of
 from ._posterior import Posterior
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -43,10 +45,13 @@ class Fitted(NamedTuple):
     threshold: float = 0.0  # of the log odds, of a ranker
     radius: float = np.inf
     most: int = 0  # the largest number of variables of a model
+    runs: tuple = ()  # what each chain went through
 
 
-class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
+class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
     """An additive model; its `_answer()` is a `Fitted`."""
+
+    _what_chains_report = "log_weight"  # of the model of a draw
 
     _parameter_constraints: dict = {
         "basis": [StrOptions(set(NAMED)), HasMethods(["fit", "transform"])],
@@ -276,6 +281,26 @@ class _SparseAdditiveGibbs(SelectorMixin, PacBayesEstimator):
         """Slices of rows whose values of functions fit into the memory allowed."""
         step = max(1, BLOCK // max(1, len(features) * self.max_order))
         return [slice(start, start + step) for start in range(0, len(X), step)]
+
+    def _chain_draws(self):
+        """Variables in the model of each draw, and the number that R-hat counts."""
+        found = self._answer()
+        n_features, width = found.posterior.shape
+        n_draws = min(len(run.path) for run in found.runs)
+        paths = [run.path[:n_draws] for run in found.runs]
+        included = np.array(
+            [
+                variables_of(run.columns, n_features, width)[path]
+                for run, path in zip(found.runs, paths, strict=True)
+            ]
+        )
+        values = np.array([run.values[:n_draws] for run in found.runs])
+        return ChainDraws(
+            {"included": included, "n_variables": included.sum(axis=2)},
+            {self._what_chains_report: values},
+            {"included": ["feature"]},
+            {"feature": feature_labels(self)},
+        )
 
     def _chosen(self, posterior, rng):
         """Coefficients that predict, as `prediction` says."""

@@ -1,7 +1,8 @@
 """The effects of the variables that matter, drawn."""
 
 import numpy as np
-from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+from .._extras import extra_module
 
 N_POINTS = 200
 
@@ -85,7 +86,7 @@ class PartialEffectsDisplay:
         display : PartialEffectsDisplay
             The display, plotted.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_estimator")
+        extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
         probabilities = estimator.inclusion_probabilities_
         if features is None:
             features = estimator.get_support(indices=True)
@@ -132,8 +133,8 @@ class PartialEffectsDisplay:
         display : PartialEffectsDisplay
             The display, with `axes_` and `figure_`.
         """
-        check_matplotlib_support(f"{type(self).__name__}.plot")
-        import matplotlib.pyplot as plt
+        what = f"{type(self).__name__}.plot"
+        plt = extra_module("matplotlib.pyplot", "plot", what)
 
         count = len(self.features)
         columns = min(count, 4)

@@ -23,6 +23,7 @@ class Mixing(NamedTuple):
 
     r_hat: float  # the largest
     errors: np.ndarray  # (n_features,): Monte Carlo errors of inclusion probabilities
+    runs: tuple  # what they went through
 
 
 def mixing(runs, inclusion, width):
@@ -62,7 +63,7 @@ def mixing(runs, inclusion, width):
     if n_draws >= N_BATCHES:
         means = np.concatenate(means)
         errors = means.std(axis=0, ddof=1) / np.sqrt(len(means))
-    return Mixing(float(r_hat(np.array(series)).max()), errors)
+    return Mixing(float(r_hat(np.array(series)).max()), errors, tuple(runs))
 
 
 def batch_means(run, n_features, width):
@@ -76,3 +77,11 @@ def batch_means(run, n_features, width):
         shares = counts[models] / max(len(batch), 1)
         means[number] = np.bincount(features[firsts], shares, minlength=n_features)
     return means
+
+
+def variables_of(columns, n_features, width):
+    """Return which variables each model has: booleans (n_models, n_features)."""
+    models, places = np.nonzero((columns >= 0) & (columns % width == 0))
+    present = np.zeros((len(columns), n_features), dtype=bool)
+    present[models, columns[models, places] // width] = True
+    return present

@@ -534,6 +534,7 @@ class SparseAdditiveGibbsRegressor(
             acceptance_rate=found.acceptance_rate,
             r_hat=found.r_hat,
             errors=found.errors,
+            runs=found.runs,
             full=found.most if found.full else 0,
             noise_variance=temperature.noise_variance,
             intercept_variance=1 / (2 * temperature.inverse_temperature),

@@ -60,6 +60,7 @@ class Sample(NamedTuple):
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray
+    runs: tuple
     full: bool  # whether a chain was at the largest number of variables
     ends: Starts
 
@@ -238,6 +239,7 @@ def summary(chains, setup, temperature):
         acceptance_rate=float(accepted / max(tried, 1)),
         r_hat=agreement.r_hat,
         errors=agreement.errors,
+        runs=agreement.runs,
         full=bool(prior.most < n_usable and (sizes == prior.most).any()),
         ends=Starts([chain.model for chain in chains], temperature.noise_variance),
     )

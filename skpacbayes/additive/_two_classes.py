@@ -43,6 +43,8 @@ class Problem(NamedTuple):
 class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
     """Two classes, told apart by the sign of a sum of effects."""
 
+    _what_chains_report = "loss"
+
     def predict(self, X):
         """Predict the label of each row.
 
@@ -196,6 +198,7 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             acceptance_rate=float(accepted / max(tried, 1)),
             r_hat=agreement.r_hat,
             errors=agreement.errors,
+            runs=agreement.runs,
             full=most if sizes.max() == most < n_usable else 0,
             intercepts=intercepts,
         )

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level
 from .._chains import run_chains
 from .._compat import Interval, StrOptions
@@ -40,7 +41,11 @@ _MOST_ROWS = 10_000
 
 
 class PACOClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, StreamingEstimator
+    ArviZMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    StreamingEstimator,
 ):
     """Clustering, batch and online, that finds the number of clusters.
 
@@ -731,6 +736,7 @@ class PACOClusterer(
         self._coordinates, self._dof = outcome.coordinates, outcome.dof
         self.draw_ = outcome.draw
         self.n_clusters_posterior_ = outcome.frequencies
+        self._traces = np.array([chain.trace for chain in chains])
         self.inverse_temperature_ = outcome.temperature
         self.radius_ = outcome.radius
         self.scale_ = outcome.scale
@@ -738,6 +744,15 @@ class PACOClusterer(
         self.n_iter_ = outcome.n_iter
         for message in outcome.warnings if warn else ():
             warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
+
+    def _chain_draws(self):
+        """Numbers of clusters that the chains visited."""
+        if self._traces is None:
+            raise ValueError("The chain has not run yet: learn more rows.")
+        names = ("n_centers", "n_clusters")
+        return ChainDraws(
+            dict(zip(names, np.moveaxis(self._traces, 2, 0), strict=True))
+        )
 
     def _before_first_refresh(self):
         """One cluster, at the first row; the prior's number of clusters."""
@@ -747,6 +762,7 @@ class PACOClusterer(
         self.cluster_shares_ = np.ones(1)
         self.draw_ = self._stream.forecast
         self.n_clusters_posterior_ = setting.size_law()
+        self._traces = None
         self.inverse_temperature_ = 0.0
         self.radius_ = setting.radius_for(0.0)
         self.scale_ = 1.0 if self.scale == "auto" else float(self.scale)

@@ -10,7 +10,8 @@ from scipy.stats import f as fisher
 
 from .._kernels import paco as kernels
 
-# Below this share of the Student law in the ball, the law is uniform to all digits.
+# Below this share of the Student distribution in the ball, the distribution in the
+# ball is uniform to all digits.
 _LEAST_SHARE = 1e-300
 
 # Random numbers that a chain draws ahead of its iterations, about.
@@ -69,7 +70,7 @@ def loss_at(points, states, n_clusters, manhattan, merged, work):
 
 @dataclass(frozen=True)
 class CenterPrior:
-    """Quasi-prior: q(k) on the number of centres, and one law for each centre.
+    """Quasi-prior: q(k) on the number of centres, and a distribution for each centre.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class CenterPrior:
     radius : float
         Centres live in the ball of this radius about the origin (2R in the paper).
     scale : float
-        tau_0 of the Student law (eq. 22), infinity for the uniform law (eq. 7).
+        tau_0 of the Student distribution (eq. 22), infinity for the uniform one.
     """
 
     log_sizes: np.ndarray
@@ -86,12 +87,12 @@ class CenterPrior:
     scale: float = math.inf
 
     @staticmethod
-    def log_size_law(max_clusters, cluster_penalty, *, ordered):
+    def log_sizes_of(max_clusters, cluster_penalty, *, ordered):
         """Return log q(k): exp(-penalty k) on tuples (eq. 6), over k! on sets."""
         sizes = np.arange(1.0, max_clusters + 1)
         with np.errstate(over="ignore"):  # beyond the largest float: never
-            law = -cluster_penalty * (sizes - 1)
-        return law - (0 if ordered else gammaln(sizes + 1))
+            log_sizes = -cluster_penalty * (sizes - 1)
+        return log_sizes - (0 if ordered else gammaln(sizes + 1))
 
     def log_constant(self, n_features):
         """Log density of one centre: at any place (uniform), at 0 (Student)."""
@@ -120,13 +121,24 @@ class CenterPrior:
             - 0.5 * (3 + n_features) * log_tails.sum()
         )
 
+    def target(self, temperature, n_features):
+        """Return this prior and the `temperature` as `run_chain` takes them."""
+        sizes = np.arange(1, len(self.log_sizes) + 1)
+        return kernels.Target(
+            float(temperature),
+            sizes * self.log_constant(n_features) + self.log_sizes,
+            float(self.radius),
+            float(self.scale),
+            log_ball(self.radius, n_features),
+        )
+
     def draw(self, n_clusters, n_features, rng):
         """Draw `n_clusters` centres (n_clusters, n_features)."""
         directions = rng.standard_normal((n_clusters, n_features))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         shares = rng.random((n_clusters, 1))
         inside = self._share_in_ball(n_features)
-        if inside > _LEAST_SHARE:  # a squared norm over its scale has law F(d, 3)
+        if inside > _LEAST_SHARE:  # a squared norm over its scale is F(d, 3)
             squares = fisher.ppf(shares * inside, n_features, 3)
             norms = self.scale * np.sqrt(2 * n_features * squares)
         else:
@@ -134,7 +146,7 @@ class CenterPrior:
         return directions * np.minimum(norms, self.radius)
 
     def _share_in_ball(self, n_features):
-        """Share of the Student law in the ball; 0 for the uniform law."""
+        """Probability of the ball under the Student distribution, 0 if uniform."""
         if math.isinf(self.scale):
             return 0.0
         ratio = self.radius / self.scale
@@ -144,10 +156,11 @@ class CenterPrior:
 def center_variances(cell_weights, deviations, temperature, few_rows=2 / math.pi):
     """Variance a feature of a centre under the quasi-posterior, cell by cell.
 
-    `deviations`: None for the squared loss, whose law is normal; the mean absolute
-    deviations in the cells for the Manhattan loss, whose law is normal for many rows
-    and Laplace for one, of variance 2 / (temperature weight)^2; with the default
-    `few_rows` it has the volume of that Laplace law instead.
+    `deviations`: None for the squared loss, for which the posterior of a centre is
+    normal; the mean absolute deviations in the cells for the Manhattan loss, for which
+    it is normal for many rows and Laplace for one, of variance 2 / (temperature
+    weight)^2; with the default `few_rows` it has the volume of that Laplace
+    distribution instead.
     """
     heat = temperature * cell_weights
     if deviations is None:
@@ -160,8 +173,9 @@ class Proposal:
     """Where the chain's independence move draws centres, and how often it does.
 
     `slots` (max_clusters, max_clusters, n_features) and `scales` (max_clusters,
-    max_clusters): for each number of clusters k, k Student laws with `dof` degrees of
-    freedom. `symmetric`: the law is taken over all labellings of the slots. `moves`:
+    max_clusters): for each number of clusters k, k Student distributions with `dof`
+    degrees of freedom. `symmetric`: the density is summed over all labellings of the
+    slots. `moves`:
     probabilities of the independence move and of the walk; the rest are births and
     deaths.
     """
@@ -174,7 +188,7 @@ class Proposal:
 
     @classmethod
     def matched(cls, path, cell_weights, deviations, temperature, radius):
-        """Laws as wide as the quasi-posterior is round the k-means centres.
+        """Distributions as wide as the quasi-posterior is round the k-means centres.
 
         `cell_weights`, `deviations` (max_clusters, max_clusters): weight of each
         cell, and None or the mean absolute deviation in it (Manhattan loss).
@@ -210,6 +224,17 @@ class Proposal:
         """Unit of the walk's steps, by number of clusters: the least of the scales."""
         return np.array([row[: k + 1].min() for k, row in enumerate(self.scales)])
 
+    def kernel_slots(self):
+        """Return these distributions as `run_chain` takes them."""
+        return kernels.Slots(
+            self.slots,
+            self.scales,
+            self.walk_scales,
+            float(self.dof),
+            self.symmetric,
+            self.log_constants(self.slots.shape[2]),
+        )
+
     def draws(self, n_iter, radius, rng):
         """Draw the random numbers of `n_iter` iterations, as `run_chain` takes them.
 
@@ -232,7 +257,7 @@ class Proposal:
         born = added[kinds > 0] > 0
         shells = rng.random(np.count_nonzero(born)) ** (1 / n_features)
         lengths[born] = radius * shells / np.linalg.norm(jumps[born], axis=1)
-        return (
+        return kernels.Draws(
             np.column_stack([np.minimum(kinds, 1), added]),
             np.column_stack([rng.random(n_iter), log_uniforms]),
             students,
@@ -357,47 +382,36 @@ class QuasiPosterior:
     def run(self, chain, proposal, n_iter):
         """Run `n_iter` iterations of Algorithm 3 from the chain's state, in place."""
         max_clusters, n_features = chain.centers.shape
-        states = np.stack([chain.centers, chain.centers])
-        log_sizes = np.arange(1, max_clusters + 1) * self.prior.log_constant(n_features)
-        log_sizes += self.prior.log_sizes
         points, merged = self._points, _merged(self._points)
-        work = work_space(points, max_clusters, n_states=2)
+        target = self.prior.target(self.temperature, n_features)
+        slots = proposal.kernel_slots()
+        states = np.stack([chain.centers, chain.centers])
+        for_loss = work_space(points, max_clusters, n_states=2)
+        order = np.empty(max_clusters, dtype=np.int64)
+        work = kernels.Work(states, np.empty(max_clusters), order, *for_loss)
         k, now = chain.n_clusters, 0
-        loss, n_owners = loss_at(points, states, k, self.manhattan, merged, work)
+        loss, n_owners = loss_at(points, states, k, self.manhattan, merged, for_loss)
         log_target = self.prior.log_density(chain.draw) - self.temperature * loss
         traces = [chain.trace]
         block = max(1, _BLOCK // (max_clusters * n_features))
         for begin in range(0, n_iter, block):
             trace = np.empty((min(block, n_iter - begin), 3), dtype=np.int64)
             trace[0] = k, n_owners, 0
-            moves, *draws = proposal.draws(len(trace), self.prior.radius, chain.rng)
+            draws = proposal.draws(len(trace), self.prior.radius, chain.rng)
             log_target, now = kernels.run_chain(
                 points,
                 self.manhattan or None,
                 merged,
-                float(self.temperature),
-                log_sizes,
-                float(self.prior.radius),
-                float(self.prior.scale),
-                log_ball(self.prior.radius, n_features),
-                proposal.slots,
-                proposal.scales,
-                proposal.walk_scales,
-                proposal.dof,
-                proposal.symmetric,
-                proposal.log_constants(n_features),
-                moves,
-                *draws,
-                states,
+                target,
+                slots,
+                draws,
+                work,
                 now,
-                np.empty(max_clusters),
-                np.empty(max_clusters, dtype=np.int64),
-                *work,
-                trace,
                 log_target,
+                trace,
             )
             k, n_owners, _ = trace[-1]
-            between = (moves[:, 1] != 0).astype(int)
+            between = (draws.moves[:, 1] != 0).astype(int)
             chain.tally += np.column_stack(
                 [
                     np.bincount(between, trace[:, 2], 2),

@@ -97,7 +97,7 @@ class Setting:
 
     def center_prior(self, max_clusters, radius, prior_scale=None):
         """Quasi-prior of up to `max_clusters` centres, for R = `radius`."""
-        log_sizes = CenterPrior.log_size_law(
+        log_sizes = CenterPrior.log_sizes_of(
             max_clusters, self.cluster_penalty, ordered=self.regret
         )
         scale = self.prior_scale if prior_scale is None else prior_scale
@@ -105,7 +105,7 @@ class Setting:
 
     def size_law(self):
         """q(k) of the quasi-prior, k = 1, ..., max_clusters."""
-        log_sizes = CenterPrior.log_size_law(
+        log_sizes = CenterPrior.log_sizes_of(
             self.largest_prior, self.cluster_penalty, ordered=self.regret
         )
         return softmax(log_sizes)

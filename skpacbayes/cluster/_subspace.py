@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._arviz import ArviZMixin, ChainDraws
 from .._base import PacBayesEstimator, fit_context
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
@@ -20,7 +21,7 @@ _ROUND = 10  # iterations of each chain before the worse half of them stops
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 
 
-class SubspaceMixture(ClusterMixin, PacBayesEstimator):
+class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     """Clusters of rows, each in features of its own.
 
     Each feature has a background, common to all clusters: a normal distribution. Some
@@ -227,6 +228,7 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
             n_jobs=1,
         )
         self._describe(X, Z, best)
+        self._trace = np.array(best.trace)
         return self
 
     def predict(self, X):
@@ -296,6 +298,10 @@ class SubspaceMixture(ClusterMixin, PacBayesEstimator):
             Mean log density.
         """
         return float(self.score_samples(X).mean())
+
+    def _chain_draws(self):
+        log_joint, factor = self._trace.T[:, None]
+        return ChainDraws({"shift_variance": factor}, {"log_joint": log_joint})
 
     def _race(self, runs):
         """Advance the chains, and stop the worse half again and again; the last one.

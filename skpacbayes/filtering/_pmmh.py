@@ -5,13 +5,14 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import HasMethods, Interval
 from ._pmmh_chain import ParameterChain, Target
 
 
-class ParticleMarginalMetropolis(SeriesEstimator):
+class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     """Posterior of the parameters of a state-space model, whose states are unknown.
 
     Chains move over the parameters; at each move a particle filter estimates the
@@ -41,7 +42,7 @@ class ParticleMarginalMetropolis(SeriesEstimator):
     Attributes
     ----------
     posterior_ : dict of str to ndarray of shape (n_chains, n_iter)
-        Draws of each parameter, as ``arviz.from_dict(posterior=...)`` takes them.
+        Draws of each parameter. `to_arviz` gives them to ArviZ.
     r_hat_ : float
         Largest R-hat of a parameter.
     acceptance_rate_ : float
@@ -205,6 +206,9 @@ class ParticleMarginalMetropolis(SeriesEstimator):
         check_is_fitted(self)
         given = {} if inputs is None else {"inputs": inputs}
         return self.estimator_.score(self._rows(X), **given)
+
+    def _chain_draws(self):
+        return ChainDraws(self.posterior_)
 
     def _check_priors(self):
         known = self.estimator.get_params()

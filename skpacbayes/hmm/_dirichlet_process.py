@@ -7,7 +7,9 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context
+from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
 from . import _posterior
@@ -20,7 +22,9 @@ _LARGEST = 12  # number of states that "auto" tries, at most
 _MOST_FULL = 20  # features for which "auto" tries full covariances, at most
 
 
-class DirichletProcessHMM(DensityMixin, SeriesEstimator, StreamingEstimator):
+class DirichletProcessHMM(
+    ArviZMixin, DensityMixin, SeriesEstimator, StreamingEstimator
+):
     """Hidden Markov model whose emissions are Dirichlet process mixtures.
 
     A hidden state moves by a Markov chain, and each row is a noisy look at it. What the
@@ -674,6 +678,26 @@ class DirichletProcessHMM(DensityMixin, SeriesEstimator, StreamingEstimator):
         found = vars(self).get("_computed")
         before = self._before if found is None else found.chains
         self._publish(_series=self._series.extended(X), _before=before)
+
+    def _chain_draws(self):
+        """Draws of the chains whose draws are kept, and log-likelihoods of all."""
+        found = self._answer()
+        n_chains = 1 if found.r_hat > R_HAT_LIMIT else len(found.log_likelihoods)
+        posterior = {
+            name: part.reshape(n_chains, -1, *part.shape[1:])
+            for name, part in (
+                ("transmat", found.draws.transitions),
+                ("startprob", found.draws.start),
+            )
+        }
+        sweeps = found.log_likelihoods[:, -found.n_iter :]
+        states = np.arange(found.model.n_states)
+        return ChainDraws(
+            posterior,
+            {"log_likelihood": sweeps},
+            {"transmat": ["state", "next_state"], "startprob": ["state"]},
+            {"state": states, "next_state": states},
+        )
 
     # Rows to answer for.
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._arviz import ChainDraws, inference_data
 from .._base import are_finite, fit_context, is_plain, user_stack_level
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions, check_sample_weight
@@ -476,6 +477,40 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             return self._support.backward(draws)
 
         return self._like_y(np.array(self._for_each(X, draw)))
+
+    def to_arviz(self, X, n_samples=1000, random_state=None):
+        """Draw from the posterior of one observation, for ArviZ.
+
+        Parameters
+        ----------
+        X : array-like of shape (1, n_summaries)
+            Observed summaries.
+        n_samples : int, default=1000
+            Number of draws. They are independent: one chain.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws; None for the `random_state` of the estimator.
+
+        Returns
+        -------
+        data : arviz.InferenceData or xarray.DataTree
+            Its group `posterior` has `theta`, with the axes chain, draw and parameter;
+            `InferenceData` before ArviZ 1.0.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        ValueError
+            If X is not one observation.
+        """
+        draws = self.sample(X, n_samples, random_state)
+        if len(draws) != 1:
+            raise ValueError(f"X must be one observation, got {len(draws)}.")
+        draws = draws.reshape(1, n_samples, -1)
+        axes = {"theta": ["parameter"]}, {"parameter": np.arange(draws.shape[2])}
+        return inference_data(
+            ChainDraws({"theta": draws}, {}, *axes), f"{type(self).__name__}.to_arviz"
+        )
 
     def kneighbors(self, X, n_neighbors=None, return_distance=True):
         """Return the simulations nearest to each observation.

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_array
 
-from .._compat import check_matplotlib_support
+from .._extras import extra_module
 
 LEVELS = (0.001, 0.999)  # quantiles between which a parameter is drawn
 
@@ -87,7 +87,7 @@ class PosteriorDisplay:
         display : PosteriorDisplay
             The display, plotted.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_estimator")
+        extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
         draws = estimator.sample(X, n_samples, random_state)
         if len(draws) != 1:
             raise ValueError(f"X must be one observation, got {len(draws)}.")
@@ -115,8 +115,8 @@ class PosteriorDisplay:
         display : PosteriorDisplay
             The display, with `axes_` and `figure_`.
         """
-        check_matplotlib_support(f"{type(self).__name__}.plot")
-        import matplotlib.pyplot as plt
+        what = f"{type(self).__name__}.plot"
+        plt = extra_module("matplotlib.pyplot", "plot", what)
 
         p = self.draws.shape[1]
         if figure is None:

@@ -21,6 +21,28 @@ class LabelStream:
             self._check_classes(classes)
         return super()._learn_at_once(X, y, sample_weight)
 
+    def _learn_anew(self, X, y, sample_weight):
+        """Forget everything, take the classes of the labels, then learn the rows."""
+        X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
+        self._set_classes(classes_of(y, weights))
+        self._begin(self.n_features_in_, self._n_outputs())
+        return self._learn_blocks(X, self._codes_of(y, weights), weights)
+
+    def _learn_more(self, X, y, sample_weight, classes):
+        """Learn more rows of a stream, whose first call names the `classes`."""
+        begins = not self._streaming()
+        if begins and classes is None:
+            raise ValueError("classes must be passed on the first call.")
+        X, y, weights = self._checked(X, y, sample_weight, reset=begins)
+        if begins:
+            self._set_classes(np.unique(classes))
+        elif classes is not None:
+            self._check_classes(classes)
+        codes = self._codes_of(y, weights)
+        if begins:
+            self._begin(self.n_features_in_, self._n_outputs())
+        return self._learn_blocks(X, codes, weights)
+
     def _convert_targets(self, y, count):
         """Codes of labels if one look-up is enough, or None."""
         if count == 1 and self._code_of:

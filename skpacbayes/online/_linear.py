@@ -9,16 +9,7 @@ import numpy as np
 from .._compat import Interval, StrOptions
 from .._kernels import online as kernels
 from .._kernels import online_state as names
-from .._kernels.aggregation import (
-    FIXED,
-    HIGHEST_TARGET,
-    IN_RANGE,
-    KIND,
-    LOSS,
-    LOWEST_TARGET,
-    NOISE,
-)
-from .._kernels.aggregation import TEMPERATURE as AGGREGATE_TEMPERATURE
+from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_full import learn_full
 from ._rows import OnlineEstimator
 
@@ -63,9 +54,13 @@ class OnlineLinearModel(OnlineEstimator):
         """
         if predictions is None:
             predictions = np.empty((self._state.n_experts, len(X)))
-        return _LEARNERS[self._learner](
+        return self._learner_of_rows()(
             X, y, sample_weight, *self._state.arguments, predictions
         )
+
+    def _learner_of_rows(self):
+        """Return the kernel that learns a block of rows."""
+        return _LEARNERS[self._learner]
 
     def _n_experts(self):
         """Return the number of rows of predictions that `_learn` writes."""
@@ -95,7 +90,7 @@ class OnlineLinearModel(OnlineEstimator):
         )
         if self.n_fourier:
             self._draw_waves(self._state)
-        self._set_stream(self._state.stream)
+        self._set_stream(self._state)
         self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
         self._set_aggregation(self._state)
 
@@ -107,35 +102,34 @@ class OnlineLinearModel(OnlineEstimator):
         state.frequencies[:] = scales * rng.normal(size=(n_features, n_waves))
         state.phases[:] = rng.uniform(0.0, 2.0 * math.pi, n_waves)
 
-    def _set_stream(self, stream):
+    def _set_stream(self, state):
         """Write the settings that all models share."""
-        stream[names.CLIP] = math.inf if self.clip is None else self.clip
-        stream[names.LOSS_KIND] = LOSSES.index(self.loss)
-        stream[names.METHOD] = METHODS.index(self.method)
+        state.clip = math.inf if self.clip is None else self.clip
+        state.loss_kind = LOSSES.index(self.loss)
+        state.method = METHODS.index(self.method)
         if self.learning_rate == "auto":
-            stream[names.RATE_KIND] = names.ADAGRAD
+            state.rate_kind = names.ADAGRAD
         elif self.learning_rate == "invsqrt":
-            stream[names.RATE_KIND] = names.INVSQRT
+            state.rate_kind = names.INVSQRT
         else:
-            stream[names.RATE] = self.learning_rate
-        stream[names.MEAN_BOUND] = self.mean_bound or math.inf
-        stream[names.SCALE_BOUND] = self.scale_bound or math.inf
-        stream[names.FLAT] = self._flat()
-        stream[names.AVERAGING] = self.average
+            state.learning_rate = self.learning_rate
+        state.mean_bound = self.mean_bound or math.inf
+        state.scale_bound = self.scale_bound or math.inf
+        state.flat_intercept = self._flat()
+        state.averaging = self.average
 
     def _set_models(self, state, experts):
         """Set each model to its prior; experts : (n_models, 2), rates and scales."""
         rates, scales = experts.T
-        state.numbers[:, names.FORGETTING] = rates
-        state.numbers[:, names.PRIOR_SCALE] = scales
-        state.numbers[:, names.TEMPERATURE] = self._temperature()
+        state.forgetting, state.scales_of_prior = rates, scales
+        state.temperatures = self._temperature()
         shape = state.means.shape
         precisions = np.broadcast_to(scales[:, None] ** -2, shape).copy()
         bounded = np.minimum(scales, self.scale_bound or math.inf)
         variances = np.broadcast_to(bounded[:, None] ** 2, shape).copy()
         if state.shifts:  # the prior follows the spread of the features
             precisions[:] = variances[:] = 0.0
-            state.models[:, names.LOW : names.HIGH + 1, : state.coefficients.start] = 1
+            state.set_intercept_range()
         if self._flat():
             precisions[:, 0] = 0.0
         state.precisions[:] = precisions
@@ -145,14 +139,14 @@ class OnlineLinearModel(OnlineEstimator):
         """Write how the experts are aggregated: by the noise, or the temperature."""
         temperature = self._temperature()
         if temperature > 0.0:
-            state.totals[:, KIND] = FIXED
+            state.temperature_kind = FIXED
         else:
-            state.totals[:, KIND] = NOISE
+            state.temperature_kind = NOISE
             temperature = 0.5 if self.loss == "squared_error" else 1.0
-        state.totals[:, AGGREGATE_TEMPERATURE] = temperature
-        state.totals[:, IN_RANGE] = state.n_experts > 1 and self._regression()
-        state.totals[:, LOWEST_TARGET] = math.inf
-        state.totals[:, HIGHEST_TARGET] = -math.inf
+        state.aggregate_temperature = temperature
+        state.within_range = state.n_experts > 1 and self._regression()
+        state.lowest_target = math.inf
+        state.highest_target = -math.inf
 
     # Options.
 
@@ -289,7 +283,7 @@ class OnlineLinearModel(OnlineEstimator):
     def _cumulative_loss(self):
         """Sum of the losses suffered: each row predicted, then learnt."""
         if self._state.n_experts > 1:
-            return float(self._state.totals[:, LOSS].sum())
+            return float(self._state.aggregate_loss.sum())
         return float(self._state.cumulative_losses.sum())
 
     def _weights_of(self, values):

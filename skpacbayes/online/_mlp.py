@@ -7,7 +7,6 @@ from sklearn.base import RegressorMixin
 
 from .._base import fit_context
 from .._compat import Interval, StrOptions
-from .._kernels.online_network import TARGET_MEAN
 from .._stream import partial_fit_context
 from ._network import OnlineNetwork
 
@@ -148,9 +147,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         ValueError
             If X or y is not finite or beyond 1e150.
         """
-        rows = self._checked(X, y, sample_weight, reset=True, some=True)
-        self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)
+        return self._learn_anew(X, y, sample_weight)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -178,11 +175,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         ValueError
             If X or y is not finite or beyond 1e150.
         """
-        begins = not self._streaming()
-        rows = self._checked(X, y, sample_weight, reset=begins)
-        if begins:
-            self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)
+        return self._learn_more(X, y, sample_weight)
 
     def predict(self, X, return_std=False):
         """Predict the mean of the target, and optionally its standard deviation.
@@ -216,7 +209,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         means, variances = self._moments(X)
         state = self._state
         unit = state.target_unit
-        means = state.numbers[0, TARGET_MEAN] + unit * means[:, 0]
+        means = state.target_mean[0] + unit * means[:, 0]
         if not return_std:
             return means
         return means, unit * np.sqrt(state.noise + variances[:, 0])

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from .._base import fit_context
 from .._compat import Interval, StrOptions
 from .._stream import partial_fit_context
-from ._labels import LabelStream, classes_of
+from ._labels import LabelStream
 from ._network import OnlineNetwork
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -141,10 +141,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         ValueError
             If there is a single class, or X is not finite or beyond 1e150.
         """
-        X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
-        self._set_classes(classes_of(y, weights))
-        self._begin(self.n_features_in_, self._n_outputs())
-        return self._learn_blocks(X, self._codes_of(y, weights), weights)
+        return self._learn_anew(X, y, sample_weight)
 
     @partial_fit_context
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -176,18 +173,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
             or differs from its value there, a label is not among them, or a parameter
             changed since the stream began.
         """
-        begins = not self._streaming()
-        if begins and classes is None:
-            raise ValueError("classes must be passed on the first call.")
-        X, y, weights = self._checked(X, y, sample_weight, reset=begins)
-        if begins:
-            self._set_classes(np.unique(classes))
-        elif classes is not None:
-            self._check_classes(classes)
-        codes = self._codes_of(y, weights)
-        if begins:
-            self._begin(self.n_features_in_, self._n_outputs())
-        return self._learn_blocks(X, codes, weights)
+        return self._learn_more(X, y, sample_weight, classes)
 
     def decision_function(self, X):
         """Score rows by their log odds, averaged over the posterior.

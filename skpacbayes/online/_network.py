@@ -29,9 +29,14 @@ class OnlineNetwork(OnlineEstimator):
         """
         if predictions is None:
             predictions = np.empty((1, len(X)))
+        return self._learner_of_rows()(
+            X, y, sample_weight, *self._state.arguments, predictions
+        )
+
+    def _learner_of_rows(self):
+        """Return the kernel that learns a block of rows."""
         numbers = self.loss == "squared_error"
-        learn = kernels.learn_numbers if numbers else kernels.learn_labels
-        return learn(X, y, sample_weight, *self._state.arguments, predictions)
+        return kernels.learn_numbers if numbers else kernels.learn_labels
 
     def _n_experts(self):
         """Return the number of rows of predictions that `_learn` writes."""
@@ -51,29 +56,22 @@ class OnlineNetwork(OnlineEstimator):
         )
         hidden_scale = self.prior_scale / math.sqrt(n_inputs)
         output_scale = self.prior_scale / math.sqrt(n_hidden)
-        for hidden, output in zip(state.hidden, state.output, strict=True):
-            shape = n_hidden, n_inputs
-            hidden[kernels.MEAN] = hidden_scale * rng.normal(size=shape)
-            output[kernels.MEAN, :-1] = output_scale * rng.normal(size=n_hidden)
-            hidden[kernels.VARIANCE] = hidden_scale**2
-            output[kernels.VARIANCE] = output_scale**2
-            output[kernels.VARIANCE, -1] = 1.0
-            if self.method == "sva":  # its prior is one scale for all weights
-                hidden[kernels.VARIANCE] = self.prior_scale**2
-                output[kernels.VARIANCE] = self.prior_scale**2
-        state.numbers[:, [kernels.RESIDUALS, kernels.COUNT]] = 1.0
-        state.numbers[:, kernels.PRIOR_SCALE] = self.prior_scale
-        self._set_stream(state.stream)
+        state.set_normal(rng, hidden_scale, output_scale)
+        if self.method == "sva":  # its prior is one scale for all weights
+            state.set_variances(*[self.prior_scale**2] * 3)
+        state.residuals = state.counts = 1.0
+        state.prior_scales = self.prior_scale
+        self._set_stream(state)
 
-    def _set_stream(self, stream):
+    def _set_stream(self, state):
         """Write the settings."""
-        stream[names.CLIP] = math.inf if self.clip is None else self.clip
-        stream[names.LOSS_KIND] = LOSSES.index(self.loss)
-        stream[names.METHOD] = METHODS.index(self.method)
-        stream[names.RATE_KIND] = RATES.get(self.learning_rate, names.CONSTANT)
+        state.clip = math.inf if self.clip is None else self.clip
+        state.loss_kind = LOSSES.index(self.loss)
+        state.method = METHODS.index(self.method)
+        state.rate_kind = RATES.get(self.learning_rate, names.CONSTANT)
         if self.learning_rate not in RATES:
-            stream[names.RATE] = self.learning_rate
-        stream[names.MEAN_BOUND], stream[names.SCALE_BOUND] = PAPER_BOX
+            state.learning_rate = self.learning_rate
+        state.mean_bound, state.scale_bound = PAPER_BOX
 
     def _moments(self, X):
         """Means and variances of the outputs on rows that have been checked."""

@@ -225,9 +225,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ValueError
             If X or y is not finite or beyond 1e150.
         """
-        rows = self._checked(X, y, sample_weight, reset=True, some=True)
-        self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)
+        return self._learn_anew(X, y, sample_weight)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -256,11 +254,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             If X or y is not finite or beyond 1e150, or a parameter changed since the
             stream began.
         """
-        begins = not self._streaming()
-        rows = self._checked(X, y, sample_weight, reset=begins)
-        if begins:
-            self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)
+        return self._learn_more(X, y, sample_weight)
 
     def predict(self, X, return_std=False):
         """Predict the mean of the target, and optionally its scale.

@@ -99,6 +99,20 @@ class OnlineEstimator(StreamingEstimator):
             return X, y, NO_WEIGHTS
         return X, y, checked_weights(sample_weight, X, some=some)
 
+    def _learn_anew(self, X, y, sample_weight):
+        """Forget everything, then learn the rows."""
+        rows = self._checked(X, y, sample_weight, reset=True, some=True)
+        self._begin(self.n_features_in_)
+        return self._learn_blocks(*rows)
+
+    def _learn_more(self, X, y, sample_weight):
+        """Learn more rows of a stream."""
+        begins = not self._streaming()
+        rows = self._checked(X, y, sample_weight, reset=begins)
+        if begins:
+            self._begin(self.n_features_in_)
+        return self._learn_blocks(*rows)
+
     def _learn_blocks(self, X, y, sample_weight):
         """Learn rows that have been checked, block after block."""
         n_rows = max(1, BLOCK // X.shape[1])

@@ -77,7 +77,7 @@ def run_chain(
         forecasts = np.column_stack(moments) * (weights * step_temperatures)[:, None]
     manhattan = loss == "manhattan"
     center_prior = CenterPrior(
-        CenterPrior.log_size_law(max_clusters, cluster_penalty, ordered=ordered),
+        CenterPrior.log_sizes_of(max_clusters, cluster_penalty, ordered=ordered),
         2 * radius,
         math.inf if prior == "uniform" else prior_scale,
     )

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from twins import twin_of
 
 from skpacbayes._kernels import kmeans, paco
-from skpacbayes.cluster._paco_chain import CenterPrior, Proposal, log_ball
+from skpacbayes.cluster._paco_chain import CenterPrior, Proposal
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 
@@ -150,34 +150,21 @@ def chain(kernel, n_iter, temperature=0.2, moves=(0.4, 0.3), seed=0, symmetric=T
     trace[0] = 1, 1, 0
     gaps, *work = work_space(30, 3, 2)
     gaps[0, 0] = losses_at(points, states[0, :1], False)[:, 0]
-    choices, *draws = proposal.draws(n_iter, 10.0, np.random.default_rng(seed))
+    draws = proposal.draws(n_iter, 10.0, np.random.default_rng(seed))
+    order = np.empty(3, dtype=np.int64)
     log_target, now = kernel(
         np.vstack([columns_of(points), none, weights, none]),
         None,
         None,
-        temperature,
-        log_sizes,
-        10.0,
-        math.inf,
-        log_ball(10.0, 2),
-        slots,
-        scales,
-        proposal.walk_scales,
-        5.0,
-        symmetric,
-        proposal.log_constants(2),
-        choices,
-        *draws,
-        states,
+        LAW.target(temperature, 2),
+        proposal.kernel_slots(),
+        draws,
+        paco.Work(states, np.empty(3), order, gaps, *work),
         0,
-        np.empty(3),
-        np.empty(3, dtype=np.int64),
-        gaps,
-        *work,
-        trace,
         log_sizes[0] - temperature * (weights @ gaps[0, 0]),
+        trace,
     )
-    return points, weights, states[now], choices, trace, log_target
+    return points, weights, states[now], draws.moves, trace, log_target
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

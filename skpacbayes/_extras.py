@@ -1,0 +1,41 @@
+"""Packages that only a part of the library needs, and what to install for them."""
+
+from importlib import import_module
+
+
+def extra_module(module, extra, what):
+    """Import a package that is optional.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module.
+    extra : str
+        The extra of this package that installs it.
+    what : str
+        What needs it, as the user wrote it.
+
+    Returns
+    -------
+    module : module
+        The module.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed, with what to install.
+
+    Examples
+    --------
+    >>> extra_module("arviz_", "arviz", "to_arviz")
+    Traceback (most recent call last):
+    ...
+    ImportError: to_arviz needs arviz_: pip install "skpacbayes[arviz]"
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise ImportError(
+            f'{what} needs {name}: pip install "skpacbayes[{extra}]"'
+        ) from error

@@ -1,0 +1,168 @@
+# Written by .ci/make_stubs.py from signatures and docstrings.
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+import skpacbayes
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # type: ignore[import-untyped]
+from sklearn.feature_selection import SelectorMixin  # type: ignore[import-untyped]
+
+__all__ = [
+    "PartialEffectsDisplay",
+    "SparseAdditiveGibbsClassifier",
+    "SparseAdditiveGibbsRanker",
+    "SparseAdditiveGibbsRegressor",
+]
+
+class PartialEffectsDisplay:
+    features: list[int]
+    points: list[NDArray[Any]]
+    effects: list[NDArray[Any]]
+    stds: list[NDArray[Any]]
+    probabilities: list[float]
+    names: list[str]
+    marks: list[NDArray[Any]]
+    axes_: NDArray[Any]
+    figure_: Any
+    def __init__(self, features: list[int], points: list[NDArray[Any]], effects: list[NDArray[Any]], stds: list[NDArray[Any]], *, probabilities: list[float], names: list[str], marks: list[NDArray[Any]] | None = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.SparseAdditiveGibbsRegressor, X: ArrayLike | None = ..., *, features: list[int] | str | None = ..., figure: Any = ...) -> Self: ...
+    def plot(self, *, figure: Any = ...) -> Self: ...
+
+
+class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    basis: Any
+    max_order: int
+    feature_range: Any
+    beta: Any
+    slab_scale: float
+    inverse_temperature: Literal["likelihood", "pac"] | float
+    gamma: float
+    score_bound: Any
+    class_weight: Literal["balanced"] | dict[Any, Any] | None
+    n_iter: int
+    burn_in: int
+    n_chains: int
+    max_active: int
+    prediction: Literal["mean", "randomized", "map"]
+    random_state: int | np.random.RandomState | None
+    n_jobs: int
+    classes_: NDArray[Any]
+    inclusion_probabilities_: NDArray[Any]
+    inclusion_errors_: NDArray[Any]
+    expected_orders_: NDArray[Any]
+    coef_: NDArray[Any]
+    intercept_: float
+    models_: NDArray[Any]
+    model_weights_: NDArray[Any]
+    inverse_temperature_: float
+    acceptance_rate_: float
+    r_hat_: float
+    feature_ranges_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: Any = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
+    def decision_function(self, X: ArrayLike) -> NDArray[Any]: ...
+    def predict_proba(self, X: ArrayLike) -> NDArray[Any]: ...
+    def certificate(self, X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, confidence: float = ...) -> skpacbayes.Certificate: ...
+    def predict(self, X: ArrayLike) -> NDArray[Any]: ...
+    def partial_effects(self, X: ArrayLike, feature: int | str) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
+    def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...
+    def to_arviz(self) -> Any: ...
+
+
+class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    loss: Literal["auc", "pairwise_logistic"]
+    basis: Any
+    max_order: int
+    feature_range: Any
+    beta: Any
+    slab_scale: float
+    inverse_temperature: Literal["auto", "pac"] | float
+    gamma: float
+    n_iter: int
+    burn_in: int
+    n_chains: int
+    max_active: int
+    prediction: Literal["mean", "randomized", "map"]
+    random_state: int | np.random.RandomState | None
+    n_jobs: int
+    classes_: NDArray[Any]
+    inclusion_probabilities_: NDArray[Any]
+    inclusion_errors_: NDArray[Any]
+    expected_orders_: NDArray[Any]
+    coef_: NDArray[Any]
+    intercept_: float
+    models_: NDArray[Any]
+    model_weights_: NDArray[Any]
+    inverse_temperature_: float
+    acceptance_rate_: float
+    r_hat_: float
+    feature_ranges_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    def __init__(self, loss: Literal["auc", "pairwise_logistic"] = ..., *, basis: Any = ..., max_order: int = ..., feature_range: Any = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "pac"] | float = ..., gamma: float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
+    def decision_function(self, X: ArrayLike) -> NDArray[Any]: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> float: ...
+    def certificate(self, X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, confidence: float = ...) -> skpacbayes.Certificate: ...
+    def predict(self, X: ArrayLike) -> NDArray[Any]: ...
+    def partial_effects(self, X: ArrayLike, feature: int | str) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
+    def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...
+    def to_arviz(self) -> Any: ...
+
+
+class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    basis: Any
+    max_order: int
+    feature_range: Any
+    beta: float
+    slab: Literal["gaussian", "l1ball"]
+    slab_scale: Literal["auto"] | float
+    radius: float
+    inverse_temperature: Literal["likelihood", "pac"] | float
+    gamma: float
+    noise_variance: Literal["auto"] | float
+    sampler: Literal["collapsed", "carlin_chib"]
+    n_iter: int
+    burn_in: int
+    n_chains: int
+    max_active: int
+    prediction: Literal["mean", "randomized", "map"]
+    random_state: int | np.random.RandomState | None
+    n_jobs: int
+    inclusion_probabilities_: NDArray[Any]
+    inclusion_errors_: NDArray[Any]
+    expected_orders_: NDArray[Any]
+    coef_: NDArray[Any]
+    intercept_: float
+    models_: NDArray[Any]
+    model_weights_: NDArray[Any]
+    noise_variance_: float
+    inverse_temperature_: float
+    acceptance_rate_: float
+    r_hat_: float
+    feature_ranges_: NDArray[Any]
+    n_samples_seen_: int | float
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., beta: float = ..., slab: Literal["gaussian", "l1ball"] = ..., slab_scale: Literal["auto"] | float = ..., radius: float | None = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., noise_variance: Literal["auto"] | float = ..., sampler: Literal["collapsed", "carlin_chib"] = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Any: ...
+    def sufficient_statistics(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> NDArray[Any]: ...
+    def absorb(self, statistics: NDArray[Any], memory: Any = ...) -> Any: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = ...) -> NDArray[Any]: ...
+    @overload
+    def predict(self, X: ArrayLike, *, return_std: Literal[True]) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def certificate(self, X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, confidence: float = ...) -> skpacbayes.Certificate: ...
+    def partial_effects(self, X: ArrayLike, feature: int | str) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
+    def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...
+    def to_arviz(self) -> Any: ...
+

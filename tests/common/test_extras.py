@@ -1,0 +1,27 @@
+"""A package that is optional and missing is named, with the extra that installs it."""
+
+import sys
+
+import pytest
+
+import skpacbayes
+
+DISPLAYS = [name for name in skpacbayes.__all__ if name.endswith("Display")]
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_displays_name_the_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    display = getattr(skpacbayes, name)
+    with pytest.raises(ImportError) as raised:
+        display.from_estimator(object(), None)
+    said = f'{name}.from_estimator needs matplotlib: pip install "skpacbayes[plot]"'
+    assert str(raised.value) == said
+
+
+def test_show_versions(capsys):
+    skpacbayes.show_versions()
+    said = capsys.readouterr().out
+    for expected in ("python", "numba", "scikit-learn", "folder", "NUMBA_CACHE_DIR"):
+        assert f" {expected}: " in said
+    assert f"skpacbayes: {skpacbayes.__version__}\n" in said
