@@ -1,11 +1,10 @@
-"""A Markov chain on states, atoms and parameters: the blocked Gibbs sampler."""
+"""The Gibbs sampler where emissions are mixtures of Gaussians."""
 
 import numpy as np
 from scipy.special import gammaln
 
 from .._kernels.hmm import (
     add_moments,
-    draw_states,
     emission_densities,
     forward_filter,
 )
@@ -19,9 +18,9 @@ from ._conditionals import (
     draw_transitions,
     mean_transitions,
 )
+from ._gibbs import GibbsChain
 from ._model import Parameters, covariances
-from ._score import PredictiveScore
-from ._start import groups, starts
+from ._start import groups
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
@@ -29,8 +28,6 @@ _LOG_2_PI = np.log(2 * np.pi)
 # proposal is expensive.
 _SPLIT_RATE = {False: 0.5, True: 0.25}
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
-_N_DROPPED, _N_TRIAL = 15, 15  # sweeps from each start: dropped, and then scored
-_MARGIN = 15.0  # nats by which the score of another start must be higher
 
 
 def components(parameters, model, features, rounding):
@@ -104,19 +101,6 @@ def filtered(rows, parameters, model, uniforms=None):
     return laws, highest + np.log(evidence), atoms
 
 
-def observed_rows(rows):
-    """Rows of which something was observed, with zeros for gaps, and their bounds."""
-    observed = np.flatnonzero(~np.isnan(rows.values).all(axis=1))
-    values = np.nan_to_num(rows.values[observed], nan=0.0)
-    return observed, values, np.searchsorted(observed, rows.bounds)
-
-
-def starts_for(rows, model, rng):
-    """Return starts for the rows of which something was observed."""
-    _, values, bounds = observed_rows(rows)
-    return starts(values, bounds, model.n_states, model.full, rng)
-
-
 def sizes_of(shapes, atoms, model):
     """Return the number of rows of each atom, (n_shapes, n_atoms)."""
     size = model.n_shapes, model.n_atoms
@@ -137,64 +121,18 @@ def means_of(values, shapes, atoms, model):
     return means.T.reshape(model.n_shapes, model.n_atoms, model.n_features)
 
 
-class Chain:
-    """Gibbs sampler of states, atoms and parameters, given rows.
+class Chain(GibbsChain):
+    """Gibbs sampler where emissions are mixtures of Gaussians."""
 
-    Parameters
-    ----------
-    rows : Rows
-        Sequences in standard units.
-    model : Model
-        The prior.
-    rng : numpy.random.Generator
-        Source of random numbers.
-    parameters : Parameters or None
-        Where the chain is; None to start it.
-    starts : list of Start, or None
-        Where the chain may start; None to find starts.
-    """
-
-    def __init__(self, rows, model, rng, parameters=None, starts=None):
-        self.rows, self.model, self.rng = rows, model, rng
-        self.parameters = parameters
-        self.states = np.zeros(len(rows), dtype=np.int64)
+    def _prepare(self):
+        model, rows = self.model, self.rows
         self._complete = rows.values.copy() if model.full else rows.values
-        self._moves = np.zeros((model.n_states, model.n_states))
-        self._firsts = np.zeros(model.n_states)
         halves = model.shape + 0.5 * np.arange(len(rows) + 1)
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
-        if parameters is None:
-            self._start(starts_for(rows, model, rng) if starts is None else starts)
 
-    def sweep(self):
-        """Draw everything once.
-
-        Returns
-        -------
-        log_densities : ndarray of shape (n_rows,)
-            Of each row given those before it, at the parameters before the sweep.
-        """
-        atoms, log_densities = self._draw_states()
-        self._draw_parameters(atoms)
-        return log_densities
-
-    def _draw_states(self):
-        """Draw states and atoms given the parameters, which are left as they are."""
-        uniforms = self.rng.random((2, len(self.rows)))
-        laws, log_densities, atoms = filtered(
-            self.rows, self.parameters, self.model, uniforms[0]
-        )
-        draw_states(
-            laws,
-            self.parameters.transitions,
-            self.rows.bounds,
-            uniforms[1],
-            self.states,
-            self._moves,
-            self._firsts,
-        )
-        return atoms[self.states, np.arange(len(atoms[0]))], log_densities
+    def _filtered(self, uniforms):
+        return filtered(self.rows, self.parameters, self.model, uniforms)
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
@@ -284,46 +222,17 @@ class Chain:
             filled = centers[states, own][:, hidden] + draws[..., 0]
             self._complete[index[:, None], hidden] = filled
 
-    def _start(self, starts):
-        """Start from the first of `starts`, or from one that predicts much better.
-
-        After a few sweeps from each, by the predictive score; better by so much that
-        chance is excluded, for where the order of the rows says nothing all starts are
-        about as good.
-        """
-        best = -np.inf
-        for start in starts:
-            self._start_from(start)
-            for _ in range(_N_DROPPED):
-                self.sweep()
-            score = PredictiveScore(len(self.rows))
-            for _ in range(_N_TRIAL):
-                score.add(self.sweep())
-            found = score.of_rows().sum()
-            if found > best + _MARGIN:
-                best, parameters = found, self.parameters
-        self.parameters = parameters
-
-    def _start_from(self, start):
-        """Draw parameters given states, and one atom a shape or those of k-means."""
-        observed, values, _ = observed_rows(self.rows)
-        states = start.states
-        model, rows = self.model, self.rows
+    def _begin(self, start, values):
+        """Set parameters to draw from, given states; atoms of the rows observed."""
+        model, states = self.model, start.states
         k, d = model.n_states, model.n_features
-        self.states[:], self.states[observed] = 0, states
         locations = np.zeros((k, d))
         for j in np.unique(states):
             locations[j] = np.median(values[states == j], axis=0)
-        atoms = np.full(len(rows), -1)
-        atoms[observed] = 0
+        atoms = np.zeros(len(values), dtype=np.int64)
         if start.several:
             n_groups = min(_N_SHAPES * d, model.n_atoms)
-            atoms[observed] = groups(values - locations[states], n_groups, self.rng)
-        self._moves[:], self._firsts[:] = 0.0, 0.0
-        for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
-            path = self.states[start:stop]
-            np.add.at(self._moves, (path[:-1], path[1:]), 1.0)
-            self._firsts[path[:1]] += 1.0
+            atoms = groups(values - locations[states], n_groups, self.rng)
         means = np.zeros((model.n_shapes, model.n_atoms, d))
         if not model.shared:
             means, locations = means + locations[:, None], np.zeros((k, d))
@@ -336,4 +245,4 @@ class Chain:
             np.zeros((model.n_shapes, d)),
             np.full((model.n_shapes, d), model.scale_shape / model.scale_rate),
         )
-        self._draw_parameters(atoms)
+        return atoms

@@ -45,6 +45,11 @@ class Model(NamedTuple):
         return units_of(X)
 
     @property
+    def emission(self):
+        """The parameter `emission` that asks for it."""
+        return "translated" if self.shared else "per_state"
+
+    @property
     def n_shapes(self):
         """Number of mixtures: one, or one for each state."""
         return 1 if self.shared else self.n_states
@@ -91,6 +96,11 @@ class Parameters(NamedTuple):
             self.scales[own],
             self.occupied[own],
         )
+
+    def follow(self, before, units):
+        """Parameters in other units, given those that they are in."""
+        ratio = before.unit / units.unit
+        return self.rescaled(ratio, (before.offset - units.offset) / units.unit)
 
     def rescaled(self, ratio, shift):
         """Follow the rows to ``rows * ratio + shift``, for each feature."""

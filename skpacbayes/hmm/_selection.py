@@ -1,8 +1,13 @@
 """Choose a model by how well short chains predict each row from those before it."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ._chain import Chain, starts_for
+from ._chain import Chain
+from ._discrete_chain import DiscreteChain
+from ._discrete_model import DiscreteModel
+from ._gibbs import starts_for
 from ._score import PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
@@ -11,18 +16,44 @@ _CHANCE = 5.0  # nats in total by which scores of equally good models differ
 _CLEAR = 3.0  # standard errors by which a score is clearly better
 
 
+class Learnt(NamedTuple):
+    """Rows as a model takes them, the units, and the log unit volume of each row."""
+
+    units: object
+    rows: object
+    log_volume: np.ndarray
+
+    @classmethod
+    def of(cls, series, model):
+        """Put the rows of a series into the units of the model."""
+        units = model.units(series.rows)
+        rows = units.learning_rows(series.rows, series.bounds)
+        return cls(units, rows, units.log_volume(series.rows))
+
+
+def rows_kind(model):
+    """Return what models share whose rows are the same."""
+    return model.emission if isinstance(model, DiscreteModel) else "continuous"
+
+
+def chain_of(rows, model, rng, parameters=None, starts=None):
+    """Return a chain of the model."""
+    kind = DiscreteChain if isinstance(model, DiscreteModel) else Chain
+    return kind(rows, model, rng, parameters, starts)
+
+
 class Candidate:
     """A model, a chain of it that was run for a while, and its score."""
 
-    def __init__(self, rows, model, rng, starts):
+    def __init__(self, learnt, model, rng, starts):
         self.model = model
-        self.chain = Chain(rows, model, rng, starts=starts)
+        self.chain = chain_of(learnt.rows, model, rng, starts=starts)
         for _ in range(_N_DROPPED):
             self.chain.sweep()
-        score = PredictiveScore(len(rows))
+        score = PredictiveScore(len(learnt.rows))
         for _ in range(_N_SCORED):
             score.add(self.chain.sweep())
-        self.scores = score.of_rows()
+        self.scores = score.of_rows() - learnt.log_volume
 
     def clearly_better(self, other, least=0.0):
         """Whether the mean score is higher, by more than chance and `least`."""
@@ -34,16 +65,24 @@ class Candidate:
 class CandidatesOf(dict):
     """Candidates by their models, made when they are first asked for."""
 
-    def __init__(self, rows, rng):
+    def __init__(self, series, rng):
         super().__init__()
-        self._rows, self._rng, self._starts = rows, rng, {}
+        self._series, self._rng, self._rows, self._starts = series, rng, {}, {}
 
     def __missing__(self, model):
-        kind = model.n_states, model.full
+        learnt = self.learnt(model)
+        kind = model.n_states, model.full, rows_kind(model)
         if kind not in self._starts:
-            self._starts[kind] = starts_for(self._rows, model, self._rng)
-        self[model] = Candidate(self._rows, model, self._rng, self._starts[kind])
+            self._starts[kind] = starts_for(learnt.rows, model, self._rng)
+        self[model] = Candidate(learnt, model, self._rng, self._starts[kind])
         return self[model]
+
+    def learnt(self, model):
+        """Return the rows as the model takes them."""
+        kind = rows_kind(model)
+        if kind not in self._rows:
+            self._rows[kind] = Learnt.of(self._series, model)
+        return self._rows[kind]
 
 
 def best_of(candidates):

@@ -92,6 +92,18 @@ class Units(NamedTuple):
             standard = (X - self.offset) / self.unit
         return np.ascontiguousarray(standard.clip(-_FARTHEST, _FARTHEST))
 
+    def rows(self, X, bounds):
+        """Sequences in standard units."""
+        return Rows(self.standard(X), bounds)
+
+    def learning_rows(self, X, bounds):
+        """Sequences in standard units, with what rounding adds to squares."""
+        return Rows(self.standard(X), bounds, self.rounding)
+
+    def restored(self, rows):
+        """Rows in the units of X."""
+        return rows * self.unit + self.offset
+
     def log_volume(self, X):
         """Log of the product of the units of what is observed of each row."""
         return ~np.isnan(X) @ np.log(self.unit)
@@ -117,11 +129,6 @@ def units_of(X):
     return Units(offset, unit, gap.clip(_LEAST_GAP) ** 2 / 12)
 
 
-def rows_of(X, units, bounds):
-    """Rows in standard units, and the log of the unit volume of what is observed."""
-    return Rows(units.standard(X), bounds), units.log_volume(X)
-
-
 class Group(NamedTuple):
     """Rows in which the same features are observed.
 
@@ -145,6 +152,7 @@ class Rows:
         self.rounding = np.broadcast_to(np.float64(rounding), values.shape[1:]).copy()
         self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
         self.groups = list(self._grouped(~np.isnan(values)))
+        self.coordinates = values  # where starts are looked for
 
     def __len__(self):
         return len(self.values)

@@ -328,7 +328,7 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
     X = np.column_stack([first, second])
     starts = iter([others, states, others, states])
     monkeypatch.setattr(
-        "skpacbayes.hmm._chain.starts", lambda *_: [Start(next(starts), several=True)]
+        "skpacbayes.hmm._gibbs.starts", lambda *_: [Start(next(starts), several=True)]
     )
     model = markov(
         n_chains=4, emission="per_state", covariance_type="diag", random_state=1
