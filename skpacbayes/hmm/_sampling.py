@@ -246,9 +246,9 @@ def _warn_of_chains(runs):
     same = (states == states[0]).all(axis=0).mean()
     if same < _LEAST_SAME:
         _warn(
-            "The chains disagree about the states: the most probable state is the same "
-            f"in all {len(runs)} chains for {same:.0%} of the rows. Increase n_iter and "
-            "burn_in, or n_chains."
+            "The chains disagree about the states: for "
+            f"{same:.0%} of the rows the most probable state is the same in all "
+            f"{len(runs)} chains. Increase n_iter and burn_in, or n_chains."
         )
 
 
