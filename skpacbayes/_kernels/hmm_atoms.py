@@ -3,10 +3,11 @@
 Weights, means and covariances of the atoms are summed out. Numbers of rows have the
 probability that pieces of a broken stick give them; rows of an atom have Student's
 predictive density given those before. `prior` is, everywhere, the number of rows that
-the prior mean counts for, the shape of the inverse gamma law, and (n_features,) what
-rounding adds to the square of a value. `members` are three groups of rows: counts and
-means (3, n_features); scatters (3, n_features, n_features), the prior's included: the
-Cholesky factor if `full`, else the diagonal; and (n_features,) work space.
+the prior mean counts for, the shape of the inverse gamma distribution, and
+(n_features,) what rounding adds to the square of a value. `members` are three groups of
+rows: counts and means (3, n_features); scatters (3, n_features, n_features), the
+prior's included: the Cholesky factor if `full`, else the diagonal; and (n_features,)
+work space.
 """
 
 import math

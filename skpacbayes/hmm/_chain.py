@@ -78,13 +78,15 @@ def densities_of(rows, parameters, model, uniforms=None):
     uniforms = highest if uniforms is None else uniforms
     work = np.empty((k * model.n_atoms + 3, BLOCK))
     for index, features, columns in rows.groups:
-        law = *components(parameters, model, features, rows.rounding), model.full
+        mixture = *components(parameters, model, features, rows.rounding), model.full
         if index is None:
-            emission_densities(columns, *law, uniforms, highest, densities, atoms, work)
+            emission_densities(
+                columns, *mixture, uniforms, highest, densities, atoms, work
+            )
             continue
         n = len(index)
         few = np.empty(n), np.empty((k, n)), np.empty((k, atoms.size and n), np.int64)
-        emission_densities(columns, *law, uniforms[index], *few, work)
+        emission_densities(columns, *mixture, uniforms[index], *few, work)
         highest[index], densities[:, index] = few[:2]
         if atoms.size:
             atoms[:, index] = few[2]
@@ -92,13 +94,13 @@ def densities_of(rows, parameters, model, uniforms=None):
 
 
 def filtered(rows, parameters, model, uniforms=None):
-    """Laws of the states given the rows so far; log densities of rows; atoms."""
-    highest, laws, atoms = densities_of(rows, parameters, model, uniforms)
+    """Probabilities of states given the rows so far; log densities of rows; atoms."""
+    highest, probabilities, atoms = densities_of(rows, parameters, model, uniforms)
     evidence = np.empty(len(rows))
     forward_filter(
-        laws, parameters.transitions, parameters.start, rows.bounds, evidence
+        probabilities, parameters.transitions, parameters.start, rows.bounds, evidence
     )
-    return laws, highest + np.log(evidence), atoms
+    return probabilities, highest + np.log(evidence), atoms
 
 
 def sizes_of(shapes, atoms, model):

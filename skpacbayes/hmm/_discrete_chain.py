@@ -51,12 +51,16 @@ class DiscreteChain(GibbsChain):
 
     def _filtered(self, uniforms):
         parameters = self.parameters
-        highest, laws, atoms = densities_of(self.rows, parameters, uniforms)
+        highest, probabilities, atoms = densities_of(self.rows, parameters, uniforms)
         evidence = np.empty(len(self.rows))
         forward_filter(
-            laws, parameters.transitions, parameters.start, self.rows.bounds, evidence
+            probabilities,
+            parameters.transitions,
+            parameters.start,
+            self.rows.bounds,
+            evidence,
         )
-        return laws, highest + np.log(evidence), atoms
+        return probabilities, highest + np.log(evidence), atoms
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""

@@ -1,4 +1,4 @@
-"""A hidden Markov model whose emissions are Dirichlet process mixtures: its law."""
+"""A hidden Markov model whose emissions are Dirichlet process mixtures: its prior."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ class Model(NamedTuple):
     """What a chain needs to know of an estimator's parameters.
 
     `shared`: one shape for all states, moved by a location of each; else each state
-    has its own. `stationary`: the first state has the invariant law of the transitions.
+    has its own. `stationary`: the first state has the stationary distribution of the
+    transitions.
     The rest is the prior of the atoms and of the locations, in standard units.
     """
 

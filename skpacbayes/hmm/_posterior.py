@@ -61,11 +61,11 @@ def _log_student(rows, draw, model):
 
 
 def filtered_states(rows, draw, model):
-    """Laws of the states given the rows so far, and log densities of rows."""
-    laws, unit = _densities(rows, draw, model)
+    """Probabilities of the states given the rows so far, and log densities of rows."""
+    probabilities, unit = _densities(rows, draw, model)
     evidence = np.empty(len(rows))
-    forward_filter(laws, draw.transitions, draw.start, rows.bounds, evidence)
-    return laws, unit + np.log(evidence)
+    forward_filter(probabilities, draw.transitions, draw.start, rows.bounds, evidence)
+    return probabilities, unit + np.log(evidence)
 
 
 def state_probabilities(rows, draws, model):
@@ -75,9 +75,9 @@ def state_probabilities(rows, draws, model):
     """
     total = np.zeros((model.n_states, len(rows)))
     for draw in draws:
-        laws, _ = filtered_states(rows, draw, model)
-        smooth(laws, draw.transitions, rows.bounds)
-        total += laws
+        probabilities, _ = filtered_states(rows, draw, model)
+        smooth(probabilities, draw.transitions, rows.bounds)
+        total += probabilities
     return np.ascontiguousarray(total.T) / len(draws)
 
 
@@ -149,10 +149,13 @@ def _path(n_samples, parameters, rng):
     """States of one sequence."""
     k, states = len(parameters.start), np.empty(n_samples, dtype=np.int64)
     passed = parameters.transitions.cumsum(axis=1)
-    law = parameters.start.cumsum()
+    distribution = parameters.start.cumsum()
     for t, uniform in enumerate(rng.random(n_samples)):
-        states[t] = min(np.searchsorted(law, uniform * law[-1], side="right"), k - 1)
-        law = passed[states[t]]
+        states[t] = min(
+            np.searchsorted(distribution, uniform * distribution[-1], side="right"),
+            k - 1,
+        )
+        distribution = passed[states[t]]
     return states
 
 

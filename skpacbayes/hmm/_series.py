@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal law
+_IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal
 _FARTHEST = 1e100  # from zero, in standard units
 _LEAST_GAP = 1e-3  # between neighbouring values, in standard units
 
@@ -110,7 +110,7 @@ class Units(NamedTuple):
 
 
 def units_of(X):
-    """Median and interquartile range, as a normal law's deviation, of each feature.
+    """Median and interquartile range, as a normal deviation, of each feature.
 
     Where the range is zero, the deviation; where that is zero or nothing was observed,
     one. Where values repeat they were rounded, to the median gap between neighbours.
