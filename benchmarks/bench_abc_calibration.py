@@ -166,7 +166,7 @@ def main():
         rounds(report, {"two moons": seen["two moons"]}, 1_000, 2)
     else:
         calibration(report, {**NEW, **seen}, 10_000, 300)
-        rounds(report, {**NEW, **seen}, 4_000, 20)
+        rounds(report, {**NEW, **seen}, 4_000, 10)
     report.save()
 
 
