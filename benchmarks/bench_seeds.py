@@ -64,7 +64,6 @@ def main():
         'TemperedVBGaussianMixture("auto"): number of components',
         lambda seed: TemperedVBGaussianMixture("auto", random_state=seed),
         lambda model: model.n_components_,
-        ("iris", "wine", "diabetes"),
     )
     reference = {}
 
