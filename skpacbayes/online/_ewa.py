@@ -1,6 +1,9 @@
 """Exponentially weighted aggregation of regressors."""
 
+import collections
 import copy
+import weakref
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -22,6 +25,9 @@ from ._rows import NO_WEIGHTS, OnlineEstimator, are_small
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 LEARN_BLOCKS = (OnlineVIRegressor, OnlineVIMLPRegressor)  # one compiled call a block
+
+# States of aggregates whose kernels this process has compiled, for plain rows.
+_COMPILED = weakref.WeakSet()
 
 
 class EWARegressor(RegressorMixin, OnlineEstimator):
@@ -268,17 +274,53 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             state.aggregate_temperature = self.inverse_temperature
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
-        """Learn plain rows on copies of the experts, then replace the experts."""
+        """Learn plain rows, in place or on copies of the experts that replace them."""
         if sample_weight is not None:
             return False
         rows = self._convert(X)
         targets = None if rows is None else self._convert_targets(y, len(rows))
         if targets is None or not (are_small(rows) and are_small(targets)):
             return False
+        writeable = rows.flags.writeable and targets.flags.writeable
+        if writeable and self._state in _COMPILED:
+            self._learn_in_place(rows, targets)
+            return True
         draft = self._draft(forgets=False)
         draft._learn(rows, targets, NO_WEIGHTS)
+        if draft._all_in_place():
+            _COMPILED.add(draft._state)
         self.__dict__ = vars(draft)
         return True
+
+    def _all_in_place(self):
+        """Whether each expert either does not learn, or learns by one compiled call."""
+        return all(
+            not learns(expert) or (type(expert) in LEARN_BLOCKS and expert._streaming())
+            for expert in self.estimators_
+        )
+
+    def _learn_in_place(self, X, y):
+        """Learn rows by compiled calls, all made by one: `deque` runs no bytecode.
+
+        An interrupt falls before all of them, or after. Nothing is compiled here: rows
+        of the same types were learnt before.
+        """
+        predictions, calls = np.empty((len(self.estimators_), len(X))), []
+        for k, expert in enumerate(self.estimators_):
+            if not learns(expert):
+                predictions[k] = expert.predict(X)
+                continue
+            state, n_experts = expert._state, expert._n_experts()
+            own = predictions[k : k + 1]
+            rows = own if n_experts == 1 else np.empty((n_experts, len(X)))
+            learn = expert._learner_of_rows()
+            calls.append(partial(learn, X, y, NO_WEIGHTS, *state.arguments, rows))
+            if n_experts > 1:
+                calls.append(partial(np.positive, rows[:1], out=own))
+        calls.append(partial(np.minimum, predictions, LARGEST, out=predictions))
+        calls.append(partial(np.maximum, predictions, -LARGEST, out=predictions))
+        calls.append(partial(kernels.aggregate, *self._aggregated(y, predictions)))
+        collections.deque(map(partial.__call__, calls), maxlen=0)
 
     def _draft(self, *, forgets):
         """Return a copy to work on; experts that do not learn are shared with it."""
@@ -301,14 +343,13 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 predict_then_learn(expert, X, y, sample_weight, own, new)
             else:
                 learn_block(expert, X, y, sample_weight, own)
-        kernels.aggregate(
-            y,
-            -1,
-            sample_weight,
-            LOSSES.index(self.loss),
-            capped(predictions),
-            *self._state.arrays,
-        )
+        arguments = self._aggregated(y, capped(predictions), sample_weight)
+        kernels.aggregate(*arguments)
+
+    def _aggregated(self, y, predictions, sample_weight=NO_WEIGHTS):
+        """Return the arguments of Algorithm 1; no target is beyond LARGEST."""
+        loss = LOSSES.index(self.loss)
+        return y, -1, sample_weight, loss, predictions, *self._state.arrays
 
     def _experts(self):
         if self.estimators is not None:

@@ -54,9 +54,13 @@ class OnlineLinearModel(OnlineEstimator):
         """
         if predictions is None:
             predictions = np.empty((self._state.n_experts, len(X)))
-        return _LEARNERS[self._learner](
+        return self._learner_of_rows()(
             X, y, sample_weight, *self._state.arguments, predictions
         )
+
+    def _learner_of_rows(self):
+        """Return the kernel that learns a block of rows."""
+        return _LEARNERS[self._learner]
 
     def _n_experts(self):
         """Return the number of rows of predictions that `_learn` writes."""

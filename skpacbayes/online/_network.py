@@ -29,9 +29,14 @@ class OnlineNetwork(OnlineEstimator):
         """
         if predictions is None:
             predictions = np.empty((1, len(X)))
+        return self._learner_of_rows()(
+            X, y, sample_weight, *self._state.arguments, predictions
+        )
+
+    def _learner_of_rows(self):
+        """Return the kernel that learns a block of rows."""
         numbers = self.loss == "squared_error"
-        learn = kernels.learn_numbers if numbers else kernels.learn_labels
-        return learn(X, y, sample_weight, *self._state.arguments, predictions)
+        return kernels.learn_numbers if numbers else kernels.learn_labels
 
     def _n_experts(self):
         """Return the number of rows of predictions that `_learn` writes."""
