@@ -1,7 +1,7 @@
 """
-==============================
-Clusters appearing on a stream
-==============================
+=============================================
+Clusters appearing on a stream: PACOClusterer
+=============================================
 
 Ten groups appear one after the other, one every 20 rows (Model 6 of [1]_).
 :class:`~skpacbayes.cluster.PACOClusterer` reads the rows once, in order, and is told

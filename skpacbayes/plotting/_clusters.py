@@ -161,8 +161,8 @@ class StreamDisplay:
             Rows, in their order.
         y : array-like of shape (n_samples,), default=None
             Targets, if the estimator takes them.
-        attribute : str, default="n_clusters_"
-            The fitted attribute that is drawn, a number.
+        attribute : str
+            The fitted attribute that is drawn, a number; `n_clusters_` by default.
         every : int, default=1
             The attribute is read after every so many rows.
         truth : array-like of shape (n_samples,), default=None
