@@ -7,6 +7,7 @@ from ..certificates import (
     multinomial_mixture_rate,
     variational_risk_bound,
 )
+from ._conditional import ConditionalMixture
 from ._families import (
     Binomial,
     Categorical,
@@ -25,6 +26,7 @@ from ._student import Student
 __all__ = [
     "Binomial",
     "Categorical",
+    "ConditionalMixture",
     "ExponentialFamily",
     "Family",
     "Gamma",

@@ -133,14 +133,19 @@ class TemperedMixture:
                 state = mixture.maximise(statistics + settled, state)
 
     def check_statistics(self, statistics, state):
-        """Raise a ValueError if statistics cannot be those of any rows."""
+        """Raise a ValueError if statistics cannot be those of any rows.
+
+        The entropies of completed rows are also those of their missing values, which
+        may be negative.
+        """
         counts, entropies = statistics[:, 0], statistics[:, -1]
         if not np.isfinite(statistics).all() or (counts < 0).any():
             raise ValueError("statistics must be finite, with counts >= 0.")
         total = counts.sum()
         slack = 1e-6 * (1 + total)
         most = total * np.log(len(counts))
-        if (entropies < -slack).any() or entropies.sum() > most + slack:
+        wrong = (entropies < -slack).any() or entropies.sum() > most + slack
+        if wrong and not self.family.completes_rows:
             raise ValueError(
                 "The entropies in the last column of statistics must be >= 0, and "
                 f"together at most the count times log(n_components), {most:g}; got "

@@ -166,7 +166,7 @@ class FollowsTheData:
             shares = expit(u + log_spectrum)
             step = (target - shares.mean()) / (shares * (1 - shares)).mean()
             u += np.clip(step, -2.0, 2.0)
-            if abs(step) < 1e-10:
+            if abs(step) < 1e-6:
                 break
         return self.rescaled(np.exp(u))
 

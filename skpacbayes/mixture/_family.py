@@ -23,6 +23,7 @@ class Family:
     """
 
     allows_missing = False
+    completes_rows = False  # missing values have a posterior, not only no term
 
     def check_rows(self, X):
         """Raise a ValueError that names the column if X has impossible values."""

@@ -3,10 +3,13 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import softmax
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
 from .._base import refuse_beyond
 from .._compat import Interval, StrOptions
+from ._conditional import ConditionalMixture
 from ._default_priors import BLUR, NormalF, NormalMatrixF
 from ._gaussian_families import (
     GaussianFamily,
@@ -16,6 +19,7 @@ from ._gaussian_families import (
     covariance,
     variances,
 )
+from ._missing import column_means
 from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
 
@@ -28,6 +32,11 @@ WITHOUT_FAMILY = {
 }
 
 
+def has_full_covariances(mixture):
+    """Whether the mixture has an answer about some columns given others."""
+    return mixture.covariance_type in ("full", "tied")
+
+
 class TemperedVBGaussianMixture(TemperedVBMixture):
     """Bayesian Gaussian mixture by tempered variational inference.
 
@@ -36,14 +45,14 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     evidence bound is maximised by coordinate ascent, on all the rows (`fit`), on a
     stream (`partial_fit`) or on distributed data (`sufficient_statistics` and
     `absorb`), in memory that does not grow with the rows. The number of components may
-    be chosen by the bound.
+    be chosen by the bound. With "full" and "tied" covariances, NaN is a missing value,
+    which is integrated out.
 
     Parameters
     ----------
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K), along one path of merges from
-        `max_components` down. Components may stay empty.
+        largest evidence bound minus log(1 / pi_K). Components may stay empty.
     covariance_type : {"full", "tied", "diag", "spherical", "known"}, default="full"
         Covariance of the components: any, any but shared by all, diagonal, a variance
         times the identity, or `known_covariance` times the identity.
@@ -83,9 +92,10 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
     n_init : int, default=3
-        Starts, of which the best is kept; with "auto", at `max_components`. Exchanges
-        of components, one pair merged and another one cut in two, then try to improve
-        it.
+        Starts, of which the best is kept; with "auto", paths of merges from
+        `max_components` down, whose numbers of components are compared. Exchanges of
+        components, one pair merged and another one cut in two, then try to improve the
+        best.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
@@ -140,7 +150,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Bounds of the iterations of the best start and of the exchanges that bettered
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K).
+        For each number of components tried, the bound minus log(1 / pi_K); of the
+        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums and products about fixed
         origins, entropies.
@@ -275,6 +286,66 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    # Answers about some columns.
+
+    @available_if(has_full_covariances)
+    def conditional(self, X, columns=None):
+        """Predict some columns given the others, under "full" and "tied" covariances.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a value to be predicted.
+        columns : array-like of int or str, default=None
+            Columns to be predicted, whatever X has there; by name where the mixture
+            was fitted to a data frame.
+
+        Returns
+        -------
+        conditional : ConditionalMixture
+            The posterior-predictive distribution of the missing values of each row
+            given its other values: `mean`, `std`, `weights` and `sample`.
+
+        Examples
+        --------
+        A regression line that turns, with its error:
+
+        >>> import numpy as np
+        >>> from skpacbayes.mixture import TemperedVBGaussianMixture
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(-1, 1, 2000)
+        >>> X = np.column_stack([x, np.abs(x) + 0.1 * rng.normal(size=2000)])
+        >>> mixture = TemperedVBGaussianMixture(4, random_state=0).fit(X)
+        >>> found = mixture.conditional([[-0.5, np.nan], [0.5, np.nan]])
+        >>> found.mean[:, 1].round(1)
+        array([0.5, 0.5])
+        >>> found.std[:, 1].round(1)
+        array([0.1, 0.1])
+        """
+        answer, X = self._answer(), self._check_rows(X)
+        if columns is not None:
+            X = X.copy()
+            X[:, self._columns(columns)] = np.nan
+        scores = np.empty((len(X), answer.predictive.n_components))
+        answer.predictive.write(X, scores)
+        weights = softmax(scores + answer.log_weights, axis=1)
+        return ConditionalMixture(X, weights, answer.predictive)
+
+    def _columns(self, columns):
+        """Return the indices of columns that may be given by name."""
+        names = vars(self).get("feature_names_in_", np.empty(0, dtype=object))
+        known = {name: index for index, name in enumerate(names)}
+        known |= {index: index for index in range(self.n_features_in_)}
+        columns = np.atleast_1d(columns).tolist()
+        for column in columns:
+            if column not in known:
+                raise ValueError(
+                    f"columns contains {column!r}, but X has the columns "
+                    f"0 to {self.n_features_in_ - 1}"
+                    + (f", named {', '.join(names)}." if len(names) else ".")
+                )
+        return [known[column] for column in columns]
+
     # What was found.
 
     @property
@@ -310,20 +381,28 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     # Steps of `fit` in which Gaussians differ from other families.
 
     def _family(self):
-        return GaussianFamily
+        return NormalWishart if has_full_covariances(self) else GaussianFamily
 
     def _check_rows(self, X, *, reset=False):
         if reset:
             self._check_combination()
-        X = self._rows(X, reset=reset)
-        if not np.vdot(X, X) < LARGEST**2:
-            refuse_beyond(LARGEST, "X", X)
-        return X
+        finite = "allow-nan" if self._family().allows_missing else True
+        rows = None if reset else self._plain(X)
+        if rows is None:
+            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+        if not np.vdot(rows, rows) < LARGEST**2:
+            refuse_beyond(LARGEST, "X", np.nan_to_num(rows))
+        return rows
 
     def _begin_family(self, X, weight):
         """Family of the components, with the prior that the parameters and X give."""
         d, kind = X.shape[1], self.covariance_type
-        mean = np.average(X, axis=0, weights=weight)
+        mean = column_means(X, weight)
+        empty = np.isnan(X).all(axis=0)
+        if empty.any():
+            raise ValueError(
+                f"Column {empty.argmax()} of X has no value: leave it out."
+            )
         if self.mean_prior is not None:
             mean = check_array(self.mean_prior, ensure_2d=False, dtype=np.float64)
             require_shape("mean_prior", mean, (d,))

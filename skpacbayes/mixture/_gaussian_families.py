@@ -14,6 +14,7 @@ from scipy.special import digamma, gammaln
 
 from ._divergences import gamma_divergence
 from ._family import Family
+from ._missing import column_means
 from ._rows import (
     QuadraticDensity,
     SeparatedDiagonalDensity,
@@ -82,12 +83,12 @@ class GaussianFamily(Family):
 
     def origin(self, X, sample_weight=None):
         """Mean of the rows."""
-        return np.average(X, axis=0, weights=sample_weight)
+        return column_means(X, sample_weight)
 
     def profile(self, X, sample_weight=None):
-        """Standardise the features."""
+        """Standardise the features; a missing value is the mean."""
         spread = np.sqrt(variances(X, sample_weight))
-        return (X - self.origin(X, sample_weight)) / spread
+        return np.nan_to_num((X - self.origin(X, sample_weight)) / spread)
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
@@ -447,12 +448,12 @@ def diagonal_attributes(posterior, covariances, degrees):
 
 def variances(X, weight):
     """Variances of the features; a constant feature gets a small one."""
-    mean = np.average(X, axis=0, weights=weight)
-    result = np.zeros(X.shape[1])
-    total = X.shape[0] if weight is None else weight.sum()
+    mean = column_means(X, weight)
+    result, totals = np.zeros((2, X.shape[1]))
     for gaps, w in centred_tiles(X, weight, mean):
-        result += w @ gaps**2
-    result /= total
+        totals += w @ ~np.isnan(gaps)
+        result += w @ np.nan_to_num(gaps) ** 2
+    result /= np.maximum(totals, np.finfo(float).tiny)
     rounding = (10 * np.finfo(float).eps * np.abs(mean)) ** 2
     constant = result <= np.maximum(rounding, SMALLEST_VARIANCE)
     if constant.all():
@@ -462,13 +463,23 @@ def variances(X, weight):
 
 
 def covariance(X, weight):
-    """Covariance of the features, made safely positive definite."""
-    mean = np.average(X, axis=0, weights=weight)
+    """Covariance of the features, made safely positive definite.
+
+    Where values are missing, the correlations are those with the means in their place:
+    such a matrix is positive semi-definite.
+    """
+    mean = column_means(X, weight)
     result = np.zeros((X.shape[1], X.shape[1]))
     for gaps, w in centred_tiles(X, weight, mean):
+        gaps = np.nan_to_num(gaps)
         result += (gaps * w[:, None]).T @ gaps
     result /= X.shape[0] if weight is None else weight.sum()
     spread = variances(X, weight)
+    if np.isnan(X).any():
+        filled = np.maximum(np.diag(result), np.finfo(float).tiny)
+        ratio = np.sqrt(np.where(np.diag(result) > 0, spread / filled, 0.0))
+        result *= ratio[:, None] * ratio
+        np.fill_diagonal(result, spread)
     deviations = np.sqrt(spread)
     correlation = result / deviations / deviations[:, None]
     if np.linalg.eigvalsh(correlation)[0] < SINGULAR:

@@ -23,10 +23,10 @@ from .._stream import (
 from ._ascent import Fit, TemperedMixture
 from ._families import FAMILIES, ProductFamily
 from ._moves import exchange_components
-from ._search import path_of_merges, restarts
+from ._search import best_fit, restarts
+from ._selection import Choice, with_best_prior
 from ._stream import AUTO_WINDOW, Stream
 
-PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
 SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
 LARGEST_BLOCK = 10_000
 
@@ -69,8 +69,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
     n_init : int, default=3
-        Starts, of which the best is kept. Exchanges of components, one pair merged and
-        another one cut in two, then try to improve it.
+        Starts, of which the best is kept; with "auto", paths of merges from
+        `max_components` down, whose numbers of components are compared. Exchanges of
+        components, one pair merged and another one cut in two, then try to improve the
+        best.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
@@ -85,7 +87,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         none beyond the block itself.
     n_sweeps : int, default=3
         Sweeps over the window after each block of the stream. At every doubling of the
-        number of blocks, components are exchanged too.
+        number of blocks, components are exchanged too. With `n_components="auto"`, a
+        component may be born or merged away after every block.
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
     n_jobs : int, default=None
@@ -110,7 +113,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Bounds of the iterations of the best start and of the exchanges that improved
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K).
+        For each number of components tried, the bound minus log(1 / pi_K); of the
+        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums of the family's statistics,
         entropies.
@@ -272,7 +276,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         far. Every later block joins a window of the last `window` raw rows, over which
         `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
         number of blocks has doubled, components are exchanged too and, as long as the
-        window holds all rows, `n_init` new starts tried. The fitted
+        window holds all rows, `n_init` new starts tried. With `n_components="auto"`, a
+        component is cut in two, or two are merged, after a block in which that raises
+        the criterion: a component that the stream shows late is born. The fitted
         attributes account for all rows, also of an unfinished block; they are computed
         when first asked for.
 
@@ -614,14 +620,15 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         auto = self.n_components == "auto"
         most = self.max_components if auto else self.n_components
         seeds = np.random.default_rng(self._seed).integers(2**31 - 1, size=self.n_init)
-        to = {**self._to, "tol": PATH_TOLERANCE * self.tol} if auto else self._to
-        fit = restarts(
-            mixture, most, seeds, X, weight, tasks=tasks, n_jobs=self.n_jobs, **to
-        )
-        fit = fit.mixture.with_best_prior(fit, X, weight, **to)
+        search = {"tasks": tasks, "n_jobs": self.n_jobs}
         if auto:
-            fit, path = self._best_of(path_of_merges(fit, X, weight, to), X, weight)
+            choice = self._choice()
+            paths = choice.paths(mixture, most, seeds, X, weight, **search)
+            fit, path = choice.best_of(paths, X, weight)
         else:
+            search |= self._to
+            fit = best_fit(restarts(mixture, most, seeds, X, weight, **search))
+            fit = with_best_prior(fit, X, weight, **self._to)
             fit, _ = self._exchanged(fit, X, weight)
             path = {most: float(fit.bound - self._surprise(most))}
         if not fit.converged:
@@ -633,39 +640,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             )
         return Learned(fit.mixture, fit, path)
 
-    def _best_of(self, fits, X, weight):
-        """Improve the fits about the best number of components, until it stays.
-
-        Returns the best fit, and the criterion for each number of components.
-        """
-        path = {K: float(fits[K].bound - self._surprise(K)) for K in sorted(fits)}
-        gains = {}
-        while (best := max(path, key=path.get)) not in gains or len(gains) < 2:
-            for K in (best, best - 1, best + 1):
-                if K in gains or K not in fits:
-                    continue
-                fit = fits[K].mixture.ascend(fits[K].state, X, weight, **self._to)
-                fit = fit.mixture.with_best_prior(fit, X, weight, **self._to)
-                fits[K], _ = self._exchanged(fit, X, weight)
-                gains[K] = fits[K].bound - fit.bound
-                path[K] = float(fits[K].bound - self._surprise(K))
-            if len(fits) == 1:
-                break
-        margin, second = (
-            min((path[best] - path[K], K) for K in path if best != K)
-            if len(path) > 1
-            else (np.inf, best)
-        )
-        if margin < max(gains.values()):
-            warn(
-                f"n_components='auto' chose {best}, but {second} is only {margin:.3g} "
-                f"nats worse, and the search gained {max(gains.values()):.3g} nats by "
-                "exchanges of components: another random_state may choose another "
-                "number. Increase n_init.",
-                ConvergenceWarning,
-                stacklevel=user_stack_level(),
-            )
-        return fits[best], path
+    def _choice(self):
+        """Return the search for the number of components."""
+        return Choice(self._surprise, self._seed, self._to)
 
     @property
     def _to(self):
@@ -699,7 +676,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if not settled.any():
             K = len(state.concentration)
             seeds = np.random.default_rng([self._seed, len(weight)])
-            other = restarts(
+            others = restarts(
                 mixture,
                 K,
                 seeds.integers(2**31 - 1, size=self.n_init),
@@ -710,8 +687,15 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 settled=settled,
                 **self._to,
             )
-            fit = max(fit, other, key=lambda each: each.bound)
-        return self._exchanged(fit, X, weight, settled)
+            fit = best_fit([fit, *others])
+        fit, settled = self._exchanged(fit, X, weight, settled)
+        return self._renumber_quietly(fit, X, weight, settled)
+
+    def _renumber_quietly(self, fit, X, weight, settled):
+        """Merge and cut components on the window of a stream, if "auto"."""
+        if self.n_components != "auto":
+            return fit, settled
+        return self._choice().on_window(fit, self.max_components, X, weight, settled)
 
     def _block_and_window(self, X):
         """Rows of a block and of the window."""

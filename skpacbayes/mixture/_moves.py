@@ -1,16 +1,12 @@
-"""Ways out of a local maximum: two components become one, and a third becomes two."""
+"""Merges, cuts, and exchanges: two components become one, and a third becomes two."""
 
 import numpy as np
+from scipy.special import entr, softmax
 
 from ._rows import Responsibilities
-from ._search import (
-    clusters,
-    hard_statistics,
-    overlapping,
-    seeding_part,
-    take,
-)
+from ._search import TILE_ROWS, clusters, hard_statistics, scaled_part, take
 
+MERGE_ROWS = 4000  # on which merges are compared
 PAIRS = 6  # pairs of components that may be merged
 EXCHANGE_SWEEPS = 8  # over which an exchange is followed
 CUTS = 3  # components that may be cut, for each pair
@@ -19,6 +15,72 @@ CUT_SWEEPS = 5  # of the mixture of two, which cuts the most promising ones agai
 TRIES = 4  # exchanges that are followed for a few sweeps
 EXCHANGE_ROWS = 4000  # on which they are followed
 PATIENCE = 20  # rises like the last that an exchange may still need
+
+
+def best_merge(fit, X, sample_weight, settled=None):
+    """Merge the pair of components that leaves the largest bound.
+
+    The bound is that of the statistics; merging takes the entropy of the choice
+    between the two components from them.
+
+    Returns
+    -------
+    state : State
+        With one component fewer.
+    settled : ndarray or None
+        The statistics of settled rows, merged too.
+    """
+    mixture, everyone = fit.mixture, np.arange(len(fit.state.concentration))
+    total = fit.statistics if settled is None else fit.statistics + settled
+    X, weight = scaled_part(X, sample_weight, len(everyone), 0, most=MERGE_ROWS)
+    shares, losses = shares_and_losses(mixture, fit.state, X, weight)
+    best = None
+    for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
+        others, rest = everyone != gone, None
+        statistics = merged(mixture, fit.state, fit.statistics, kept, gone)
+        statistics[kept, -1] -= choice_entropy(shares[:, kept], shares[:, gone])
+        if settled is not None:
+            rest = merged_settled(mixture, fit.state, settled, kept, gone)
+            statistics, rest = statistics + rest, rest[others]
+        state = mixture.maximise(statistics[others], take(fit.state, others))
+        bound = mixture.bound(state, 0.0, statistics[others])
+        if best is None or bound > best[0]:
+            best = bound, state, rest
+    _, state, rest = best
+    return (state, rest) if rest is not None else (recentred(mixture, state), None)
+
+
+def best_split(fit, X, sample_weight, settled=None, *, seed):
+    """Cut the component whose cut leaves the largest bound.
+
+    Settled rows stay with one of the halves: the other one is born in the window.
+
+    Returns
+    -------
+    state : State
+        With one component more, the last.
+    settled : ndarray or None
+        The statistics of settled rows, of which the last component has none.
+    """
+    mixture, state, total = fit.mixture, fit.state, fit.statistics
+    rows = scaled_part(X, sample_weight, len(total), seed, most=EXCHANGE_ROWS)
+    order, first, second = halves(mixture, state, total, *rows, seed=seed)
+    cuts, rest = [(order[0], first, second)], None
+    if settled is not None:
+        cuts += [(order[0], second, first)]
+        for k in order[1:CUTS]:
+            cuts += [(k, first, second), (k, second, first)]
+        rest = np.vstack([settled, np.zeros_like(settled[:1])])
+    best = None
+    for k, kept, born in cuts:
+        parts = np.vstack([total, born[k]])
+        parts[k] = kept[k]
+        parts = parts if rest is None else parts + rest
+        after = mixture.maximise(parts, take(state, [*range(len(total)), k]))
+        bound = mixture.bound(after, 0.0, parts)
+        if best is None or bound > best[0]:
+            best = bound, after
+    return (best[1], rest) if rest is not None else (recentred(mixture, best[1]), None)
 
 
 def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
@@ -36,26 +98,16 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
         The statistics of settled rows, moved along.
     """
     n_components = len(fit.state.concentration)
-    rows, weight = seeding_part(
-        X, sample_weight, n_components, seed, most=EXCHANGE_ROWS
-    )
-    total = X.shape[0] if sample_weight is None else sample_weight.sum()
-    few = rows, weight * (total / weight.sum())
-    brief = {**options, "max_iter": min(EXCHANGE_SWEEPS, options["max_iter"])}
+    few = scaled_part(X, sample_weight, n_components, seed, most=EXCHANGE_ROWS)
     enough = fit.mixture.enough(X, sample_weight, options["tol"])
     for _ in range(n_components):
-        best, rest = best_exchange(fit, few, settled, brief, seed)
+        best, rest = best_exchange(fit, few, settled, options, seed)
         if best is None:
             break
-        history = []
-        for _ in range(1 + options["max_iter"] // brief["max_iter"]):
-            best = best.mixture.ascend(best.state, X, sample_weight, rest, **brief)
-            history += best.history
-            if best.converged or not hopeful(best, fit.bound):
-                break
+        best = followed(best, X, sample_weight, rest, options, fit.bound)
         if best.bound - fit.bound <= enough:
             break
-        rising = [bound for bound in history if bound > fit.bound]
+        rising = [bound for bound in best.history if bound > fit.bound]
         gain = best.bound - fit.bound
         fit, settled = best._replace(history=fit.history + rising), rest
         if gain <= PATIENCE * enough:  # the same maximum, nearer to its top
@@ -63,10 +115,27 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
     return fit, settled
 
 
-def best_exchange(fit, few, settled, brief, seed):
+def followed(fit, X, sample_weight, settled, options, to_beat):
+    """Ascend, as long as there is hope that the bound passes `to_beat`."""
+    brief, history = few_sweeps(options), []
+    for _ in range(1 + options["max_iter"] // brief["max_iter"]):
+        fit = fit.mixture.ascend(fit.state, X, sample_weight, settled, **brief)
+        history += fit.history
+        if fit.converged or not hopeful(fit, to_beat):
+            break
+    return fit._replace(history=history)
+
+
+def few_sweeps(options):
+    """Return the options of an ascent that is only begun."""
+    return {**options, "max_iter": min(EXCHANGE_SWEEPS, options["max_iter"])}
+
+
+def best_exchange(fit, few, settled, options, seed):
     """Return the best exchange after a few sweeps over `few` rows, if hopeful."""
     if not fit.converged:
         return None, None
+    brief = few_sweeps(options)
     mixture = fit.mixture
     tries = [
         (mixture.ascend(state, *few, rest, **brief), rest)
@@ -95,8 +164,8 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
         return
     total = fit.statistics if settled is None else fit.statistics + settled
     to_cut, first, second = halves(mixture, state, total, X, sample_weight, seed=seed)
-    promises = []
-    for kept, gone in pairs_to_merge(mixture, state, total, X, sample_weight):
+    promises, (_, losses) = [], shares_and_losses(mixture, state, X, sample_weight)
+    for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
         together = merged(mixture, state, total, kept, gone)
         for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
             parts = together.copy()
@@ -108,9 +177,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
     for _, kept, gone, after in promises[:TRIES]:
         rest = None
         if settled is not None:
-            rest = merged(mixture, state, settled, kept, gone)
-            rest[kept, -1] = 0.0  # the entropy of the sum is not known; it is >= 0
-            rest[gone] = 0.0
+            rest = merged_settled(mixture, state, settled, kept, gone)
         yield after, rest
 
 
@@ -125,19 +192,23 @@ def cut_bounds(mixture, state, total, first, second, components):
     return bounds
 
 
-def pairs_to_merge(mixture, state, total, X, sample_weight):
-    """Pairs to merge: those that overlap most, and the smallest with its nearest."""
-    pairs = overlapping(mixture, state, X, sample_weight)
-    smallest = total[:, 0].argmin()
-    nearest = next(pair for pair in pairs if smallest in pair)
-    best = pairs[:PAIRS]
-    return best if nearest in best else [*best, nearest]
-
-
 def merged(mixture, state, statistics, kept, gone):
     """Return the statistics with the row `gone` added to the row `kept`."""
     result = statistics.copy()
     result[kept] += mixture.family.aligned(statistics, state.components, gone, kept)
+    return result
+
+
+def merged_settled(mixture, state, settled, kept, gone):
+    """Return the statistics with the row `gone` moved to the row `kept`.
+
+    The entropy of the sum is not known: it is replaced by a lower bound.
+    """
+    result = merged(mixture, state, settled, kept, gone)
+    counts, entropies = settled[[kept, gone], 0], settled[[kept, gone], -1]
+    least = entropies.sum() - choice_entropy(*counts)
+    result[kept, -1] = least if mixture.family.completes_rows else max(least, 0.0)
+    result[gone] = 0.0
     return result
 
 
@@ -178,3 +249,44 @@ def halves(mixture, state, total, X, weight, *, seed):
     better = cut_bounds(mixture, state, total, first, second, promising)
     gains[promising] = better[promising]
     return np.argsort(-gains), first, second
+
+
+def recentred(mixture, state):
+    """Return the state, with other origins of the statistics if need be."""
+    return state._replace(components=mixture.family.recentred(state.components))
+
+
+def shares_and_losses(mixture, state, X, sample_weight):
+    """Responsibilities of the rows, and what they lose in another component.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_rows, n_components)
+        Responsibilities times weights.
+    losses : ndarray of shape (n_components, n_components)
+        What the rows of a component (first axis) lose of their expected log joint
+        density in another one, as it is.
+    """
+    density = mixture.density(state)
+    joint = np.empty((X.shape[0], len(density.constants)))
+    for first in range(0, X.shape[0], TILE_ROWS):
+        tile = slice(first, first + TILE_ROWS)
+        density.log_joint(X[tile], joint[tile])
+    shares = softmax(joint, axis=1) * sample_weight[:, None]
+    sums = shares.T @ joint
+    return shares, np.diag(sums)[:, None] - sums
+
+
+def pairs_to_merge(losses, smallest):
+    """Pairs to merge: those that lose least, and the smallest with its nearest."""
+    first, second = np.triu_indices(len(losses), 1)
+    least = np.minimum(losses, losses.T)[first, second]
+    pairs = [(int(first[i]), int(second[i])) for i in np.argsort(least)]
+    nearest = next(pair for pair in pairs if smallest in pair)
+    best = pairs[:PAIRS]
+    return best if nearest in best else [*best, nearest]
+
+
+def choice_entropy(first, second):
+    """Entropy of the choice between two components, summed over the rows."""
+    return (entr(first) + entr(second) - entr(first + second)).sum()

@@ -104,8 +104,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     ----------
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K), along one path of merges from
-        `max_components` down. Components may stay empty.
+        largest evidence bound minus log(1 / pi_K). Components may stay empty.
     inverse_temperature : float in (0, 1], default=0.9
         Power of the likelihood, the paper's alpha. The guarantees need less than 1;
         1 is the classical variational posterior.
@@ -120,9 +119,10 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
     n_init : int, default=3
-        Starts, of which the best is kept; with "auto", at `max_components`. Exchanges
-        of components, one pair merged and another one cut in two, then try to improve
-        it.
+        Starts, of which the best is kept; with "auto", paths of merges from
+        `max_components` down, whose numbers of components are compared. Exchanges of
+        components, one pair merged and another one cut in two, then try to improve the
+        best.
     max_iter : int, default=300
         Largest number of iterations of a start, and of an exchange of components.
     tol : float, default=1e-5
@@ -165,7 +165,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         Bounds of the iterations of the best start and of the exchanges that bettered
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K).
+        For each number of components tried, the bound minus log(1 / pi_K); of the
+        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_features + 2)
         Sufficient statistics of all rows: numbers of rows, counts, entropies.
     converged_ : bool

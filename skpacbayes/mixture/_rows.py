@@ -16,6 +16,7 @@ from .._kernels.mixture import (
     quadratic_features,
     subtract_row_maximum,
 )
+from ._missing import IncompleteRows
 
 TILE_DOUBLES = 50_000  # what a tile may take: it should stay in the cache
 SMALLEST_TILE = 64
@@ -97,6 +98,8 @@ class QuadraticDensity:
     def __init__(self, constants, means, precisions, origin):
         self.constants = constants
         self.origin = origin
+        self.means, self.precisions = means, precisions
+        self.incomplete = None
         full = precisions.ndim == 3
         self.first, self.second = product_pairs(len(origin), full)
         gaps = means - origin
@@ -117,6 +120,11 @@ class QuadraticDensity:
             self._features = np.empty((self.width, len(rows)))
         quadratic_features(rows, self.origin, self.first, self.second, self._features)
         np.matmul(self._features.T, self.coefficients.T, out=out)
+        self.incomplete = None
+        if np.isnan(out[:, 0]).any():
+            self.incomplete = IncompleteRows(rows, self.means, self.precisions)
+            self.incomplete.write(self.constants, out)
+            self.incomplete.leave_out(self._features)
 
     def no_moments(self):
         """Return the moments of no row."""
@@ -125,6 +133,10 @@ class QuadraticDensity:
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
         moments += self._features @ shares
+        if self.incomplete is not None:
+            counts, sums, products = self.incomplete.moments(shares, self.origin)
+            products = products[:, self.first, self.second]
+            moments += np.column_stack([counts, sums, products]).T
 
     def total(self, counts, moments):
         """Sum over the rows w_ik times their log joint densities."""
@@ -179,6 +191,7 @@ class SeparatedFullDensity:
         self.means = means
         self.origins = origins
         self.factors = factors
+        self.incomplete = None
         self.width = 2 * means.shape[1]
 
     def log_joint(self, rows, out):
@@ -186,6 +199,11 @@ class SeparatedFullDensity:
         for k, mean in enumerate(self.means):
             scaled = (rows - mean) @ self.factors[k]
             out[:, k] = self.constants[k] - 0.5 * np.einsum("ij,ij->i", scaled, scaled)
+        self.incomplete = None
+        if np.isnan(out[:, 0]).any():
+            precisions = self.factors @ self.factors.mT
+            self.incomplete = IncompleteRows(rows, self.means, precisions)
+            self.incomplete.write(self.constants, out)
 
     def no_moments(self):
         """Return the moments of no row."""
@@ -193,9 +211,14 @@ class SeparatedFullDensity:
         return np.zeros((n_components, 1 + n_features, n_features))
 
     def add(self, rows, shares, moments):
-        """Add the moments of the rows."""
+        """Add the moments of the rows of which `log_joint` was just computed."""
+        if self.incomplete is not None:
+            _, sums, products = self.incomplete.moments(shares, self.origins)
+            moments += np.concatenate([sums[:, None], products], axis=1)
         for k, origin in enumerate(self.origins):
             gaps = rows - origin
+            if self.incomplete is not None:
+                self.incomplete.leave_out(gaps.T)
             weighted = gaps * shares[:, k, None]
             moments[k, 0] += weighted.sum(axis=0)
             moments[k, 1:] += weighted.T @ gaps

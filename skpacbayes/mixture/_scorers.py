@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln
 
 from .._kernels import mixture as kernels
+from ._missing import Pattern, patterns_of
 
 
 class FunctionScorer:
@@ -35,11 +36,13 @@ class FullScorer:
     """c_k - s_k / 2, or c_k - t_k log(1 + s_k) where t_k > 0.
 
     s_k is m_k |A_k (x - mean_k)|^2. The A_k are lower
-    triangular, (n_components, n_features, n_features).
+    triangular, (n_components, n_features, n_features). Missing values are integrated
+    out.
     """
 
     def __init__(self, constants, means, factors, multipliers, tops):
         self.n_components = len(constants)
+        self.forms = constants, means, factors, multipliers, tops
         order = np.tril_indices(means.shape[1])
         self.parameters = columns(
             constants, means, factors[:, *order], multipliers, tops
@@ -50,6 +53,26 @@ class FullScorer:
         kernels.full_log_densities(
             X, *self.parameters, np.empty(self.n_components * 2), out
         )
+        if np.isnan(out[:, 0]).any():
+            self.write_incomplete(X, out)
+
+    def write_incomplete(self, X, out):
+        """Write the scores of incomplete rows: integrals over the missing values."""
+        constants, _, _, _, tops = self.forms
+        for missing, at in patterns_of(X):
+            pattern = self.pattern(missing)
+            for i in at:
+                squares = pattern.squares(X[i : i + 1])[0]
+                if tops[0] > 0:
+                    out[i] = pattern.log_student_integrals(constants, tops, squares)
+                else:
+                    out[i] = pattern.log_integrals(constants, squares)
+
+    def pattern(self, missing):
+        """Return the quadratic forms of which these features are missing."""
+        _, means, factors, multipliers, _ = self.forms
+        precisions = multipliers[:, None, None] * (factors.mT @ factors)
+        return Pattern(missing, means, precisions)
 
 
 class StudentScorer:

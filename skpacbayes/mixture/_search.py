@@ -1,4 +1,4 @@
-"""Where the ascent starts, and which number of components it keeps."""
+"""Where the ascent starts: k-means, on a part of the rows if they are many."""
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -6,14 +6,11 @@ from sklearn.cluster import kmeans_plusplus
 
 from .._chains import in_threads
 from .._kernels.kmeans import WeightedPoints
-from ._rows import Responsibilities
 
-PATH_ROWS = 4_000  # on which merges are compared
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
 SEEDINGS = 3  # clusterings of which a start is the best
 LLOYD_STEPS = 20
-MERGE_SWEEPS = 3  # that compare merges
-MERGED_PAIRS = 3
+TILE_ROWS = 1024
 
 
 def start(mixture, n_components, X, sample_weight, *, seed):
@@ -44,6 +41,13 @@ def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
     part = np.random.default_rng(seed).choice(X.shape[0], most, replace=False)
     part.sort()
     return X[part], weight[part]
+
+
+def scaled_part(X, sample_weight, n_components, seed, most):
+    """Return a random part of the rows with weights whose sum is that of all rows."""
+    total = X.shape[0] if sample_weight is None else sample_weight.sum()
+    rows, weight = seeding_part(X, sample_weight, n_components, seed, most)
+    return rows, weight * (total / weight.sum())
 
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
@@ -77,9 +81,8 @@ def hard_statistics(density, X, weight, labels):
     n_components = len(density.constants)
     moments = density.no_moments()
     counts = np.bincount(labels, weight, minlength=n_components)
-    size = 1024
-    for first in range(0, X.shape[0], size):
-        tile = slice(first, first + size)
+    for first in range(0, X.shape[0], TILE_ROWS):
+        tile = slice(first, first + TILE_ROWS)
         rows = X[tile]
         shares = np.zeros((rows.shape[0], n_components))
         density.log_joint(rows, shares)  # the density computes its features here
@@ -90,67 +93,33 @@ def hard_statistics(density, X, weight, labels):
 
 
 def restarts(mixture, n_components, seeds, X, sample_weight, *, tasks, n_jobs, **to):
-    """Best fit of those from one start for each seed.
-
-    `tasks` is called with the number of starts and yields once before each round of
-    them; a callback that stops after a start leaves the best of those so far.
-    """
+    """Fits of one start for each seed."""
 
     def run(seed):
         state = start(mixture, n_components, X, sample_weight, seed=int(seed))
         return mixture.ascend(state, X, sample_weight, **to)
 
-    fits, remaining = [], list(seeds)
-    at_once = len(remaining) if n_jobs not in (None, 1) else 1
-    for number in tasks(len(remaining)):
-        if number == len(fits):
-            part, remaining = remaining[:at_once], remaining[at_once:]
-            fits += in_threads(n_jobs, [(run, seed) for seed in part])
+    return in_rounds(run, seeds, tasks, n_jobs)
+
+
+def best_fit(fits):
+    """Return the fit with the largest bound."""
     return max(fits, key=lambda fit: fit.bound)
 
 
-def path_of_merges(fit, X, sample_weight, options):
-    """Fits of every number of components below that of `fit`, one from another.
+def in_rounds(run, values, tasks, n_jobs):
+    """Return what `run` gives for each value, `n_jobs` of them at once.
 
-    From the fit with K + 1 components, some pairs that overlap most are merged and the
-    smallest component is deleted, in turn, and followed for a few sweeps over some of
-    the rows; the best of them is followed to its maximum over all rows.
-
-    Returns
-    -------
-    fits : dict of int to Fit
-        From one component to those of `fit`.
+    `tasks` is called with the number of values and yields once before each of them; a
+    callback that stops after a value leaves the results so far.
     """
-    n_components = len(fit.state.concentration)
-    fits = {n_components: fit}
-    rows, weight = seeding_part(X, sample_weight, n_components, 0, most=PATH_ROWS)
-    total = X.shape[0] if sample_weight is None else sample_weight.sum()
-    few = rows, weight * (total / weight.sum())
-    for size in range(n_components - 1, 0, -1):
-        above = fits[size + 1]
-        tries = [
-            above.mixture.ascend(state, *few, max_iter=MERGE_SWEEPS, tol=0.0)
-            for state in reductions(above, *few)
-        ]
-        best = max(tries, key=lambda each: each.bound)
-        fits[size] = best.mixture.ascend(best.state, X, sample_weight, **options)
-    return fits
-
-
-def reductions(fit, X, sample_weight):
-    """States with one component fewer."""
-    mixture = fit.mixture
-    everyone = np.arange(len(fit.state.concentration))
-    pairs = overlapping(mixture, fit.state, X, sample_weight)
-    for kept, gone in [*pairs[:MERGED_PAIRS], (None, fit.statistics[:, 0].argmin())]:
-        statistics = fit.statistics.copy()
-        if kept is not None:
-            statistics[kept] += mixture.family.aligned(
-                fit.statistics, fit.state.components, gone, kept
-            )
-        rest = everyone != gone
-        state = mixture.maximise(statistics[rest], take(fit.state, rest))
-        yield state._replace(components=mixture.family.recentred(state.components))
+    results, remaining = [], list(values)
+    at_once = len(remaining) if n_jobs not in (None, 1) else 1
+    for number in tasks(len(remaining)):
+        if number == len(results):
+            part, remaining = remaining[:at_once], remaining[at_once:]
+            results += in_threads(n_jobs, [(run, value) for value in part])
+    return results
 
 
 def take(state, components):
@@ -164,15 +133,3 @@ def taken(value, components, size):
         fields = [taken(field, components, size) for field in value]
         return value._make(fields) if hasattr(value, "_make") else tuple(fields)
     return value[components] if value is not None and len(value) == size else value
-
-
-def overlapping(mixture, state, X, sample_weight):
-    """Pairs of components, those that share most of their rows first."""
-    step = Responsibilities(mixture.density(state))
-    overlap = np.zeros((step.n_components, step.n_components))
-    for _, _, shares in step.tiles(X, sample_weight):
-        overlap += shares.T @ shares
-    sizes = np.sqrt(np.maximum(np.diag(overlap), np.finfo(float).tiny))
-    first, second = np.triu_indices(step.n_components, 1)
-    order = np.argsort(-(overlap / sizes / sizes[:, None])[first, second])
-    return [(int(first[i]), int(second[i])) for i in order]

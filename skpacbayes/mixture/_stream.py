@@ -60,7 +60,8 @@ class Stream:
     settled statistics frozen, and the rows that then exceed the window settle: their
     statistics are kept and they are forgotten. Whenever the number of blocks has
     doubled, components are exchanged too; before a row has settled, `n_init` new starts
-    are tried first.
+    are tried first. Where the number of components is chosen, it may change after every
+    block.
 
     Parameters
     ----------
@@ -116,6 +117,8 @@ class Stream:
             self._sweep(learner.n_sweeps)
             if self.n_blocks & (self.n_blocks - 1) == 0:  # a power of two
                 self._exchange(learner)
+            else:
+                self._renumber(learner)
         self.pending = Rows()
 
     def _begin(self, learner):
@@ -144,6 +147,17 @@ class Stream:
             self.learned.mixture, self.state, *self.window.joined(), self.settled
         )
         self.state, self.history = fit.state, self.history + fit.history
+
+    def _renumber(self, learner):
+        """Let the number of components change, if it is chosen."""
+        rows, before = self.window.joined(), len(self.state.concentration)
+        fit = self.learned.mixture.ascend(
+            self.state, *rows, self.settled, max_iter=1, tol=0.0
+        )
+        fit, settled = learner._renumber_quietly(fit, *rows, self.settled)
+        if len(fit.state.concentration) != before:
+            self.state, self.settled = fit.state, settled
+            self.history = self.history + fit.history
 
     def current(self, learner):
         """Return the stream as if the pending rows were a block."""

@@ -16,6 +16,7 @@ class NormalWishart(GaussianFamily):
     """
 
     full = True
+    allows_missing = completes_rows = True
 
     def __init__(self, mean, mean_precision, degrees, inverse_scale, tied):
         super().__init__(mean, mean_precision)

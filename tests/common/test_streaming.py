@@ -174,6 +174,7 @@ STREAMS = {
         normal_rows,
         saturated=6000,
         inexact=KEEPS_ROWS,
+        missing=True,
     ),
     "TemperedVBMixture": Stream(
         lambda: skpacbayes.TemperedVBMixture(

@@ -230,8 +230,8 @@ def test_counts_may_be_fractions_but_not_negative(container):
 )
 def test_a_row_of_weight_zero_must_be_finite(mixture):
     X, weight = COUNTS.copy(), np.ones(80)
-    X[5, 0], weight[5] = np.nan, 0
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    X[5, 0], weight[5] = np.inf, 0
+    with pytest.raises(ValueError, match="Input X contains infinity"):
         mixture.fit(X, sample_weight=weight)
     with pytest.raises(ValueError, match="Sample weights must contain at least one"):
         mixture.fit(COUNTS, sample_weight=np.zeros(80))

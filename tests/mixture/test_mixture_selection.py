@@ -1,10 +1,15 @@
 """The choice of the number of components: criterion, merges, recovery."""
 
+import warnings
 from copy import copy
+from statistics import mode
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
@@ -112,6 +117,28 @@ def test_tight_groups_far_apart_are_counted(separation):
     assert_allclose(np.sqrt(found.covariances_.ravel()[order]), expected, rtol=0.25)
     wide = auto(max_components=10, n_init=2, covariance_prior=[[X.var() / 10]])
     assert wide.fit(X).n_components_ < 8
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_seeds_agree_or_a_warning_says_that_they_would_not(load):
+    """Eight seeds; `bench_seeds.py` has twenty on eight tables."""
+    X, answers, silent = scale(load().data), [], []
+    for seed in range(8):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answers.append(auto(max_components=20, random_state=seed).fit(X))
+        if not caught:
+            silent.append(answers[-1].n_components_)
+    commonest = mode([answer.n_components_ for answer in answers])
+    assert set(silent) <= {commonest}, answers
+    assert load is load_wine or len(silent) == 8
+
+
+def test_searches_that_disagree_are_named():
+    """Rows of one broad group: the path with exchanges reaches other maxima."""
+    X = np.random.default_rng(0).standard_t(2, (150, 6))
+    with pytest.warns(ConvergenceWarning, match="auto' chose .* Increase n_init"):
+        auto(max_components=15).fit(X)
 
 
 def test_topics_are_counted_but_not_from_one_word_a_row():

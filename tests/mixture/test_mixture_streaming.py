@@ -71,7 +71,7 @@ def count_rows(n, seed):
 
 
 STREAMS = {
-    "full": Stream(lambda: Gaussian(2, **MANY_BLOCKS), normal_rows),
+    "full": Stream(lambda: Gaussian(2, **MANY_BLOCKS), normal_rows, missing=True),
     "no window": Stream(
         lambda: Gaussian(
             2, covariance_type="diag", block_size=25, window=0, random_state=0
@@ -89,7 +89,9 @@ STREAMS = {
         normal_rows,
     ),
     "auto": Stream(
-        lambda: Gaussian("auto", max_components=3, **MANY_BLOCKS), normal_rows
+        lambda: Gaussian("auto", max_components=3, **MANY_BLOCKS),
+        normal_rows,
+        missing=True,
     ),
     "counts": Stream(lambda: Multinomial(2, **MANY_BLOCKS), count_rows, sparse=True),
 }
@@ -101,6 +103,9 @@ STREAMS = {
     ids=lambda law: law.__name__,
 )
 @pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.filterwarnings(
+    "ignore:n_components='auto':sklearn.exceptions.ConvergenceWarning"
+)
 def test_law_on_many_blocks(name, law):
     law(replace(STREAMS[name], length=80))  # three blocks, and the start of one
 
@@ -322,11 +327,46 @@ def test_one_pass_is_close_to_the_best_batch_fit_on_digits(block_size):
     assert max(gaps) < 0.1
 
 
-def test_the_number_of_components_is_chosen_on_the_first_block():
+def test_the_number_of_components_follows_the_stream():
+    """A fourth group is born when it comes; without one, the number stays."""
     X, _ = make_mixture(n_samples=1200, n_components=3, random_state=0)
-    stream = TemperedVBGaussianMixture(
-        "auto", max_components=5, block_size=400, random_state=0
-    ).partial_fit(X)
-    first = TemperedVBGaussianMixture("auto", max_components=5, random_state=0)
-    assert stream.n_components_ == first.fit(X[:400]).n_components_ == 3
+    options = {"max_components": 6, "block_size": 100, "window": 200, "random_state": 0}
+    stream = TemperedVBGaussianMixture("auto", **options).partial_fit(X[:100])
+    first = TemperedVBGaussianMixture("auto", max_components=6, random_state=0)
+    assert stream.n_components_ == first.fit(X[:100]).n_components_ == 3
     assert stream.elbo_path_ == first.elbo_path_
+    assert stream.partial_fit(X[100:600]).n_components_ == 3
+    late = X[600:].copy()
+    late[::4] = np.random.default_rng(0).normal(X.max(axis=0) + 5, 1.0, (150, 2))
+    stream.partial_fit(late)
+    assert stream.n_components_ == 4
+    assert_allclose(stream.statistics_[:, 0].sum(), 1200)
+    of_late = stream.predict(late)
+    assert len(set(of_late[::4])) == 1
+    assert of_late[0] not in stream.predict(X[:600])
+    assert stream.weights_[of_late[0]] == pytest.approx(150 / 1200, rel=0.1)
+    parts = TemperedVBGaussianMixture("auto", **options).partial_fit(X[:600])
+    for start in range(0, 600, 70):
+        parts.partial_fit(late[start : start + 70])
+    assert parts.elbo_ == stream.elbo_
+    current = stream._answer()
+    best = current.mixture.bound(
+        current.state,
+        current.mixture.expect(current.state, np.vstack([X[:600], late]))[1],
+    )
+    assert stream.elbo_ <= best + 1e-9 * abs(best)
+
+
+def test_components_that_the_stream_joins_are_merged():
+    """The first block shows the two sides of one group, later blocks all of it."""
+    X = np.random.default_rng(0).normal(size=(1000, 1))
+    sides = X[np.abs(X[:, 0]) > 1][:60]
+    X = np.vstack([sides, X])
+    options = {"max_components": 4, "block_size": 60, "random_state": 0}
+    stream = TemperedVBGaussianMixture("auto", **options).partial_fit(X[:60])
+    assert stream.n_components_ > 1
+    assert stream.partial_fit(X[60:]).n_components_ == 1
+    assert_allclose(stream.statistics_[:, 0], [len(X)])
+    batch = TemperedVBGaussianMixture("auto", max_components=4, random_state=0).fit(X)
+    assert batch.n_components_ == 1
+    assert stream.score(X) > batch.score(X) - 0.01

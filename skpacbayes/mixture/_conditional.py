@@ -1,0 +1,97 @@
+"""What a Gaussian mixture says of some columns, given the others."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ._missing import patterns_of
+
+
+class ConditionalMixture:
+    """Predictive distribution of the missing values of rows, given the others.
+
+    For each row a mixture of multivariate Student distributions.
+    :meth:`TemperedVBGaussianMixture.conditional` returns it.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_samples, n_components)
+        Probabilities of the components, given the values that are there.
+    mean : ndarray of shape (n_samples, n_features)
+        The rows with the means of the missing values in their place.
+    std : ndarray of shape (n_samples, n_features)
+        Standard deviations, zero for values that are there; infinite where a component
+        has no more than two degrees of freedom.
+    """
+
+    def __init__(self, X, weights, scorer):
+        self._X = X
+        self._scorer = scorer
+        self.weights = weights
+        self.mean, self.std = X.copy(), np.zeros(X.shape)
+        for pattern, at in self._patterns():
+            own, (locations, scales, degrees) = weights[at].T, self._laws(pattern, at)
+            mean = (own[:, :, None] * locations).sum(axis=0)
+            spread = (locations - mean) ** 2
+            finite = degrees > 2
+            ratio = np.where(finite, degrees / np.where(finite, degrees - 2, 1), np.inf)
+            variances = np.diagonal(pattern.covariances, axis1=1, axis2=2)
+            spread += (ratio[:, None] * scales)[:, :, None] * variances[:, None]
+            at = np.ix_(at, pattern.missing)
+            self.mean[at] = mean
+            self.std[at] = np.sqrt((own[:, :, None] * spread).sum(axis=0))
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw the missing values of every row.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_samples, n_rows, n_features)
+            The rows, completed by draws.
+        """
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        result = np.repeat(self._X[None], n_samples, axis=0)
+        cumulated = self.weights.cumsum(axis=1)
+        labels = (rng.random((n_samples, len(self._X), 1)) > cumulated).sum(axis=2)
+        labels = np.minimum(labels, self.weights.shape[1] - 1)
+        for pattern, at in self._patterns():
+            locations, scales, degrees = self._laws(pattern, at)
+            roots = np.linalg.cholesky(pattern.covariances)
+            k, row = labels[:, at], np.arange(len(at))
+            normal = rng.normal(size=(*k.shape, len(pattern.missing)))
+            chi = rng.chisquare(degrees[k]) / degrees[k]
+            step = (roots[k] @ normal[..., None])[..., 0]
+            step *= np.sqrt(scales[k, row] / chi)[..., None]
+            drawn = locations[k, row] + step
+            result[:, at[:, None], pattern.missing] = drawn
+        return result
+
+    def _patterns(self):
+        """Yield the patterns of missing values, and the indices of their rows."""
+        for missing, at in patterns_of(self._X):
+            yield self._scorer.pattern(missing), at
+
+    def _laws(self, pattern, at):
+        """Student distributions of the missing values of rows, for each component.
+
+        The density of the row is proportional to (1 + s + u' Q u)^-t, where s is the
+        square of the observed values and u the gap of the missing ones from what they
+        predict.
+
+        Returns
+        -------
+        locations : ndarray of shape (n_components, n_rows, n_missing)
+        scales : ndarray of shape (n_components, n_rows)
+            Multipliers of the pattern's covariances Q^-1.
+        degrees : ndarray of shape (n_components,)
+        """
+        rows, tops = self._X[at], self._scorer.forms[-1]
+        degrees = 2 * tops - len(pattern.missing)
+        scales = (1 + pattern.squares(rows).T) / degrees[:, None]
+        return pattern.expected(rows), scales, degrees

@@ -1,0 +1,136 @@
+"""Missing values of Gaussian components: integrated out exactly, pattern by pattern.
+
+Where E log q_k(x) is a quadratic form, the best law of the missing values given the
+others is Gaussian. It is a factor of the posterior like all others: the bound J stays a
+bound, and rises.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln
+
+
+class Pattern:
+    """Quadratic forms c_k - 1/2 (x - mean_k)' P_k (x - mean_k), some x missing.
+
+    Parameters
+    ----------
+    missing : ndarray of shape (n_features,)
+        Whether the feature is missing.
+    means : ndarray of shape (n_components, n_features)
+    precisions : ndarray of shape (n_components, n_features, n_features)
+
+    Attributes
+    ----------
+    covariances : ndarray of shape (n_components, n_missing, n_missing)
+        Of the missing features, given the others, under exp of the form.
+    """
+
+    def __init__(self, missing, means, precisions):
+        self.missing, self.there = np.flatnonzero(missing), np.flatnonzero(~missing)
+        of_missing = precisions[:, self.missing]
+        mixed = of_missing[:, :, self.there]
+        self.means = means
+        self.inner = of_missing[:, :, self.missing]
+        self.covariances = np.linalg.inv(self.inner)
+        self.slopes = -self.covariances @ mixed
+        rest = precisions[:, self.there][:, :, self.there]
+        self.schur = rest + mixed.mT @ self.slopes
+
+    @cached_property
+    def log_determinants(self):
+        """Those of the precisions of the missing features."""
+        return np.linalg.slogdet(self.inner)[1]
+
+    def gaps(self, rows):
+        """Observed values minus the means, (n_components, n_rows, n_observed)."""
+        return rows[:, self.there] - self.means[:, None, self.there]
+
+    def squares(self, rows):
+        """Least squared distances over the missing values, (n_rows, n_components)."""
+        gaps = self.gaps(rows)
+        return ((gaps @ self.schur) * gaps).sum(axis=2).T
+
+    def expected(self, rows):
+        """Means of the missing values, (n_components, n_rows, n_missing)."""
+        return self.means[:, None, self.missing] + self.gaps(rows) @ self.slopes.mT
+
+    def log_integrals(self, constants, squares):
+        """Integrals of the exponential of the forms over the missing values."""
+        factor = len(self.missing) * np.log(2 * np.pi) - self.log_determinants
+        return constants + 0.5 * (factor - squares)
+
+    def log_student_integrals(self, constants, tops, squares):
+        """Integrals of exp(c_k) (1 + square)^(-top_k) over the missing values."""
+        size = len(self.missing)
+        rest = tops - 0.5 * size
+        factor = gammaln(rest) - gammaln(tops)
+        factor += 0.5 * (size * np.log(np.pi) - self.log_determinants)
+        return constants + factor - rest * np.log1p(squares)
+
+
+def patterns_of(rows):
+    """Yield each pattern of missing values, and the indices of its rows."""
+    holes = np.isnan(rows)
+    at = np.flatnonzero(holes.any(axis=1))
+    patterns, which = np.unique(holes[at], axis=0, return_inverse=True)
+    for number, missing in enumerate(patterns):
+        yield missing, at[which.ravel() == number]
+
+
+class IncompleteRows:
+    """Incomplete rows of a tile: log joint densities, and moments when completed."""
+
+    def __init__(self, rows, means, precisions):
+        self.rows = rows
+        self.parts = [
+            (Pattern(missing, means, precisions), at)
+            for missing, at in patterns_of(rows)
+        ]
+
+    def write(self, constants, out):
+        """Write the log joint densities of the observed values."""
+        for pattern, at in self.parts:
+            squares = pattern.squares(self.rows[at])
+            out[at] = pattern.log_integrals(constants, squares)
+
+    def leave_out(self, values):
+        """Set to zero what the incomplete rows, on the last axis, contribute."""
+        for _, at in self.parts:
+            values[..., at] = 0.0
+
+    def moments(self, shares, origins):
+        """Return counts, sums and products of the completed rows about origins.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_components,)
+        sums : ndarray of shape (n_components, n_features)
+        products : ndarray of shape (n_components, n_features, n_features)
+        """
+        n_components, d = shares.shape[1], self.rows.shape[1]
+        counts, sums = np.zeros(n_components), np.zeros((n_components, d))
+        products = np.zeros((n_components, d, d))
+        for pattern, at in self.parts:
+            weights = shares[at].T
+            completed = np.repeat(self.rows[None, at], n_components, axis=0)
+            completed[:, :, pattern.missing] = pattern.expected(self.rows[at])
+            completed -= np.reshape(origins, (-1, 1, d))
+            weighted, own = completed * weights[:, :, None], weights.sum(axis=1)
+            counts += own
+            sums += weighted.sum(axis=1)
+            products += weighted.mT @ completed
+            block = np.ix_(range(n_components), pattern.missing, pattern.missing)
+            products[block] += own[:, None, None] * pattern.covariances
+        return counts, sums, products
+
+
+def column_means(X, sample_weight):
+    """Return the means of the values that are there; zero where there are none."""
+    if not np.isnan(X).any():
+        return np.average(X, axis=0, weights=sample_weight)
+    weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    there = ~np.isnan(X)
+    totals = np.maximum(weight @ there, np.finfo(float).tiny)
+    return weight @ np.where(there, X, 0.0) / totals

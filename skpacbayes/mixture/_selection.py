@@ -1,0 +1,153 @@
+"""How many components: independent paths of merges, the best of which is improved."""
+
+from warnings import warn
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .._base import user_stack_level
+from ._ascent import Fit
+from ._moves import best_merge, best_split, exchange_components, followed
+from ._search import best_fit, in_rounds, restarts
+
+PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
+PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no further
+DECISIVE = 3.0  # nats: odds of 20 to 1
+
+
+class Choice:
+    """The search for the number of components with the largest criterion.
+
+    Parameters
+    ----------
+    surprise : callable
+        log(1 / pi_K) for each K: the criterion is the bound minus it.
+    seed : int
+        Seeds the exchanges and the splits.
+    options : dict
+        `max_iter` and `tol` of the ascents.
+    """
+
+    def __init__(self, surprise, seed, options):
+        self.surprise = surprise
+        self.seed = seed
+        self.options = options
+
+    def paths(self, mixture, most, seeds, X, sample_weight, *, tasks, n_jobs):
+        """One path for each seed: fits of `most` components and of all fewer.
+
+        All have the prior that the bound chooses at the best start.
+        """
+        rows = X, sample_weight
+        total = X.shape[0] if sample_weight is None else sample_weight.sum()
+        tol = self.options["tol"]
+        to = {**self.options, "tol": PATH_TOLERANCE * tol}
+        to["tol"] = max(to["tol"], min(100 * tol, PATH_RISE / total))
+        starts = restarts(mixture, most, seeds, *rows, tasks=range, n_jobs=n_jobs, **to)
+        mixture = with_best_prior(best_fit(starts), *rows, **to).mixture
+
+        def path(start):
+            fits = {most: mixture.ascend(start.state, *rows, **to)}
+            for K in range(most - 1, 0, -1):
+                state, _ = best_merge(fits[K + 1], *rows)
+                fits[K] = mixture.ascend(state, *rows, **to)
+            return fits
+
+        return in_rounds(path, starts, tasks, n_jobs)
+
+    def best_of(self, paths, X, sample_weight):
+        """Improve the two best fits, and return the best one and every criterion.
+
+        A fit is improved by exchanges; one of its pairs is then merged and one of its
+        components cut, which may improve the fits next to it, until the two best stay.
+        """
+        rows = X, sample_weight
+        fits = {K: best_fit([path[K] for path in paths]) for K in paths[0]}
+        improved, gains = set(), dict.fromkeys(fits, 0.0)
+        while todo := self.two_best(fits) - improved:
+            K = max(todo, key=lambda K: self.of(fits[K]))
+            improved.add(K)
+            fit = fits[K].mixture.ascend(fits[K].state, *rows, **self.options)
+            before = with_best_prior(fit, *rows, **self.options)
+            fit, _ = exchange_components(
+                before, *rows, seed=self.seed, options=self.options
+            )
+            fits[K], gains[K] = fit, fit.bound - before.bound
+            neighbors = {}
+            if K > 1:
+                neighbors[K - 1], _ = best_merge(fit, *rows)
+            if K + 1 in fits:
+                neighbors[K + 1], _ = best_split(fit, *rows, seed=self.seed)
+            for other, state in neighbors.items():
+                found = fit.mixture.ascend(state, *rows, **self.options)
+                fits[other] = best_fit([fits[other], found])
+        best = max(fits, key=lambda K: self.of(fits[K]))
+        criteria = {K: self.of(fits[K]) for K in sorted(fits)}
+        self.warn_if_undecided(paths, criteria, gains[best])
+        return fits[best], criteria
+
+    def on_window(self, fit, most, X, weight, settled):
+        """Merge and cut components on the window of a stream while the criterion rises.
+
+        A component that is cut leaves its settled statistics to one of the halves; the
+        other one is born in the window.
+
+        Returns
+        -------
+        fit : Fit
+        settled : ndarray
+            The settled statistics, moved along.
+        """
+        enough = fit.mixture.enough(X, weight, self.options["tol"])
+        while True:
+            K, tries = len(fit.state.concentration), []
+            if K > 1:
+                tries.append(best_merge(fit, X, weight, settled))
+            if most > K:
+                tries.append(best_split(fit, X, weight, settled, seed=self.seed))
+            found = []
+            for state, rest in tries:
+                gain = self.surprise(len(state.concentration)) - self.surprise(K)
+                begun = Fit(fit.mixture, state, None, [], False)
+                to_beat = fit.bound + gain + enough
+                other = followed(begun, X, weight, rest, self.options, to_beat)
+                if other.bound > to_beat:
+                    found.append((self.of(other), other, rest))
+            if not found:
+                return fit, settled
+            _, fit, settled = max(found, key=lambda each: each[0])
+
+    def two_best(self, fits):
+        """Return the two numbers of components with the largest criteria."""
+        return set(sorted(fits, key=lambda K: self.of(fits[K]))[-2:])
+
+    def of(self, fit):
+        """Criterion of a fit."""
+        return float(fit.bound - self.surprise(len(fit.state.concentration)))
+
+    def warn_if_undecided(self, paths, criteria, gain):
+        """Warn if the paths do not agree, or if the best number is hardly the best."""
+        if len(criteria) == 1:
+            return
+        second, best = sorted(criteria, key=criteria.get)[-2:]
+        margin = criteria[best] - criteria[second]
+        found = {max(path, key=lambda K: self.of(path[K])) for path in paths}
+        numbers = sorted(found | {best})
+        values = [self.of(path[best]) for path in paths]
+        spread = gain + max(values) - min(values)
+        needed = max(spread, DECISIVE) if best > 1 else 0.0  # one has one maximum
+        if len(numbers) == 1 and margin > needed:
+            return
+        searches = f"the {len(paths)} searches" if len(paths) > 1 else "the search"
+        warn(
+            f"n_components='auto' chose {best}, but another random_state may choose "
+            f"another number: {second} is {margin:.3g} nats worse, {searches} found "
+            f"{', '.join(map(str, numbers))} components, and their maxima differ by "
+            f"{spread:.3g} nats. Increase n_init, or compare elbo_path_.",
+            ConvergenceWarning,
+            stacklevel=user_stack_level(),
+        )
+
+
+def with_best_prior(fit, X, sample_weight, **to):
+    """Return the fit with the prior that the bound chooses."""
+    return fit.mixture.with_best_prior(fit, X, sample_weight, **to)
