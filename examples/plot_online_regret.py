@@ -144,14 +144,14 @@ for label, row in table.items():
     print(f"{label:18}" + "".join(f"{row[name]:21.4g}" for name in streams))
 
 # %%
-# "NGVI is the best method in practice", says the paper. Here it is, for the squared loss,
-# where SVB diverges and is stopped only by the projection, and on the toy problem. For
-# the hinge on real data it is not. As printed, with the loss linearised at the current
-# mean, NGVI is behind all others on breast cancer and digits: a row with large features
-# asks for a step that overshoots, and with precisions that only grow later rows undo it
-# slowly. With the loss kept exact in the mean, "NGVI, implicit", it is near OGA on
-# breast cancer and behind it on the digits. That update is the library's default, with a
-# prior whose scale is learnt, which the paper does not have.
+# "NGVI is the best method in practice", says the paper. Here it is, for the squared
+# loss, where SVB diverges and is stopped only by the projection, and on the toy
+# problem. For the hinge on real data it is not. As printed, with the loss linearised at
+# the current mean, NGVI is behind all others on breast cancer and digits: a row with
+# large features asks for a step that overshoots, and with precisions that only grow
+# later rows undo it slowly. With the loss kept exact in the mean, "NGVI, implicit", it
+# is near OGA on breast cancer and behind it on the digits. That update is the library's
+# default, with a prior whose scale is learnt, which the paper does not have.
 #
 # .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization bound
 #    for online variational inference", ACML 2019.
