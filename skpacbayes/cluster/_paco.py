@@ -113,6 +113,14 @@ class PACOClusterer(
         The chain runs on a stream after every so many rows. "auto": after each of the
         first 200 rows, then whenever the stream has grown by 10 % of what came since
         (20 features or more: after every n_features / 10 rows, then 20 %).
+    forgetting : float in [0, 1) or "auto", default=0.0
+        Rate at which `partial_fit` forgets: after each row the weight of all earlier
+        ones falls by this share, a memory of about ``1 / forgetting`` rows. A cluster
+        that has no rows any more dies, and its label is free. "auto" chooses among
+        the rates 0, 1/400, 1/100 and 1/30 by the forecasts that mixtures with these
+        memories made of the last 100 rows, and drops a cluster whose last row is so
+        long ago as rows in random order leave it in one of a million cases. `fit` takes
+        its rows as present, all alike. Needs `calibration="clusters"`.
     random_state : int, RandomState instance or None, default=None
         Seed of the chain.
     n_jobs : int or None, default=None
@@ -138,8 +146,9 @@ class PACOClusterer(
     shape_ : {"round", "diagonal", "tied"}
         The shape of the clusters.
     labels_ : ndarray of shape (n_samples,)
-        Labels of the rows given to `fit`. After `partial_fit` there are none: a row of
-        a stream is read once, and `predict` gives the labels of rows at hand.
+        Labels of the rows given to `fit`. After `partial_fit` there are none, as they
+        would depend on how the stream is cut into calls: `predict` gives the labels of
+        rows at hand.
     inertia_ : float
         Sum of the losses of the rows given to `fit` at their nearest centre.
     n_clusters_posterior_ : ndarray of shape (max_clusters,)
@@ -159,6 +168,8 @@ class PACOClusterer(
         Noise scale of the rows about `cluster_centers_`.
     acceptance_rate_ : float
         Accepted share of the moves of the chains.
+    forgetting_rate_ : float
+        Rate at which the stream is forgotten at its last row.
     cumulative_loss_ : float
         Sum over the rows of a stream of the loss each had at the forecast that it met.
         The first row meets none unless `calibration="regret"` and `radius` is given:
@@ -261,6 +272,7 @@ class PACOClusterer(
         "scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "summary_size": [Interval(Integral, 2, None, closed="left"), None],
         "refresh": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "forgetting": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -284,6 +296,7 @@ class PACOClusterer(
         scale="auto",
         summary_size=400,
         refresh="auto",
+        forgetting=0.0,
         random_state=None,
         n_jobs=None,
     ):
@@ -303,6 +316,7 @@ class PACOClusterer(
         self.scale = scale
         self.summary_size = summary_size
         self.refresh = refresh
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -405,7 +419,9 @@ class PACOClusterer(
         statistics : ndarray of shape (n_points, n_features + 2)
             At most `summary_size` points (None: the distinct rows). The columns: mean
             of the rows merged into the point; their weight; the sum of their squared
-            distances from that mean. Arrays of several partitions may be stacked.
+            distances from that mean. Where rows were merged, at most `n_features` rows
+            follow, of weight 0, whose outer products add to the scatter of the merged
+            rows about their means. Arrays of several partitions may be stacked.
         """
         self._validate_params()
         if hasattr(self, "n_features_in_"):
@@ -440,9 +456,14 @@ class PACOClusterer(
         Raises
         ------
         ValueError
-            If the shape does not fit the rows seen so far, a weight is not positive,
-            or a sum of squared distances is negative.
+            If the shape does not fit the rows seen so far, no weight is positive, a
+            weight or a sum of squared distances is negative, or `forgetting` is not 0.
         """
+        if self.forgetting != 0.0:
+            raise ValueError(
+                "absorb needs forgetting=0.0, as summaries do not say how long ago "
+                f"their rows came; got forgetting={self.forgetting!r}."
+            )
         statistics = check_array(statistics, dtype=np.float64, order="C")
         n_features = statistics.shape[1] - 2
         expected = getattr(self, "n_features_in_", max(n_features, 1))
@@ -451,10 +472,18 @@ class PACOClusterer(
                 f"statistics has {statistics.shape[1]} columns, but "
                 f"n_features + 2 = {expected + 2} are expected."
             )
-        if (statistics[:, -2] <= 0).any() or (statistics[:, -1] < 0).any():
+        weights, squares = statistics[:, -2:].T
+        if min(weights.min(), squares.min()) < 0:
             raise ValueError(
-                "statistics must have positive weights (column n_features) and no "
-                "negative sums of squared distances (column n_features + 1)."
+                "statistics must have no negative weights or sums of squared distances "
+                "(columns n_features and n_features + 1)."
+            )
+        if not weights.any():
+            raise ValueError("statistics must have a row of positive weight.")
+        if squares[weights == 0].any():
+            raise ValueError(
+                "directions, rows of weight 0, must have no sum of squared distances "
+                "(column n_features + 1)."
             )
         if not self._streaming():
             self.n_features_in_ = n_features
@@ -645,6 +674,11 @@ class PACOClusterer(
         return as_count(self._begun_stream().summary.n_rows)
 
     @property
+    def forgetting_rate_(self):
+        """Rate at which the stream is forgotten at its last row."""
+        return self._begun_stream().summary.forgetting_rate
+
+    @property
     def cumulative_loss_(self):
         """Sum of the losses that the rows of the stream had at their forecasts."""
         return float(self._begun_stream().summary.cumulative_loss)
@@ -694,7 +728,9 @@ class PACOClusterer(
         """Forget the past; start a summary and a source of random numbers."""
         self._stream = Stream(
             self._setting(),
-            StreamSummary(self.n_features_in_, self.summary_size, self._manhattan),
+            StreamSummary(
+                self.n_features_in_, self.summary_size, self._manhattan, self.forgetting
+            ),
             self.refresh,
             self._generator(),
         )
@@ -703,6 +739,7 @@ class PACOClusterer(
     def _refresh(self):
         """Sample the quasi-posterior of the stream: the next forecast."""
         stream, setting = self._stream, self._setting()
+        stream.forget()
         summary = stream.summary
         problem = GibbsProblem(
             setting,
@@ -711,7 +748,7 @@ class PACOClusterer(
             exponent=summary.exponent,
             norm=summary.largest_norm if setting.regret else None,
             tracker=stream.tracker,
-            past=(summary.last_row, summary.exchangeable),
+            past=(summary.last_row, summary.exchangeable, summary.n_rows),
         )
         if not setting.regret and problem.largest_norm > problem.radius:
             self._warn_once(
@@ -757,7 +794,7 @@ class PACOClusterer(
     def _before_first_refresh(self):
         """One cluster, at the first row; the prior's number of clusters."""
         setting, summary = self._setting(), self._stream.summary
-        self.cluster_centers_ = summary.statistics()[:1, : self.n_features_in_]
+        self.cluster_centers_ = summary.places_and_weights()[0][:1]
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
         self.cluster_shares_ = np.ones(1)
         self.draw_ = self._stream.forecast
@@ -803,6 +840,11 @@ class PACOClusterer(
             raise ValueError(
                 f"shape={self.shape!r} needs loss='squared_euclidean'; divide the "
                 "columns by their scales for loss='manhattan'."
+            )
+        if regret and self.forgetting != 0.0:
+            raise ValueError(
+                f"forgetting={self.forgetting!r} needs calibration='clusters': the "
+                "regret of calibration='regret' is that of all rows of the stream."
             )
         variance_term = self.variance_term
         if variance_term == "auto":
