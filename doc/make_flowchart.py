@@ -33,7 +33,7 @@ QUESTIONS = {
     ],
 }
 ROW, GAP, WIDTH = 34, 14, 760  # heights of a row and between questions; the width
-LEFT, MIDDLE, RIGHT = 150, 190, 470  # edges of the columns
+LEFT, MIDDLE, RIGHT = 172, 212, 482  # edges of the columns
 
 
 def flowchart():

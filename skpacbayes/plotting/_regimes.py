@@ -103,6 +103,7 @@ class RegimesDisplay:
         n_rows, n_states = self.probabilities.shape
         times = np.arange(n_rows) if self.times is None else self.times
         ax.plot(times, self.values, color="black", lw=0.8, marker=".", ms=2)
+        limits = ax.get_ylim()
         # The extremes of this map differ in lightness, too.
         colors = colormaps["viridis"](np.linspace(1.0, 0.25, n_states))[:, :3]
         shades = 1 - 0.55 * (1 - self.probabilities @ colors)
@@ -123,5 +124,6 @@ class RegimesDisplay:
             ]
         )
         ax.set(xlabel="time", ylabel=self.name)
+        ax.set_ylim(limits)  # those of the values: the shades have none
         ax.margins(x=0)
         return self

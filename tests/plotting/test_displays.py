@@ -114,6 +114,8 @@ def test_regimes(dated):
     np.testing.assert_allclose(shades[10], shades[11], atol=0.05)
     low, high = display.ax_.get_xlim()
     assert high - low == pytest.approx(119)
+    higher = RegimesDisplay(series[:, 0] + 1000, display.probabilities).plot()
+    assert higher.ax_.get_ylim()[0] > 900
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
