@@ -11,9 +11,10 @@ from hmm_reference import JointLaw, largest_score
 from numpy.testing import assert_allclose
 
 from skpacbayes._kernels.hmm import draw_states
-from skpacbayes.hmm import _chain
-from skpacbayes.hmm._chain import Chain
-from skpacbayes.hmm._series import Rows
+from skpacbayes.hmm import _dirichlet_process_chain as _chain
+from skpacbayes.hmm import _dirichlet_process_gibbs as _gibbs
+from skpacbayes.hmm._dirichlet_process_chain import Chain
+from skpacbayes.hmm._dirichlet_process_series import Rows
 
 FALSE_ALARM = 1e-4
 JOINT = {
@@ -142,7 +143,7 @@ def looking_forward_only(monkeypatch):
     def wrong(laws, transitions, *rest):
         draw_states(laws, np.ones_like(transitions), *rest)
 
-    monkeypatch.setattr(_chain, "draw_states", wrong)
+    monkeypatch.setattr(_gibbs, "draw_states", wrong)
 
 
 def forgetting_the_step(monkeypatch):

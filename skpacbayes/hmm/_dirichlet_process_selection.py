@@ -1,0 +1,132 @@
+"""Choose a model by how well short chains predict each row from those before it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._dirichlet_process_chain import Chain
+from ._dirichlet_process_discrete_chain import DiscreteChain
+from ._dirichlet_process_discrete_model import DiscreteModel
+from ._dirichlet_process_gibbs import starts_for
+from ._dirichlet_process_score import PredictiveScore
+
+_N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
+_N_WORSE = 2  # numbers of states, one after the other, that do not improve the score
+_CHANCE = 5.0  # nats in total by which scores of equally good models differ
+_CLEAR = 3.0  # standard errors by which a score is clearly better
+
+
+class Learnt(NamedTuple):
+    """Rows as a model takes them, the units, and the log unit volume of each row."""
+
+    units: object
+    rows: object
+    log_volume: np.ndarray
+
+    @classmethod
+    def of(cls, series, model):
+        """Put the rows of a series into the units of the model."""
+        units = model.units(series.rows)
+        rows = units.learning_rows(series.rows, series.bounds)
+        return cls(units, rows, units.log_volume(series.rows))
+
+
+def rows_kind(model):
+    """Return what models share whose rows are the same."""
+    return model.emission if isinstance(model, DiscreteModel) else "continuous"
+
+
+def chain_of(rows, model, rng, parameters=None, starts=None):
+    """Return a chain of the model."""
+    kind = DiscreteChain if isinstance(model, DiscreteModel) else Chain
+    return kind(rows, model, rng, parameters, starts)
+
+
+class Candidate:
+    """A model, a chain of it that was run for a while, and its score."""
+
+    def __init__(self, learnt, model, rng, starts):
+        self.model = model
+        self.chain = chain_of(learnt.rows, model, rng, starts=starts)
+        for _ in range(_N_DROPPED):
+            self.chain.sweep()
+        score = PredictiveScore(len(learnt.rows))
+        for _ in range(_N_SCORED):
+            score.add(self.chain.sweep())
+        self.scores = score.of_rows() - learnt.log_volume
+
+    def clearly_better(self, other, least=0.0):
+        """Whether the mean score is higher, by more than chance and `least`."""
+        gaps = self.scores - other.scores
+        error = gaps.std() / np.sqrt(len(gaps))
+        return gaps.mean() > max(_CLEAR * error, least)
+
+
+class CandidatesOf(dict):
+    """Candidates by their models, made when they are first asked for."""
+
+    def __init__(self, series, rng):
+        super().__init__()
+        self._series, self._rng, self._rows, self._starts = series, rng, {}, {}
+
+    def __missing__(self, model):
+        learnt = self.learnt(model)
+        kind = model.n_states, model.full, rows_kind(model)
+        if kind not in self._starts:
+            self._starts[kind] = starts_for(learnt.rows, model, self._rng)
+        self[model] = Candidate(learnt, model, self._rng, self._starts[kind])
+        return self[model]
+
+    def learnt(self, model):
+        """Return the rows as the model takes them."""
+        kind = rows_kind(model)
+        if kind not in self._rows:
+            self._rows[kind] = Learnt.of(self._series, model)
+        return self._rows[kind]
+
+
+def best_of(candidates):
+    """Return the candidate with the highest score."""
+    return max(candidates, key=lambda candidate: candidate.scores.mean())
+
+
+def simplest_of(candidates):
+    """Return the first candidate that no later one beats by more than chance.
+
+    Two kinds of emission that describe the rows equally well differ by chance in their
+    scores; the first, simpler one tells the states apart where the order of the rows
+    does not.
+    """
+    best = candidates[0]
+    for candidate in candidates[1:]:
+        if candidate.scores.sum() > best.scores.sum() + _CHANCE:
+            best = candidate
+    return best
+
+
+def path_of_states(candidate_of, largest):
+    """Try one, two, three states and so on until more do not help.
+
+    Parameters
+    ----------
+    candidate_of : callable
+        Returns a `Candidate` with a given number of states.
+    largest : int
+        Largest number of states that is tried.
+
+    Returns
+    -------
+    n_states : int
+        The smallest number that none is clearly better than.
+    scores : ndarray of shape (n_tried,)
+        Mean score of each number, from one.
+    """
+    tried, best = [], None
+    for n_states in range(1, largest + 1):
+        tried.append(candidate_of(n_states))
+        best = best_of(tried)
+        if n_states - best.model.n_states >= _N_WORSE:
+            break
+    chosen = next(c for c in tried if c is best or not best.clearly_better(c))
+    scores = np.array([candidate.scores.mean() for candidate in tried])
+    return chosen.model.n_states, scores
