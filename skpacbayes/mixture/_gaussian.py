@@ -41,9 +41,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     """Bayesian Gaussian mixture by tempered variational inference.
 
     The likelihood is raised to the power `inverse_temperature` and the posterior is
-    approximated by a product of laws of the weights and of each component. The exact
-    evidence bound is maximised by coordinate ascent, on all the rows (`fit`), on a
-    stream (`partial_fit`) or on distributed data (`sufficient_statistics` and
+    approximated by a product of distributions of the weights and of each component. The
+    exact evidence bound is maximised by coordinate ascent, on all the rows (`fit`), on
+    a stream (`partial_fit`) or on distributed data (`sufficient_statistics` and
     `absorb`), in memory that does not grow with the rows. The number of components may
     be chosen by the bound. With "full" and "tied" covariances, NaN is a missing value,
     which is integrated out.
@@ -77,17 +77,17 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         has its own. With the factorized prior a mean has the variance
         covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
     degrees_of_freedom_prior : float, default=None
-        Degrees of freedom of the Wishart law, more than n_features - 1; twice the
-        shape of the inverse Gamma law for "diag" and "spherical". None for
+        Degrees of freedom of the Wishart distribution, more than n_features - 1; twice
+        the shape of the inverse Gamma distribution for "diag" and "spherical". None for
         n_features + 2, and 3 where the variances are scalars.
     covariance_prior : float or array-like, default=None
-        Inverse scale of the Wishart law, (n_features, n_features); twice the scale of
-        the inverse Gamma laws for "diag", (n_features,), and "spherical", a float.
-        None for a prior that follows the data: each component has an inverse scale
-        of its own, with a Wishart prior whose scale is the covariance of the data
-        times a number; that number and the degrees of freedom of this prior maximise
-        the bound. With the factorized prior, None is the covariance of the data times
-        10^(-2 / n_features).
+        Inverse scale of the Wishart distribution, (n_features, n_features); twice the
+        scale of the inverse Gamma distributions for "diag", (n_features,), and
+        "spherical", a float. None for a prior that follows the data: each component has
+        an inverse scale of its own, with a Wishart prior whose scale is the covariance
+        of the data times a number; that number and the degrees of freedom of this prior
+        maximise the bound. With the factorized prior, None is the covariance of the
+        data times 10^(-2 / n_features).
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
@@ -184,12 +184,12 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     global one, for alpha < 1, and for priors that do not look at the data, which the
     default priors do. The functions of `skpacbayes.certificates` give the bounds.
 
-    The default prior of a precision is a matrix-F law [2]_, with polynomial tails in
-    every direction: components may be thin in some directions. The posterior of the
-    inverse scales is a factor of q, so that `elbo_` stays a lower bound, though for one
-    component and alpha = 1 it is the evidence only if `covariance_prior` is given. A
-    variance of 1e-12 times that of a feature is added to each row, which bounds
-    the density of rows that coincide in a feature.
+    The default prior of a precision is a matrix-F distribution [2]_, with polynomial
+    tails in every direction: components may be thin in some directions. The posterior
+    of the inverse scales is a factor of q, so that `elbo_` stays a lower bound, though
+    for one component and alpha = 1 it is the evidence only if `covariance_prior` is
+    given. A variance of 1e-12 times that of a feature is added to each row, which
+    bounds the density of rows that coincide in a feature.
 
     Tempering gives fewer components when the components are misspecified, and valid
     risk bounds. It does not give a better density. With few rows for the model,

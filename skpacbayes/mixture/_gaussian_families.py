@@ -2,9 +2,9 @@
 
 A family knows: `update` (its posterior, given tempered statistics, with E log q_k(x)
 as a quadratic form in x), `divergence` (from the prior), `log_predictive` and `draw`
-(the law of a new row, component by component), and `attributes` (the results under
-scikit-learn's names). A posterior is a NamedTuple; its `origins` are the points about
-which its next statistics are taken.
+(the distribution of a new row, component by component), and `attributes` (the results
+under scikit-learn's names). A posterior is a NamedTuple; its `origins` are the points
+about which its next statistics are taken.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ N_VARIANCES = 160  # nodes of the quadrature over a variance
 
 
 class Posterior(NamedTuple):
-    """Law of the parameters of the components; which fields, a family says.
+    """Distribution of the parameters of the components; which fields, a family says.
 
     origins : (1 or n_components, n_features)
     means : (n_components, n_features)
@@ -245,7 +245,7 @@ class KnownVariance(GaussianFamily):
 
 
 class InverseGammaFamily(GaussianFamily):
-    """Diagonal families with an inverse Gamma law on the variances.
+    """Diagonal families with an inverse Gamma distribution on the variances.
 
     `pooled` components have one variance for all their features, others one each.
     """
@@ -262,7 +262,7 @@ class InverseGammaFamily(GaussianFamily):
         return values.sum(axis=1, keepdims=True) if self.pooled else values
 
     def variance_divergence(self, posterior):
-        """Divergence of the laws of the variances, summed."""
+        """Divergence of the distributions of the variances, summed."""
         degrees = posterior.degrees[:, None]
         return gamma_divergence(degrees, posterior.scale, self.shape, self.scale).sum()
 
@@ -322,8 +322,8 @@ class NormalInverseGamma(InverseGammaFamily):
         scales[:] = 2 * posterior.scale * spread
         tops = shapes + 0.5 * self.size
         constants = 0.5 * np.log(np.pi * scales).sum(axis=1)
-        laws = self.n_features // self.size
-        constants = laws * (gammaln(tops) - gammaln(shapes)) - constants
+        distributions = self.n_features // self.size
+        constants = distributions * (gammaln(tops) - gammaln(shapes)) - constants
         return StudentScorer(constants, posterior.means, scales, tops, self.pooled)
 
     def draw(self, posterior, k, size, generator):

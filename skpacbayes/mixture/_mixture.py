@@ -21,8 +21,8 @@ from .._stream import (
     partial_fit_context,
 )
 from ._ascent import Fit, TemperedMixture
-from ._families import FAMILIES, ProductFamily
 from ._moves import exchange_components
+from ._product import FAMILIES, ProductFamily
 from ._search import best_fit, restarts
 from ._selection import Choice, with_best_prior
 from ._stream import AUTO_WINDOW, Stream
@@ -590,17 +590,25 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         rows = None if reset else self._plain(X)
         if rows is None:
             finite = "allow-nan" if family.allows_missing else True
-            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
-        family.check_rows(rows)
+            try:
+                rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+            except ValueError as error:
+                refuse_texts(X, family, error)
+                raise
+        self._family().check_rows(rows)
         return rows
 
     def _family(self):
         """Return the family, before it has seen rows."""
         if isinstance(self.family, str):
             return FAMILIES[self.family]()
-        if isinstance(self.family, list):
-            return ProductFamily(self.family)
-        return self.family
+        if not isinstance(self.family, list):
+            return self.family
+        product = ProductFamily(self.family)
+        if "n_features_in_" in vars(self):
+            names = vars(self).get("feature_names_in_", ())
+            product = product.with_indices(names, self.n_features_in_)
+        return product
 
     def _begin_family(self, X, weight):
         """Return the family with its prior, which may depend on the rows."""
@@ -730,7 +738,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return Answer(stream, statistics, bound, stream.history or [bound])
 
     def _draw_rows(self, n_samples, **how):
-        """Rows of the posterior-predictive law, component by component, and labels."""
+        """Draw rows, component by component, and their labels."""
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
         answer, generator = self._answer(), self._generator()
@@ -771,7 +779,7 @@ class Answer:
 
     @property
     def state(self):
-        """The law of the weights and of the components."""
+        """The distribution of the weights and of the components."""
         return self.stream.state
 
     # What follows is found when it is first asked for.
@@ -808,6 +816,21 @@ def tiles(scorer, X):
         out = scores[: part.shape[0]]
         scorer.write(part, out)
         yield slice(start, start + SCORED_ROWS), out
+
+
+def refuse_texts(X, family, error):
+    """Raise a ValueError that names the first column of a data frame with texts."""
+    if not hasattr(X, "columns") or "could not convert" not in str(error):
+        return
+    for column in X.columns:
+        try:
+            np.asarray(X[column], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column {column!r} of X has values that are no numbers, which the "
+                f"family {type(family).__name__} needs: encode them, by "
+                "sklearn.preprocessing.OrdinalEncoder for example."
+            ) from error
 
 
 def ones_for(X, weight):

@@ -18,7 +18,7 @@ from ._scorers import DirichletMultinomialScorer, LinearScorer
 
 
 class TopicPosterior(NamedTuple):
-    """Dirichlet laws of the components, (n_components, n_features)."""
+    """Dirichlet distributions of the components, (n_components, n_features)."""
 
     concentration: np.ndarray
 
@@ -94,10 +94,10 @@ class MultinomialFamily(Family):
 class TemperedVBMultinomialMixture(TemperedVBMixture):
     """Bayesian mixture of multinomials by tempered variational inference.
 
-    Each row holds counts, of words for instance, and belongs to one component, a law
-    over the columns. The likelihood is raised to the power `inverse_temperature`, and
-    the evidence bound is maximised by coordinate ascent, on all the rows (`fit`) or on
-    a stream (`partial_fit`). Sparse rows stay sparse.
+    Each row holds counts, of words for instance, and belongs to one component, a
+    distribution over the columns. The likelihood is raised to the power
+    `inverse_temperature`, and the evidence bound is maximised by coordinate ascent, on
+    all the rows (`fit`) or on a stream (`partial_fit`). Sparse rows stay sparse.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     weights_ : ndarray of shape (n_components,)
         Posterior means of the weights.
     components_ : ndarray of shape (n_components, n_features)
-        Posterior means of the laws over the columns; rows sum to one.
+        Posterior means of the distributions over the columns; rows sum to one.
     topic_concentration_ : ndarray of shape (n_components, n_features)
         Concentrations of the Dirichlet posteriors of the components.
     weight_concentration_ : ndarray of shape (n_components,)
@@ -188,8 +188,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     -----
     Algorithms 1 and 2 of [1]_; the paper's rows are single draws, ours may hold many,
     and fractions. One draw a row cannot identify a mixture: any mixture of categorical
-    laws is one categorical law, and "auto" then says 1, rightly. Rows without counts
-    inform the weights alone.
+    distributions is one categorical distribution, and "auto" then says 1, rightly. Rows
+    without counts inform the weights alone.
 
     `score_samples` includes the multinomial coefficient: it is the log-probability of
     the row's counts, given their total.
@@ -258,7 +258,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         self.n_jobs = n_jobs
 
     def sample(self, n_samples=1, n_tokens=100):
-        """Draw rows of counts from the posterior-predictive law.
+        """Draw rows of counts from the posterior-predictive distribution.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
     @property
     def components_(self):
-        """Posterior means of the laws over the columns."""
+        """Posterior means of the distributions over the columns."""
         return self.parameters_["components_"]
 
     @property

@@ -388,3 +388,23 @@ def test_other_refusals():
         TemperedVBMixture([("a", Student(), [0])]).fit(X)
     with pytest.warns(UserWarning, match="n_components=40 is more than the 30 rows"):
         TemperedVBMixture("normal", 40, tol=0.1, random_state=0).fit(X)
+
+
+def test_columns_of_a_frame_by_name():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=60), "kind": rng.integers(0, 2, 60)})
+    by_name, by_index = (
+        TemperedVBMixture(
+            [("a", "normal", [size]), ("b", "categorical", [kind])], 2, random_state=0
+        ).fit(frame)
+        for size, kind in (("size", "kind"), (0, 1))
+    )
+    assert by_name.elbo_ == by_index.elbo_
+    with pytest.raises(ValueError, match="'a' has the column 'seize', but X has 2"):
+        TemperedVBMixture([("a", "normal", ["seize"])]).fit(frame)
+    with pytest.raises(ValueError, match="'a' has the column 2, but X has 2 columns"):
+        TemperedVBMixture([("a", "normal", [2])]).fit(frame.to_numpy())
+    texts = frame.assign(kind=["yes", "no"] * 30)
+    with pytest.raises(ValueError, match="'kind' of X has values that are no numbers"):
+        TemperedVBMixture([("a", "poisson", ["kind"])]).fit(texts)
