@@ -14,7 +14,7 @@ from ._family import ExponentialFamily, Family, check_family
 from ._gaussian import TemperedVBGaussianMixture
 from ._mixture import TemperedVBMixture
 from ._multinomial import TemperedVBMultinomialMixture
-from ._normal_columns import Normal
+from ._normal_columns import LogNormal, Normal
 from ._product import ProductFamily
 from ._rates import Gamma, Poisson
 from ._student import Student
@@ -26,6 +26,7 @@ __all__ = [
     "ExponentialFamily",
     "Family",
     "Gamma",
+    "LogNormal",
     "Normal",
     "Poisson",
     "ProductFamily",

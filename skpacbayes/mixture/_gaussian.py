@@ -32,9 +32,9 @@ WITHOUT_FAMILY = {
 }
 
 
-def has_full_covariances(mixture):
+def predicts_columns(mixture):
     """Whether the mixture has an answer about some columns given others."""
-    return mixture.covariance_type in ("full", "tied")
+    return mixture.covariance_type in ("full", "tied") and not mixture.outliers
 
 
 class TemperedVBGaussianMixture(TemperedVBMixture):
@@ -91,6 +91,10 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
+    outliers : bool, default=False
+        Whether a uniform distribution over the box of the first rows takes the rows
+        that fit no component; `predict` labels them -1. Rows must then be complete, and
+        the family continuous.
     n_init : int, default=3
         Starts, of which the best is kept; with "auto", paths of merges from
         `max_components` down, whose numbers of components are compared. Exchanges of
@@ -256,6 +260,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         degrees_of_freedom_prior=None,
         covariance_prior=None,
         known_covariance=None,
+        outliers=False,
         n_init=3,
         max_iter=300,
         tol=1e-5,
@@ -277,6 +282,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
         self.known_covariance = known_covariance
+        self.outliers = outliers
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -288,9 +294,11 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     # Answers about some columns.
 
-    @available_if(has_full_covariances)
+    @available_if(predicts_columns)
     def conditional(self, X, columns=None):
         """Predict some columns given the others, under "full" and "tied" covariances.
+
+        It is not there with `outliers=True`.
 
         Parameters
         ----------
@@ -381,12 +389,13 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     # Steps of `fit` in which Gaussians differ from other families.
 
     def _family(self):
-        return NormalWishart if has_full_covariances(self) else GaussianFamily
+        full = self.covariance_type in ("full", "tied")
+        return NormalWishart if full else GaussianFamily
 
     def _check_rows(self, X, *, reset=False):
         if reset:
             self._check_combination()
-        finite = "allow-nan" if self._family().allows_missing else True
+        finite = "allow-nan" if self._takes_missing() else True
         rows = None if reset else self._plain(X)
         if rows is None:
             rows = self._rows(X, reset=reset, ensure_all_finite=finite)

@@ -74,6 +74,7 @@ class GaussianFamily(Family):
     """
 
     full = False
+    continuous = True
 
     def __init__(self, mean, mean_precision):
         self.mean = mean

@@ -220,7 +220,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     """
 
     _parameter_constraints: dict = {
-        **WITHOUT_FAMILY,
+        **{k: v for k, v in WITHOUT_FAMILY.items() if k != "outliers"},
         "topic_prior": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -289,6 +289,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     def topic_concentration_(self):
         """Concentrations of the Dirichlet posteriors of the components."""
         return self.parameters_["topic_concentration_"]
+
+    outliers = False  # of counts there are none
 
     # Steps of `fit` in which counts differ from other rows.
 

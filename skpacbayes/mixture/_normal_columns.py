@@ -41,6 +41,8 @@ class Normal(ColumnFamily):
     widths from it.
     """
 
+    continuous = True
+
     def __init__(self, mean_precision_prior=0.05):
         self.mean_precision_prior = mean_precision_prior
 
@@ -133,3 +135,66 @@ class Normal(ColumnFamily):
             "means": self.centers + self.spreads * posterior.means,
             "variances": self.spreads**2 * posterior.scale / posterior.shape,
         }
+
+
+class LogNormal(Normal):
+    """Independent log-normal columns: positive numbers whose logarithms are normal.
+
+    Parameters
+    ----------
+    mean_precision_prior : float, default=0.05
+        Prior mean of the pseudo-observations of the mean of the logarithms.
+
+    Notes
+    -----
+    The prior is that of :class:`Normal` for the logarithms. Densities are those of the
+    rows, not of their logarithms, so that `elbo_` may be compared with that of other
+    families.
+    """
+
+    def check_rows(self, X):
+        """Refuse values that are not positive."""
+        self.check_values(X, X > 0, "numbers > 0")
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with its prior, which follows the logarithms."""
+        return super().begin(np.log(X), sample_weight)
+
+    def origin(self, X, sample_weight=None):
+        """Geometric means of the first rows."""
+        return np.exp(self.centers)
+
+    def profile(self, X, sample_weight=None):
+        """Standardise the logarithms."""
+        return super().profile(np.log(X))
+
+    def statistics(self, X):
+        """Statistics of the logarithms, and the logarithm of the base measure."""
+        return np.column_stack([super().statistics(np.log(X)), log_slopes(X)])
+
+    def split(self, statistics):
+        """Return the sums of each statistic, (n_components, n_features) each."""
+        return super().split(np.delete(statistics, -2, axis=1))
+
+    def expected(self, posterior):
+        """Constants and coefficients of E log q_k(x)."""
+        constants, coefficients = super().expected(posterior)
+        return constants, np.column_stack([coefficients, np.ones(len(constants))])
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        return super().log_predictive(posterior, np.log(X)) + log_slopes(X)[:, None]
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        return np.exp(super().draw(posterior, k, size, generator))
+
+    def attributes(self, posterior):
+        """Medians, in the units of the rows, and variances of the logarithms."""
+        found = super().attributes(posterior)
+        return {"medians": np.exp(found["means"]), "log_variances": found["variances"]}
+
+
+def log_slopes(X):
+    """Logarithms of the slopes of the logarithm, summed over the values of a row."""
+    return -np.nansum(np.log(X), axis=1)

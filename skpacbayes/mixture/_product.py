@@ -7,7 +7,7 @@ import numpy as np
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
 from ._family import ExponentialFamily
-from ._normal_columns import Normal
+from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._student import Student
 
@@ -192,6 +192,7 @@ class ProductFamily(ExponentialFamily):
 
 FAMILIES = {
     "normal": Normal,
+    "lognormal": LogNormal,
     "poisson": Poisson,
     "exponential": Gamma,
     "bernoulli": Binomial,

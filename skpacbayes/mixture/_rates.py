@@ -99,6 +99,8 @@ class Gamma(RateFamily):
         as the column's mean are typical.
     """
 
+    continuous = True
+
     def __init__(self, shape=1.0, shape_prior=0.5):
         self.shape = shape
         self.shape_prior = shape_prior

@@ -28,6 +28,8 @@ class Student(Family, BaseEstimator):
         Prior mean of the pseudo-observations of a mean.
     """
 
+    continuous = True
+
     def __init__(self, degrees_of_freedom=4.0, mean_precision_prior=0.05):
         self.degrees_of_freedom = degrees_of_freedom
         self.mean_precision_prior = mean_precision_prior

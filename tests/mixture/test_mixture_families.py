@@ -17,6 +17,7 @@ from skpacbayes.mixture import (
     Binomial,
     Categorical,
     Gamma,
+    LogNormal,
     Normal,
     Poisson,
     ProductFamily,
@@ -88,6 +89,7 @@ CONJUGATE = {
 }
 OTHERS = {
     "normal": (Normal(), "normal"),
+    "lognormal": (LogNormal(), "exponential"),
     "student": (Student(4.0), "student"),
     "mixed": (ProductFamily(MIXED), "mixed"),
     "matrix-F": (
@@ -408,3 +410,24 @@ def test_columns_of_a_frame_by_name():
     texts = frame.assign(kind=["yes", "no"] * 30)
     with pytest.raises(ValueError, match="'kind' of X has values that are no numbers"):
         TemperedVBMixture([("a", "poisson", ["kind"])]).fit(texts)
+
+
+def test_lognormal_is_normal_of_the_logarithms():
+    """The same posterior; the bound has the slopes of the logarithm too."""
+    rng = np.random.default_rng(0)
+    logs = rng.normal(size=(200, 2)) + 4.0 * rng.integers(0, 2, (200, 1))
+    logs[::7, 1] = np.nan
+    X, alpha = np.exp(logs), 0.5
+    fits = [
+        TemperedVBMixture(name, 2, inverse_temperature=alpha, random_state=0).fit(rows)
+        for name, rows in (("lognormal", X), ("normal", logs))
+    ]
+    slopes = -np.nansum(logs)
+    assert_allclose(fits[0].elbo_, fits[1].elbo_ + alpha * slopes, rtol=1e-9)
+    medians = np.exp(fits[1].parameters_["means"])
+    assert_allclose(fits[0].parameters_["medians"], medians, rtol=1e-6)
+    found = fits[0].score_samples(X)
+    expected = fits[1].score_samples(logs) - np.nansum(logs, axis=1)
+    assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="LogNormal needs numbers > 0, but column 1"):
+        TemperedVBMixture("lognormal").fit([[1.0, 0.0], [1.0, 2.0]])
