@@ -9,7 +9,7 @@ SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
 
 
 class Answer:
-    """The mixture that a state stands for, with the rows of its unfinished block.
+    """The mixture that a state describes, with the rows of its unfinished block.
 
     Parameters
     ----------

@@ -18,12 +18,13 @@ from copy import copy
 import numpy as np
 from scipy.special import digamma, expit
 
+from ._diagonal_families import NormalInverseGamma
 from ._divergences import (
     gamma_divergence,
     matrix_f_divergence,
     wishart_log_determinant,
 )
-from ._gaussian_families import LOG_2_PI, NormalInverseGamma, Posterior
+from ._gaussian_families import LOG_2_PI, Posterior
 from ._wishart import NormalWishart
 
 MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean

@@ -11,14 +11,12 @@ from .._base import refuse_beyond
 from .._compat import Interval, StrOptions
 from ._conditional import ConditionalMixture
 from ._default_priors import BLUR, NormalF, NormalMatrixF
-from ._gaussian_families import (
-    GaussianFamily,
+from ._diagonal_families import (
     IndependentNormalInverseGamma,
     KnownVariance,
     NormalInverseGamma,
-    covariance,
-    variances,
 )
+from ._gaussian_families import GaussianFamily, covariance, variances
 from ._missing import column_means
 from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
@@ -151,7 +149,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         The evidence bound J of all rows, every constant included, in nats. It may be
         compared across numbers of components and priors.
     elbo_history_ : ndarray
-        Bounds of the iterations of the best start and of the exchanges that bettered
+        Bounds of the iterations of the best start and of the exchanges that improved
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K); of the
@@ -162,7 +160,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     converged_ : bool
         Whether the best start (of the first block of a stream) met `tol`.
     n_iter_ : int
-        Iterations of the best start and of the exchanges that bettered it.
+        Iterations of the best start and of the exchanges that improved it.
     n_samples_seen_ : int or float
         Total weight of the rows seen.
     n_features_in_ : int

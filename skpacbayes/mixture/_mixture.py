@@ -25,7 +25,7 @@ from ._answers import Answer, tiles
 from ._ascent import Fit, TemperedMixture
 from ._moves import exchange_components
 from ._outliers import OutlierFamily
-from ._product import FAMILIES, ProductFamily
+from ._product import FAMILIES, ProductFamily, refuse_texts
 from ._search import best_fit, restarts
 from ._selection import Choice, with_best_prior
 from ._stream import AUTO_WINDOW, Stream
@@ -653,13 +653,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         family = self._begin_family(X, weight)
         if not self.outliers:
             return family
-        if not family.continuous:
-            raise ValueError(
-                "outliers=True needs a continuous family, but got the family "
-                f"{type(family).__name__}."
-            )
-        low, high = X.min(axis=0), X.max(axis=0)
-        return OutlierFamily(family, low, np.where(high > low, high, low + 1.0))
+        return OutlierFamily.around(family, X)
 
     def _begin_family(self, X, weight):
         """Return the family with its prior, which may depend on the rows."""
@@ -800,21 +794,6 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             for k, size in enumerate(sizes)
         ]
         return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
-
-
-def refuse_texts(X, family, error):
-    """Raise a ValueError that names the first column of a data frame with texts."""
-    if not hasattr(X, "columns") or "could not convert" not in str(error):
-        return
-    for column in X.columns:
-        try:
-            np.asarray(X[column], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Column {column!r} of X has values that are no numbers, which the "
-                f"family {type(family).__name__} needs: encode them, by "
-                "sklearn.preprocessing.OrdinalEncoder for example."
-            ) from error
 
 
 def ones_for(X, weight):

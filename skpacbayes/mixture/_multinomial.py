@@ -161,7 +161,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         The evidence bound J of all rows, in nats, for their tokens in order: without
         the multinomial coefficients, which depend neither on the parameters nor on K.
     elbo_history_ : ndarray
-        Bounds of the iterations of the best start and of the exchanges that bettered
+        Bounds of the iterations of the best start and of the exchanges that improved
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K); of the
@@ -171,7 +171,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     converged_ : bool
         Whether the best start (of the first block of a stream) met `tol`.
     n_iter_ : int
-        Iterations of the best start and of the exchanges that bettered it.
+        Iterations of the best start and of the exchanges that improved it.
     n_samples_seen_ : int or float
         Total weight of the rows seen.
     n_features_in_ : int

@@ -54,6 +54,17 @@ class OutlierFamily(Family):
         self.low, self.high = low, high
         self.log_volume = np.log(high - low).sum()
 
+    @classmethod
+    def around(cls, family, X):
+        """Return the family with outliers in the box of the rows."""
+        if not family.continuous:
+            raise ValueError(
+                "outliers=True needs a continuous family, but got the family "
+                f"{type(family).__name__}."
+            )
+        low, high = X.min(axis=0), X.max(axis=0)
+        return cls(family, low, np.where(high > low, high, low + 1.0))
+
     def with_inner(self, inner):
         """Return the family with another prior of the components."""
         family = copy(self)

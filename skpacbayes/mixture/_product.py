@@ -51,7 +51,7 @@ class ProductFamily(ExponentialFamily):
         return any(family.allows_missing for _, family, _ in self.parts())
 
     def parts(self):
-        """Return the families; a name stands for the family with its defaults."""
+        """Return the families; a name is a family with its defaults."""
         return [
             (name, FAMILIES[family]() if isinstance(family, str) else family, columns)
             for name, family, columns in self.families
@@ -188,6 +188,21 @@ class ProductFamily(ExponentialFamily):
             for (name, family, _), part in zip(self.families, posterior, strict=True)
             for key, value in family.attributes(part).items()
         }
+
+
+def refuse_texts(X, family, error):
+    """Raise a ValueError that names the first column of a data frame with texts."""
+    if not hasattr(X, "columns") or "could not convert" not in str(error):
+        return
+    for column in X.columns:
+        try:
+            np.asarray(X[column], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column {column!r} of X has values that are no numbers, which the "
+                f"family {type(family).__name__} needs: encode them, by "
+                "sklearn.preprocessing.OrdinalEncoder for example."
+            ) from error
 
 
 FAMILIES = {

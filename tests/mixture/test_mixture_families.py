@@ -13,6 +13,7 @@ from streaming_laws import (
     split_invariance,
 )
 
+import skpacbayes
 from skpacbayes.mixture import (
     Binomial,
     Categorical,
@@ -28,7 +29,7 @@ from skpacbayes.mixture import (
     check_family,
 )
 from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
-from skpacbayes.mixture._gaussian_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
 from skpacbayes.mixture._wishart import NormalWishart
 
 MIXED = [
@@ -431,3 +432,32 @@ def test_lognormal_is_normal_of_the_logarithms():
     assert_allclose(found, expected, rtol=1e-6)
     with pytest.raises(ValueError, match="LogNormal needs numbers > 0, but column 1"):
         TemperedVBMixture("lognormal").fit([[1.0, 0.0], [1.0, 2.0]])
+
+
+def test_skops_loads_every_family():
+    """From the short list of types to trust."""
+    io = pytest.importorskip("skops.io")
+    X = rows("exponential", 60)
+    prior = {"covariance_type": "diag", "prior": "factorized"}
+    mixtures = [
+        *((TemperedVBMixture(FAMILY_OF[name], 2), rows(name, 60)) for name in ROWS),
+        (TemperedVBMixture("lognormal", 2), X),
+        (TemperedVBGaussianMixture(2, outliers=True), X),
+        (TemperedVBGaussianMixture(2, covariance_prior=np.eye(2)), X),
+        (TemperedVBGaussianMixture(2, **prior), X),
+        (TemperedVBGaussianMixture(2, **{**prior, "prior": "conjugate"}), X),
+        (
+            TemperedVBGaussianMixture(2, covariance_type="known", known_covariance=1.0),
+            X,
+        ),
+        (
+            TemperedVBGaussianMixture(
+                2, covariance_type="diag", covariance_prior=[1, 1]
+            ),
+            X,
+        ),
+    ]
+    for mixture, data in mixtures:
+        fitted = mixture.set_params(random_state=0).fit(data)
+        loaded = io.loads(io.dumps(fitted), trusted=skpacbayes.TRUSTED_TYPES)
+        assert loaded.score(data) == fitted.score(data)
