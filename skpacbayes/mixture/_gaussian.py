@@ -17,6 +17,7 @@ from ._diagonal_families import (
     NormalInverseGamma,
 )
 from ._gaussian_families import GaussianFamily, covariance, variances
+from ._inherited_docs import inherits_entries
 from ._missing import column_means
 from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
@@ -35,6 +36,7 @@ def predicts_columns(mixture):
     return mixture.covariance_type in ("full", "tied") and not mixture.outliers
 
 
+@inherits_entries
 class TemperedVBGaussianMixture(TemperedVBMixture):
     """Bayesian Gaussian mixture by tempered variational inference.
 
@@ -48,25 +50,12 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     Parameters
     ----------
-    n_components : int or "auto", default=1
-        Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
     covariance_type : {"full", "tied", "diag", "spherical", "known"}, default="full"
         Covariance of the components: any, any but shared by all, diagonal, a variance
         times the identity, or `known_covariance` times the identity.
     prior : {"conjugate", "factorized"}, default="conjugate"
         Whether the prior variance of a mean follows the component's variance, or is
         independent of it ("diag" and "spherical" only).
-    inverse_temperature : float in (0, 1], default=0.9
-        Power of the likelihood, the paper's alpha. The guarantees need less than 1;
-        1 is the classical variational posterior.
-    max_components : int, default=20
-        Largest number of components that "auto" tries.
-    component_prior : {"geometric", "uniform"}, default="geometric"
-        Prior on the number of components: pi_K = 2^-K, or 1 / `max_components`.
-    weight_concentration_prior : float, default=1.0
-        Concentration of the symmetric Dirichlet prior of the weights. The guarantees
-        need a value in [2 / n_components, 1].
     mean_prior : array-like of shape (n_features,), default=None
         Prior mean of the means; None for the mean of the data.
     mean_precision_prior : float, default=0.05
@@ -89,42 +78,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
-    outliers : bool, default=False
-        Whether a uniform distribution over the box of the first rows takes the rows
-        that fit no component; `predict` labels them -1. Rows must then be complete, and
-        the family continuous.
-    n_init : int, default=3
-        Starts, of which the best is kept; with "auto", paths of merges from
-        `max_components` down, whose numbers of components are compared. Exchanges of
-        components, one pair merged and another one cut in two, then try to improve the
-        best.
-    max_iter : int, default=300
-        Largest number of iterations of a start, and of an exchange of components.
-    tol : float, default=1e-5
-        The ascent stops when the bound rises by less than `tol` nats per row, times
-        `inverse_temperature`.
-    block_size : int, "auto" or None, default="auto"
-        Rows of a block of the stream. "auto" is max(500, 20 K (n_features + 1)), at
-        most 10000; None is one growing block, so that `partial_fit` always equals a
-        `fit` of all rows, which are kept.
-    window : int or "auto", default="auto"
-        Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
-        none beyond the block itself.
-    n_sweeps : int, default=3
-        Sweeps over the window after each block of the stream. At every doubling of the
-        number of blocks, components are exchanged too.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the starts and `sample`.
-    n_jobs : int, default=None
-        Starts computed at a time, in threads. It may change within a stream; all other
-        parameters may not.
 
     Attributes
     ----------
-    n_components_ : int
-        Number of components.
-    weights_ : ndarray of shape (n_components,)
-        Posterior means of the weights.
     means_ : ndarray of shape (n_components, n_features)
         Posterior means of the means.
     covariances_ : ndarray
@@ -135,8 +91,6 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Inverses of `covariances_`, in the same shape.
     precisions_cholesky_ : ndarray
         Upper triangular factors of the precisions, in the same shape.
-    weight_concentration_ : ndarray of shape (n_components,)
-        Concentration of the Dirichlet posterior of the weights.
     mean_precision_ : ndarray of shape (n_components,)
         Posterior precision of the means, in units of the component's precision;
         (n_components, n_features) for a factorized "diag".
@@ -148,25 +102,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     elbo_ : float
         The evidence bound J of all rows, every constant included, in nats. It may be
         compared across numbers of components and priors.
-    elbo_history_ : ndarray
-        Bounds of the iterations of the best start and of the exchanges that improved
-        it, or of the last block's sweeps.
-    elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K); of the
-        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums and products about fixed
         origins, entropies.
-    converged_ : bool
-        Whether the best start (of the first block of a stream) met `tol`.
-    n_iter_ : int
-        Iterations of the best start and of the exchanges that improved it.
-    n_samples_seen_ : int or float
-        Total weight of the rows seen.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had string names.
 
     See Also
     --------

@@ -12,6 +12,7 @@ from .._compat import Interval
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
+from ._inherited_docs import inherits_entries
 from ._mixture import TemperedVBMixture
 from ._rows import CountDensity
 from ._scorers import DirichletMultinomialScorer, LinearScorer
@@ -91,6 +92,7 @@ class MultinomialFamily(Family):
         return generator.multinomial(n_tokens, topics).astype(np.float64)
 
 
+@inherits_entries
 class TemperedVBMultinomialMixture(TemperedVBMixture):
     """Bayesian mixture of multinomials by tempered variational inference.
 
@@ -101,83 +103,27 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
     Parameters
     ----------
-    n_components : int or "auto", default=1
-        Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
-    inverse_temperature : float in (0, 1], default=0.9
-        Power of the likelihood, the paper's alpha. The guarantees need less than 1;
-        1 is the classical variational posterior.
     topic_prior : float, default=1.0
         Concentration of the symmetric Dirichlet prior of each component. The
         guarantees need a value in [2 / n_features, 1].
-    max_components : int, default=20
-        Largest number of components that "auto" tries.
-    component_prior : {"geometric", "uniform"}, default="geometric"
-        Prior on the number of components: pi_K = 2^-K, or 1 / `max_components`.
-    weight_concentration_prior : float, default=1.0
-        Concentration of the symmetric Dirichlet prior of the weights. The guarantees
-        need a value in [2 / n_components, 1].
-    n_init : int, default=3
-        Starts, of which the best is kept; with "auto", paths of merges from
-        `max_components` down, whose numbers of components are compared. Exchanges of
-        components, one pair merged and another one cut in two, then try to improve the
-        best.
-    max_iter : int, default=300
-        Largest number of iterations of a start, and of an exchange of components.
-    tol : float, default=1e-5
-        The ascent stops when the bound rises by less than `tol` nats per row, times
-        `inverse_temperature`.
     block_size : int, "auto" or None, default="auto"
         Rows of a block of the stream. "auto" is max(500, 100 n_components), at most
         10000; None is one growing block, so that `partial_fit` always equals a `fit`
         of all rows, which are kept.
-    window : int or "auto", default="auto"
-        Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
-        none beyond the block itself.
-    n_sweeps : int, default=3
-        Sweeps over the window after each block of the stream. At every doubling of the
-        number of blocks, components are exchanged too.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the starts and `sample`.
-    n_jobs : int, default=None
-        Starts computed at a time, in threads. It may change within a stream; all other
-        parameters may not.
 
     Attributes
     ----------
-    n_components_ : int
-        Number of components.
-    weights_ : ndarray of shape (n_components,)
-        Posterior means of the weights.
     components_ : ndarray of shape (n_components, n_features)
         Posterior means of the distributions over the columns; rows sum to one.
     topic_concentration_ : ndarray of shape (n_components, n_features)
         Concentrations of the Dirichlet posteriors of the components.
-    weight_concentration_ : ndarray of shape (n_components,)
-        Concentration of the Dirichlet posterior of the weights.
     parameters_ : dict of str to ndarray
         The attributes of the components, by name.
     elbo_ : float
         The evidence bound J of all rows, in nats, for their tokens in order: without
         the multinomial coefficients, which depend neither on the parameters nor on K.
-    elbo_history_ : ndarray
-        Bounds of the iterations of the best start and of the exchanges that improved
-        it, or of the last block's sweeps.
-    elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K); of the
-        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_features + 2)
         Sufficient statistics of all rows: numbers of rows, counts, entropies.
-    converged_ : bool
-        Whether the best start (of the first block of a stream) met `tol`.
-    n_iter_ : int
-        Iterations of the best start and of the exchanges that improved it.
-    n_samples_seen_ : int or float
-        Total weight of the rows seen.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had string names.
 
     See Also
     --------
