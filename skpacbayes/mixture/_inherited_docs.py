@@ -22,7 +22,7 @@ def inherits_entries(cls):
         order = names if section == "Parameters" else [*given, *found]
         text = "\n".join(found[name] for name in dict.fromkeys(order))
         own = own.replace("\n".join(given.values()), text, 1)
-    cls.__doc__ = own
+    cls.__doc__ = own + "\n"
     return cls
 
 
