@@ -3,30 +3,23 @@
 Each estimator is fitted with many seeds to the tables that scikit-learn ships, as they
 are and standardised. The promise is kept on a table if at least 95 % of the seeds give
 the same answer, or if other answers come with a ConvergenceWarning. The answer is the
-number of clusters or of components, the set of selected variables, or the states of the
-rows up to their names.
+number of clusters or of components, or the states of the rows up to their names; for
+the sets of variables that are selected see `bench_additive_seeds.py`.
 """
-
-import warnings
-from collections import Counter
 
 import numpy as np
 from _harness import Report, arguments
+from _seeds import COLUMNS, SAME, repeated, row
 from scipy.optimize import linear_sum_assignment
 from sklearn import datasets
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix
 from sklearn.preprocessing import scale
 
 from skpacbayes import (
     DirichletProcessHMM,
     PACOClusterer,
-    SparseAdditiveGibbsClassifier,
-    SparseAdditiveGibbsRegressor,
     TemperedVBGaussianMixture,
 )
-
-SAME = 0.95
 
 
 def tables():
@@ -43,38 +36,6 @@ def tables():
         yield f"{name}, standardised", scale(X), y
 
 
-def repeated(make, X, y, answer, n_seeds):
-    """Return the answer of each seed, and whether it came with a warning."""
-    answers, warned = [], []
-    for seed in range(n_seeds):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            answers.append(answer(make(seed).fit(X, y)))
-        kinds = [warning.category for warning in caught]
-        warned.append(any(issubclass(kind, ConvergenceWarning) for kind in kinds))
-    return answers, warned
-
-
-def row(name, answers, warned):
-    """Share of the commonest answer, and of other answers without a warning."""
-    (commonest, count), *others = Counter(answers).most_common()
-    silent = [a for a, w in zip(answers, warned, strict=True) if not w]
-    silent_others = sum(a != commonest for a in silent)
-    kept = 1 - silent_others / len(answers) >= SAME
-    shown = ", ".join(f"{a} x{n}" for a, n in [(commonest, count), *others][:4])
-    return [
-        name,
-        f"{100 * count / len(answers):.0f}",
-        f"{100 * np.mean(warned):.0f}",
-        "yes" if kept else "no",
-        shown,
-    ]
-
-
-def selected(model):
-    return tuple(np.flatnonzero(model.inclusion_probabilities_ > 0.5).tolist())
-
-
 def aligned(states, reference):
     """Share of the rows with the same state, under the best renaming."""
     counts = confusion_matrix(reference, states)
@@ -85,7 +46,6 @@ def main():
     options = arguments(__doc__)
     n_seeds = 5 if options.quick else 20
     report = Report("seeds", quick=options.quick)
-    columns = ["table", "same, %", "warned, %", "kept", "answers"]
 
     def study(title, make, answer, names=None):
         rows = [
@@ -93,7 +53,7 @@ def main():
             for name, X, y in tables()
             if names is None or name.startswith(names)
         ]
-        report.table(f"{title}, {n_seeds} seeds", columns, rows)
+        report.table(f"{title}, {n_seeds} seeds", COLUMNS, rows)
 
     study(
         "PACOClusterer: number of clusters",
@@ -104,18 +64,6 @@ def main():
         'TemperedVBGaussianMixture("auto"): number of components',
         lambda seed: TemperedVBGaussianMixture("auto", random_state=seed),
         lambda model: model.n_components_,
-    )
-    study(
-        "SparseAdditiveGibbsRegressor: variables of probability above .5",
-        lambda seed: SparseAdditiveGibbsRegressor(random_state=seed),
-        selected,
-        ("iris", "diabetes", "wine"),
-    )
-    study(
-        "SparseAdditiveGibbsClassifier: variables of probability above .5",
-        lambda seed: SparseAdditiveGibbsClassifier(random_state=seed),
-        selected,
-        ("breast cancer",),
     )
     reference = {}
 
@@ -143,7 +91,7 @@ def main():
         )
         for name, X in model_rows.items()
     ]
-    report.table("DirichletProcessHMM: states of the rows, aligned", columns, rows)
+    report.table("DirichletProcessHMM: states of the rows, aligned", COLUMNS, rows)
     report.save()
 
 

@@ -15,7 +15,7 @@ under the ROC curve itself is the loss.
 # Wisconsin's breast cancer data, from scikit-learn. Half of the rows are for learning.
 # With ``beta=0.1`` a function must earn ten times its prior's price; at 0.5 more than
 # half of the measurements are in most models, as they are of use to nearly separable
-# classes. The default is 1/3.
+# classes. The default is 0.5.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -112,7 +112,7 @@ for model in (
     SparseAdditiveGibbsRanker("auc", max_order=1, random_state=0),
 ):
     model.fit(X, y)
-    first, second = model.coef_[:2, 0]
+    first, second = model.coefficients_[:2, 0]
     print(
         f"{type(model).__name__:30} weights of the two features: "
         f"{first / second:.2f} to 1"

@@ -63,6 +63,17 @@ class Kernel:
 kernel = Kernel  # the decorator
 
 
+def part(function):
+    """Decorate a function that one kernel calls in one place, without a `*`.
+
+    It is compiled as lines of that kernel. A kernel that others call is compiled on its
+    own, and then once more in each of those: a chain of calls multiplies the time.
+    """
+    inlined = Kernel(function)
+    inlined.targetoptions = {"inline": "always"}  # what Numba asks the callee for
+    return inlined
+
+
 def _without_collection(compile_for):
     """Compile while the garbage collector rests: a fifth of the time.
 

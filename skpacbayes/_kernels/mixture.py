@@ -178,7 +178,7 @@ def student_log_densities(X, constants, means, scales, tops, pooled, scores):
 def count_log_probabilities(
     data, indices, starts, topics, log_gamma, totals, log_gamma_totals, scores
 ):
-    """Write log probabilities of counts under Dirichlet-multinomial laws.
+    """Write log probabilities of counts under Dirichlet-multinomial distributions.
 
     data, indices, starts : the counts as compressed sparse rows; topics, log_gamma :
     (n_features, n_components), concentrations and their log Gamma; totals,

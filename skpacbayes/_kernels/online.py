@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 from .aggregation import SQUARED, aggregate, point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
 from .online_state import (
@@ -108,7 +108,7 @@ def _project(model, stream):
             model[VARIANCE, j] = highest if variance > highest else variance
 
 
-@kernel
+@part
 def _forget(model, z, rate):
     """Move the posterior towards the prior; return the prediction and variance."""
     a = 0.0
@@ -123,7 +123,7 @@ def _forget(model, z, rate):
     return a, v
 
 
-@kernel
+@part
 def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predictions):
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
@@ -195,8 +195,8 @@ def learn_natural(
     n_experts = predictions.shape[0]
     for k in range(models.shape[0]):
         output = k // n_experts if models.shape[0] > n_experts else -1
-        own = models[k], numbers[k], stream, predictions[k % n_experts]
-        _learn_natural(Z, y, output, sample_weight, *own)
+        own = predictions[k % n_experts]
+        _learn_natural(Z, y, output, sample_weight, models[k], numbers[k], stream, own)
         if experts is not None and k % n_experts == n_experts - 1:
             losses, totals = experts[0][k // n_experts], experts[1][k // n_experts]
             loss = np.int64(stream[LOSS_KIND])
@@ -223,7 +223,7 @@ def _step_size(model, z, da, dv, numbers, stream):
     return numbers[PRIOR_SCALE] / math.sqrt(numbers[SQUARES])
 
 
-@kernel
+@part
 def _explicit_step(model, z, strength, unit, da, dv, rate):
     """Equation (8), solved exactly: the loss linearised at the current posterior."""
     for j in range(z.shape[0]):
@@ -235,7 +235,7 @@ def _explicit_step(model, z, strength, unit, da, dv, rate):
         model[VARIANCE, j] = 1.0 / precision
 
 
-@kernel
+@part
 def _sva_step(model, z, da, dv, rate, numbers, stream):
     """Sequential variational approximation, equations (6) and (9), in dual form."""
     scale = numbers[PRIOR_SCALE]
@@ -250,7 +250,7 @@ def _sva_step(model, z, da, dv, rate, numbers, stream):
         model[VARIANCE, j] = (scale / (math.sqrt(1.0 + u * u) + u)) ** 2
 
 
-@kernel
+@part
 def _svb_step(model, z, da, dv, rate, stream):
     """Streaming variational Bayes, equations (7) and (10).
 
@@ -266,7 +266,7 @@ def _svb_step(model, z, da, dv, rate, stream):
         model[VARIANCE, j] = (variance / root) ** 2 if root > 0.0 else 0.0
 
 
-@kernel
+@part
 def _gradient_step(model, z, da, dv, rate):
     """Gradient descent in (m, sigma): OGA-EL, or OGA where dv is 0."""
     for j in range(z.shape[0]):
@@ -277,7 +277,7 @@ def _gradient_step(model, z, da, dv, rate):
         model[VARIANCE, j] = sd * sd
 
 
-@kernel
+@part
 def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predictions):
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
@@ -344,6 +344,7 @@ def learn_published(
         add_waves(Z, X.shape[1], *waves, stream)
     for k in range(models.shape[0]):
         output = k if models.shape[0] > 1 else -1
-        own = models[k], numbers[k], stream, predictions[0]
-        _learn_published(Z, y, output, sample_weight, *own)
+        _learn_published(
+            Z, y, output, sample_weight, models[k], numbers[k], stream, predictions[0]
+        )
     return True

@@ -6,7 +6,7 @@ PANEL of its columns, row after row.
 
 `width` is the number of parameters rounded up to a multiple of LANES, so that a loop
 along a row of the covariance is a loop over whole vectors of the processor; what is
-beyond the parameters is 0, in Z too. The rows of a panel stand PANEL numbers apart,
+beyond the parameters is 0, in Z too. The rows of a panel are PANEL numbers apart,
 whatever the width, so that the compiler knows that they do not overlap.
 
 Z holds rows in the coordinates of the parameters; where there is an intercept, it is
@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 from .aggregation import SQUARED, aggregate
 from .online_state import (
     AVERAGE,
@@ -138,7 +138,7 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
     return along
 
 
-@kernel
+@part
 def _follow_scales(model, covariance, z, weight, numbers, growth):
     """Count the row in the spread of the columns, which is the unit of the prior.
 
@@ -173,7 +173,7 @@ def _follow_scales(model, covariance, z, weight, numbers, growth):
     return True
 
 
-@kernel
+@part
 def _beyond(model, z):
     """Part of the prediction of row z that lies beyond the range of the rows so far.
 
@@ -195,7 +195,7 @@ def _beyond(model, z):
     return part
 
 
-@kernel
+@part
 def _start_flat(model, covariance, z, y, precision):
     """First row under a flat prior of the intercept: it takes the intercept there."""
     model[MEAN, 0] = y
@@ -207,7 +207,7 @@ def _start_flat(model, covariance, z, y, precision):
         covariance[0, 0] += z[j] * shared
 
 
-@kernel
+@part
 def _learn_full(
     Z, y, sample_weight, follows, model, covariance, numbers, stream, predictions
 ):
@@ -304,8 +304,17 @@ def learn_full(
     if waves is not None:
         add_waves(Z, X.shape[1], *waves, stream)
     for k in range(models.shape[0]):
-        own = models[k], covariances[k], numbers[k], stream, predictions[k]
-        _learn_full(Z, y, sample_weight, origin, *own)
+        _learn_full(
+            Z,
+            y,
+            sample_weight,
+            origin,
+            models[k],
+            covariances[k],
+            numbers[k],
+            stream,
+            predictions[k],
+        )
     if experts is not None:
         losses, totals = experts[0][0], experts[1][0]
         aggregate(y, -1, sample_weight, SQUARED, predictions, losses, totals)

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 from .aggregation import point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
 from .online_state import (
@@ -222,7 +222,7 @@ def _natural_step(z, hidden, output, moments, shift, strength):
     output[VARIANCE, n_hidden] = spread / (1.0 + strength * spread)
 
 
-@kernel
+@part
 def _gradients(
     z, hidden, output, moments, certain, residual, hidden_slopes, output_slopes
 ):
@@ -303,7 +303,7 @@ def _step_size(squares, numbers, stream):
     return numbers[PRIOR_SCALE] / math.sqrt(numbers[SQUARES])
 
 
-@kernel
+@part
 def _observe_target(y, weight, numbers):
     """Count a target in the running moments; return it standardised."""
     numbers[WEIGHT] += weight
@@ -316,7 +316,7 @@ def _observe_target(y, weight, numbers):
     return after / math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
 
 
-@kernel
+@part
 def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stream):
     """Learn a standardized target by SVA, SVB, OGA or OGA-EL."""
     n_hidden, n_inputs = hidden.shape[1:]
@@ -324,8 +324,10 @@ def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stre
     output_slopes = np.zeros((2, n_hidden + 1))
     certain = stream[METHOD] == OGA
     a, _ = _propagate(z, hidden, output, moments, certain)
-    slopes = hidden_slopes, output_slopes
-    squares = _gradients(z, hidden, output, moments, certain, target - a, *slopes)
+    residual = target - a
+    squares = _gradients(
+        z, hidden, output, moments, certain, residual, hidden_slopes, output_slopes
+    )
     rate = _step_size(weight * weight * squares, numbers, stream)
     size, scale = n_hidden * n_inputs, numbers[PRIOR_SCALE]
     flat_slopes = hidden_slopes.reshape((2, size))
@@ -335,7 +337,7 @@ def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stre
     _descend(output, output_slopes, weight, rate, scale, stream)
 
 
-@kernel
+@part
 def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
     """Predict, suffer the squared loss and learn a row; return the prediction.
 
@@ -366,7 +368,7 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
     return prediction
 
 
-@kernel
+@part
 def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
     """Predict, suffer and learn a label -1 or 1 by NGVI; return the score."""
     loss = np.int64(stream[LOSS_KIND])
@@ -398,11 +400,12 @@ def learn_numbers(
     Z = np.empty((X.shape[0], hidden.shape[3]))
     standardize(X, sample_weight, moments, None, stream, Z)
     units = np.empty((N_MOMENTS, hidden.shape[2]))
-    network = hidden[0], output[0], units, numbers[0], stream
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight > 0.0:
-            predictions[0, i] = _learn_number(Z[i], y[i], weight, *network)
+            predictions[0, i] = _learn_number(
+                Z[i], y[i], weight, hidden[0], output[0], units, numbers[0], stream
+            )
     return True
 
 
@@ -420,13 +423,14 @@ def learn_labels(
     standardize(X, sample_weight, moments, None, stream, Z)
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for k in range(hidden.shape[0]):
-        network = hidden[k], output[k], units, numbers[k], stream
         one = k if hidden.shape[0] > 1 else -1
         for i in range(X.shape[0]):
             weight = sample_weight[i] if sample_weight.shape[0] else 1.0
             if weight > 0.0:
                 label = target_of(y[i], one)
-                predictions[0, i] = _learn_label(Z[i], label, weight, *network)
+                predictions[0, i] = _learn_label(
+                    Z[i], label, weight, hidden[k], output[k], units, numbers[k], stream
+                )
     return True
 
 

@@ -1,4 +1,4 @@
-"""State of the online linear models: what stands where in the arrays of the kernels.
+"""State of the online linear models: the arrays of the kernels and their entries.
 
 A stream of linear models has one model for each output and expert; the experts of an
 output differ in their forgetting rate and in the scale of their prior. The kernels take
@@ -72,7 +72,7 @@ N_STREAM = 12
 ) = range(N_STREAM)
 
 LANES = 4  # numbers that the processor adds side by side
-PANEL = 64  # columns of a covariance that stand together
+PANEL = 64  # columns of a covariance that are stored together
 SMALLEST = 1e-300  # of a variance that is not 0: one over it is a number
 
 

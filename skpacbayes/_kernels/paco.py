@@ -77,7 +77,7 @@ def cumulative_loss(
     A single row has the loss l at its nearest centre. Merged rows are taken as an
     isotropic normal cloud: l is the mean of the minimum over the two nearest centres.
     `gaps` (n_states, max_clusters, n_points), the loss of each point at each centre,
-    are computed for the `n_moved` centres from `moved` on; those of the others stand.
+    are computed for the `n_moved` centres from `moved` on, and kept for the others.
     `losses` (3, n_points) and the integers `owners` (2, n_points) receive in their
     first rows each point's loss at its nearest centre, and that centre; the rest and
     `slopes` (max_clusters, max_clusters) are work space.

@@ -1,6 +1,6 @@
-"""Exact draws from Pólya-Gamma laws of whole shape, by Devroye's alternating series.
+"""Exact draws of Pólya-Gamma variables of whole shape, by Devroye's series.
 
-PG(1, c) is a quarter of the tilted Jacobi law J*(1, c / 2), whose density is an
+PG(1, c) is a quarter of the tilted Jacobi variable J*(1, c / 2), whose density is an
 alternating series with two forms: one converges fast to the left of `CUT`, the other
 to the right. A draw from the first term (inverse Gaussian on the left, exponential on
 the right) is accepted as soon as the partial sums, which close in on the density from
@@ -15,12 +15,12 @@ import math
 from . import kernel
 
 CUT = 0.64
-RIGHT_RATE = math.pi**2 / 8  # the law beyond the cut decays at this rate, plus z^2 / 2
+RIGHT_RATE = math.pi**2 / 8  # the density beyond the cut decays at this plus z^2 / 2
 
 
 @kernel
 def _left(z, rng):
-    """Draw from the inverse Gaussian law of mean 1 / z and shape 1, below `CUT`."""
+    """Draw from the inverse Gaussian of mean 1 / z and shape 1, below `CUT`."""
     if z * CUT < 1.0:
         while True:
             first = -math.log(1.0 - rng.random())

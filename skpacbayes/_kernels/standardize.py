@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START
 
 LARGEST = 1e150  # of what is learnt: its square, times many rows, is a number
 SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
 
 
-@kernel
+@part
 def first_refused(X, y, sample_weight):
     """Index of the first row that is not finite or beyond LARGEST, or -1."""
     weighted = sample_weight.shape[0] > 0
@@ -26,7 +26,7 @@ def first_refused(X, y, sample_weight):
     return -1
 
 
-@kernel
+@part
 def standardize(X, sample_weight, moments, origin, stream, Z):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
 

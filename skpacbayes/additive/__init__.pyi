@@ -51,9 +51,10 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     n_jobs: int
     classes_: NDArray[Any]
     inclusion_probabilities_: NDArray[Any]
+    feature_importances_: NDArray[Any]
     inclusion_errors_: NDArray[Any]
     expected_orders_: NDArray[Any]
-    coef_: NDArray[Any]
+    coefficients_: NDArray[Any]
     intercept_: float
     models_: NDArray[Any]
     model_weights_: NDArray[Any]
@@ -72,6 +73,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     def partial_effects(self, X: ArrayLike, feature: int | str) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
     def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...
+    def inclusion_frame(self) -> Any: ...
     def to_arviz(self) -> Any: ...
 
 
@@ -93,9 +95,10 @@ class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator): 
     n_jobs: int
     classes_: NDArray[Any]
     inclusion_probabilities_: NDArray[Any]
+    feature_importances_: NDArray[Any]
     inclusion_errors_: NDArray[Any]
     expected_orders_: NDArray[Any]
-    coef_: NDArray[Any]
+    coefficients_: NDArray[Any]
     intercept_: float
     models_: NDArray[Any]
     model_weights_: NDArray[Any]
@@ -114,6 +117,7 @@ class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator): 
     def partial_effects(self, X: ArrayLike, feature: int | str) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
     def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...
+    def inclusion_frame(self) -> Any: ...
     def to_arviz(self) -> Any: ...
 
 
@@ -137,9 +141,10 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     random_state: int | np.random.RandomState | None
     n_jobs: int
     inclusion_probabilities_: NDArray[Any]
+    feature_importances_: NDArray[Any]
     inclusion_errors_: NDArray[Any]
     expected_orders_: NDArray[Any]
-    coef_: NDArray[Any]
+    coefficients_: NDArray[Any]
     intercept_: float
     models_: NDArray[Any]
     model_weights_: NDArray[Any]
@@ -164,5 +169,6 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     def partial_effects(self, X: ArrayLike, feature: int | str) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
     def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...
+    def inclusion_frame(self) -> Any: ...
     def to_arviz(self) -> Any: ...
 

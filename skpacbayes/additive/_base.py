@@ -100,7 +100,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         Returns
         -------
         coefficients : ndarray of shape (n_samples, n_features, max_order)
-            Draws; `coef_` is their mean.
+            Draws; `coefficients_` is their mean.
         """
         found = self._answer()
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
@@ -127,6 +127,33 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         mask = self._answer().posterior.inclusion()[:, 0] >= threshold
         return np.flatnonzero(mask) if indices else mask
 
+    def inclusion_frame(self):
+        """Inclusion probabilities as a table, the most probable variable first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each variable, by its name or its column: `probability`, its Monte
+            Carlo `error`, and the `expected_order`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        from pandas import DataFrame
+
+        found = self._answer()
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        inclusion = found.posterior.inclusion()
+        columns = {
+            "probability": inclusion[:, 0],
+            "error": found.errors,
+            "expected_order": inclusion.sum(axis=1),
+        }
+        table = DataFrame(columns, index=names)
+        return table.sort_values("probability", ascending=False, kind="stable")
+
     def _get_support_mask(self):
         return self.get_support()
 
@@ -134,6 +161,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
     def inclusion_probabilities_(self):
         """Probability that each variable is in the model."""
         return self._answer().posterior.inclusion()[:, 0]
+
+    @property
+    def feature_importances_(self):
+        """Probability that each variable is in the model."""
+        return self.inclusion_probabilities_
 
     @property
     def inclusion_errors_(self):
@@ -146,7 +178,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         return self._answer().posterior.inclusion().sum(axis=1)
 
     @property
-    def coef_(self):
+    def coefficients_(self):
         """Coefficients of the orthonormal functions."""
         return self._answer().coefficients.copy()
 

@@ -39,12 +39,13 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
         of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
         range a feature counts as at its end.
-    beta : float in (0, 1), default=1/3
-        Each function multiplies the prior of a model by beta. At 1/3 each variable more
-        halves the probability of a number of variables, at 1/2 all are as probable.
+    beta : float in (0, 1), default=0.5
+        Each function multiplies the prior of a model by beta. At 1/2 all numbers of
+        variables are about as probable, at 1/3 each variable more halves the
+        probability: fewer are then selected.
     slab_scale : float, default=1.0
-        Prior standard deviation of the coefficient of a function of variance 1, a log
-        odds.
+        Prior standard deviation of a coefficient, a log odds. The k-th function of a
+        variable has standard deviation 1 / k.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         Weight of the mean log loss: "likelihood" is the total weight of the rows, and
         makes the posterior that of logistic regression; "pac" is `gamma` times that
@@ -79,12 +80,15 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         The classes.
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each variable is in the model.
+    feature_importances_ : ndarray of shape (n_features,)
+        The same probabilities, by the name that `SelectFromModel` reads.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
-    coef_ : ndarray of shape (n_features, max_order)
-        Coefficients of the functions, as `prediction` says.
+    coefficients_ : ndarray of shape (n_features, max_order)
+        Coefficients of the functions, as `prediction` says. The k-th function of a
+        variable has standard deviation 1 / k over the rows.
     intercept_ : float
         Log odds where all effects are 0, as `prediction` says.
     models_ : ndarray of shape (n_models, n_features)
@@ -114,15 +118,17 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     -----
     The posterior is proportional to exp(-lambda R(f)) pi(f), with R the weighted mean
     of log(1 + exp(-y f(x))) and pi(m) proportional to beta^functions / binomial(d,
-    variables) on models m [1]_. The coefficients of functions that are orthonormal over
-    the rows are N(0, v), v the square of `slab_scale` (the paper's are uniform on an l1
-    ball), the intercept is N(0, 100).
+    variables) on models m [1]_. The functions are orthogonal over the rows, the k-th of
+    a variable with standard deviation 1 / k, so that effects are smooth beforehand;
+    their coefficients are N(0, v), v the square of `slab_scale` (the paper's are
+    uniform on an l1 ball), the intercept is N(0, 100).
 
     exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
     of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
     given the scores, then walks over models with coefficients and intercept integrated
-    out, as in regression, then draws these. The rates are exact for a whole b, so at
-    "likelihood" without weights, and as good as exact otherwise.
+    out, as in regression, then draws these. The length of all coefficients, which moves
+    slowly given the rates, is drawn without them, before and after. The rates are exact
+    for a whole b, so at "likelihood" without weights, and as good as exact otherwise.
 
     `certificate` bounds the log loss by Catoni's theorem [3]_. Chains, not exact draws,
     stand behind the observed risk in it; the divergence is an upper bound.
@@ -174,7 +180,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         *,
         max_order=8,
         feature_range=None,
-        beta=1 / 3,
+        beta=0.5,
         slab_scale=1.0,
         inverse_temperature="likelihood",
         gamma=1.0,

@@ -18,6 +18,7 @@ from ._polya_gamma import polya_gamma
 
 MOVES = 20  # between models, for each draw of the rates
 N_CANDIDATES = 128  # variables among which a chain chooses between draws of the rates
+STEP = 0.5  # of the logarithm of the length of the coefficients
 INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
 
 
@@ -161,6 +162,46 @@ class LogisticChain:
         return self.weights @ log_expit(np.where(self.positive, scores, -scores))
 
     def sweep(self, n_moves=MOVES):
+        """Draw the length of the coefficients, then all else, then the length again.
+
+        The order there and back is the same, so that a sweep is reversible.
+        """
+        self._draw_length()
+        self._move(n_moves)
+        self._draw_length()
+
+    def _draw_length(self):
+        """Multiply coefficients and intercept by a factor, drawn given all else.
+
+        Given the rates, which follow the scores, the length of the coefficients hardly
+        changes: where the classes are nearly separable it would be the slowest quantity
+        of the chain. The factor is drawn without the rates, by slice sampling of its
+        logarithm: a move along the orbits of a group [1]_.
+
+        References
+        ----------
+        .. [1] J. S. Liu and C. Sabatti (2000). Generalised Gibbs sampler and multigrid
+           Monte Carlo for Bayesian computation. Biometrika 87.
+        """
+        columns, coefficients, intercept, _ = self.draw
+        if len(columns) == 0:
+            return
+        scores = intercept + self.effects
+        margins = np.where(self.positive, scores, -scores)
+        square = self.prior.ridge * (coefficients @ coefficients)
+        square += intercept**2 / INTERCEPT_VARIANCE
+        dimension = len(columns) + 1
+
+        def log_density(log_factor):
+            factor = math.exp(log_factor)
+            log_likelihood = self.weights @ log_expit(factor * margins)
+            return log_likelihood - 0.5 * factor**2 * square + dimension * log_factor
+
+        factor = math.exp(slice_draw(log_density, 0.0, STEP, self.rng))
+        self.draw = Draw(columns, factor * coefficients, factor * intercept)
+        self.effects = factor * self.effects
+
+    def _move(self, n_moves):
         """Draw the rates, move between the models, and draw the coefficients."""
         rates = polya_gamma(self.weights, self.draw.intercept + self.effects, self.rng)
         features, orders = self.model
@@ -210,3 +251,40 @@ class LogisticChain:
         self.effects = coefficients @ self._flat[columns]
         intercept = form.draw_intercept(self.effects, self.rng)
         self.draw = Draw(columns, coefficients, intercept)
+
+
+def slice_draw(log_density, start, step, rng):
+    """Make one step of slice sampling, by stepping out and shrinking [1]_.
+
+    Parameters
+    ----------
+    log_density : callable
+        Log density of a number, up to a constant.
+    start : float
+        The current number.
+    step : float
+        Width of the first interval.
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    number : float
+        The next number.
+
+    References
+    ----------
+    .. [1] R. M. Neal (2003). Slice sampling. Annals of Statistics 31.
+    """
+    level = log_density(start) - rng.standard_exponential()
+    low = start - step * rng.random()
+    high = low + step
+    while log_density(low) > level:
+        low -= step
+    while log_density(high) > level:
+        high += step
+    while True:
+        number = low + (high - low) * rng.random()
+        if log_density(number) > level or number == start:
+            return number
+        low, high = (number, high) if number < start else (low, number)

@@ -45,11 +45,12 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
         of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
         range a feature counts as at its end.
-    beta : float in (0, 1), default=1/3
+    beta : float in (0, 1), default=0.5
         Each function multiplies the prior of a model by beta.
     slab_scale : float, default=1.0
-        Prior standard deviation of the coefficient of a function of variance 1, under
-        "pairwise_logistic". Under "auc" only directions matter.
+        Prior standard deviation of a coefficient, under "pairwise_logistic"; the k-th
+        function of a variable has standard deviation 1 / k. Under "auc" only directions
+        matter.
     inverse_temperature : {"auto", "pac"} or float, default="auto"
         Weight of the mean loss. "auto": the weight at which the posterior is closest to
         that of the classifier, see Notes. "pac": `gamma` times the smaller of the total
@@ -79,12 +80,15 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         The classes.
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each variable is in the model.
+    feature_importances_ : ndarray of shape (n_features,)
+        The same probabilities, by the name that `SelectFromModel` reads.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
-    coef_ : ndarray of shape (n_features, max_order)
-        Coefficients of the functions, as `prediction` says.
+    coefficients_ : ndarray of shape (n_features, max_order)
+        Coefficients of the functions, as `prediction` says. The k-th function of a
+        variable has standard deviation 1 / k over the rows.
     intercept_ : float
         Score where all effects are 0, as `prediction` says.
     models_ : ndarray of shape (n_models, n_features)
@@ -181,7 +185,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         basis="legendre",
         max_order=8,
         feature_range=None,
-        beta=1 / 3,
+        beta=0.5,
         slab_scale=1.0,
         inverse_temperature="auto",
         gamma=1.0,

@@ -6,12 +6,12 @@ proposal for another target, accepted with probability
 
     min(1, g' / g),   g = density of the target / density of the classifier's posterior,
 
-before and after the sweep [1]_. One proposal in four comes from a hot posterior, whose
-likelihood has a quarter of the exponent: it reaches models far from the classifier's.
-The target here is the ranker's posterior of models and
-coefficients, together with what a ranking leaves open: the intercept and, for the AUC,
-the length of the coefficients. These have the normal distribution that approximates
-their logistic posterior given the rest, so that they hardly change g.
+before and after the sweep [1]_. Every other proposal comes from a hot posterior, whose
+likelihood has half the exponent: it reaches models far from the classifier's. The
+target here is the ranker's posterior of models and coefficients, together with what a
+ranking leaves open: the intercept and, for the AUC, the length of the coefficients.
+These have the normal distribution that approximates their logistic posterior given the
+rest, so that they hardly change g.
 
 References
 ----------
@@ -26,7 +26,7 @@ from scipy.special import gammaln, log_ndtr
 from .._kernels import ranking as kernels
 from ._classifier_chain import INTERCEPT_VARIANCE
 
-HOT, PERIOD = 0.25, 4  # of a hot proposal: factor of the exponents; one in so many
+HOT, PERIOD = 0.5, 2  # of a hot proposal: factor of the exponents; one in so many
 LARGEST = 700.0  # the exponential of such a number does not overflow
 LOG_2_PI = math.log(2 * math.pi)
 

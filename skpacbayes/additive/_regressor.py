@@ -90,11 +90,13 @@ class SparseAdditiveGibbsRegressor(
     ----------
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each variable is in the model. Of a constant one it is 0.
+    feature_importances_ : ndarray of shape (n_features,)
+        The same probabilities, by the name that `SelectFromModel` reads.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
-    coef_ : ndarray of shape (n_features, max_order)
+    coefficients_ : ndarray of shape (n_features, max_order)
         Coefficients that predict, of functions orthogonal over the rows of the fit: the
         k-th has standard deviation 1 / k or, under "l1ball", largest value 1.
     intercept_ : float

@@ -129,6 +129,7 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         else:
             moments = weighted_moments(values, rows.weights)
         functions = Orthonormal(*moments, dictionary.along(), rows.weights.sum())
+        functions.damped()
         values = functions(values)
         return Problem(dictionary, functions, values, rows.positive, rows.weights)
 

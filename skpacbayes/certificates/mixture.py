@@ -334,10 +334,10 @@ def mixture_selection_bound(
     prefer_skip_nested_validation=True,
 )
 def variational_risk_bound(risk, prior_divergence, *, n_samples, inverse_temperature):
-    r"""Bound of the expected Rényi divergence, through any law of the parameters.
+    r"""Bound of the expected Rényi divergence, by any distribution of parameters.
 
-    The first part of Theorem 3.1: each product law :math:`\rho` that the user thinks of
-    gives a bound, the best one the least.
+    The first part of Theorem 3.1: each product distribution :math:`\rho` gives a
+    bound; use the smallest.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from skpacbayes.certificates import variational_risk_bound as variational_risk_b
 __all__ = [
     "Binomial",
     "Categorical",
+    "ConditionalMixture",
     "ExponentialFamily",
     "Family",
     "Gamma",
@@ -97,6 +98,14 @@ class Categorical(BaseEstimator):  # type: ignore[misc]
     def recentred(self, posterior: Any) -> Any: ...
     def aligned(self, statistics: Any, posterior: Any, gone: Any, kept: Any) -> Any: ...
     def predictive_scorer(self, posterior: Any) -> Any: ...
+
+
+class ConditionalMixture:
+    weights: NDArray[Any]
+    mean: NDArray[Any]
+    std: NDArray[Any]
+    def __init__(self, X: Any, weights: Any, scorer: Any) -> None: ...
+    def sample(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
 
 
 class ExponentialFamily(BaseEstimator):  # type: ignore[misc]

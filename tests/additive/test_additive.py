@@ -54,9 +54,9 @@ def test_predictions_are_intercept_and_effects():
     np.testing.assert_allclose(model.predict(X), model.intercept_ + effects, atol=1e-9)
     assert effects.mean() == pytest.approx(0, abs=1e-9)
     draws = model.sample_posterior(2000, random_state=0)
-    assert draws.shape == (2000, *model.coef_.shape)
+    assert draws.shape == (2000, *model.coefficients_.shape)
     error = draws.std(axis=0) / math.sqrt(2000)
-    assert (abs(draws.mean(axis=0) - model.coef_) <= 5 * error + 1e-3).all()
+    assert (abs(draws.mean(axis=0) - model.coefficients_) <= 5 * error + 1e-3).all()
 
 
 def test_intervals_hold_new_rows():
@@ -82,12 +82,13 @@ def test_models_and_their_weights():
 def test_the_three_predictions():
     X, y = data()
     mean, randomized, best = (
-        quick(prediction=kind).fit(X, y).coef_ for kind in ("mean", "randomized", "map")
+        quick(prediction=kind).fit(X, y).coefficients_
+        for kind in ("mean", "randomized", "map")
     )
     assert np.any(mean != randomized)
     assert np.count_nonzero(best) <= np.count_nonzero(mean)
     model = quick(prediction="map").fit(X, y)
-    found = (model.coef_ != 0).sum(axis=1)
+    found = (model.coefficients_ != 0).sum(axis=1)
     assert any((found == visited).all() for visited in model.models_)
 
 
@@ -123,7 +124,7 @@ def test_temperatures():
     pac = quick(noise_variance=0.1, inverse_temperature="pac", radius=3.0, gamma=0.4)
     assert pac.fit(X, y).inverse_temperature_ == pytest.approx(n * 0.4 / 36.4)
     same = quick(noise_variance=0.1, inverse_temperature=n / 0.2).fit(X, y)
-    np.testing.assert_allclose(same.coef_, likelihood.coef_, atol=1e-12)
+    np.testing.assert_allclose(same.coefficients_, likelihood.coefficients_, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:The chains disagree")
@@ -137,7 +138,7 @@ def test_gamma_is_of_the_pac_temperature():
 def test_threads_change_nothing():
     X, y = data()
     one, two = quick().fit(X, y), quick(n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.coefficients_, two.coefficients_)
 
 
 def test_at_low_temperature_the_prior_is_left():
@@ -343,7 +344,7 @@ def test_what_is_not_a_variable():
     for number in (-1, 0, 2.5):
         with pytest.raises((TypeError, ValueError), match="n_samples"):
             model.sample_posterior(number)
-    for name in ("coef_", "r_hat_", "inclusion_probabilities_"):
+    for name in ("coefficients_", "r_hat_", "inclusion_probabilities_"):
         with pytest.raises(NotFittedError):
             getattr(quick(), name)
 
@@ -364,8 +365,10 @@ def test_slabs_as_wide_as_may_be(slab, size):
 def test_one_row_of_a_stream_tells_of_no_variable():
     X, y = data(40, 3)
     model = quick().partial_fit(X[:1], y[:1])
-    assert model.inclusion_probabilities_.dtype == model.coef_.dtype == np.float64
-    assert not model.coef_.any()
+    assert (
+        model.inclusion_probabilities_.dtype == model.coefficients_.dtype == np.float64
+    )
+    assert not model.coefficients_.any()
 
 
 # Streams and distributed rows.

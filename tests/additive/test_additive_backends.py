@@ -44,11 +44,11 @@ def test_fit_is_the_same_alone_in_threads_in_processes_and_in_a_search(
     for backend in ("threading", "loky"):
         with joblib.parallel_config(backend=backend, n_jobs=2):
             found = clone(estimator).fit(X, y)
-        np.testing.assert_array_equal(found.coef_, alone.coef_)
+        np.testing.assert_array_equal(found.coefficients_, alone.coefficients_)
         np.testing.assert_array_equal(found.models_, alone.models_)
     search = GridSearchCV(estimator, {"beta": [estimator.beta]}, cv=2, n_jobs=2)
     found = search.fit(X, y).best_estimator_
-    np.testing.assert_array_equal(found.coef_, alone.coef_)
+    np.testing.assert_array_equal(found.coefficients_, alone.coefficients_)
     serial = GridSearchCV(estimator, {"beta": [estimator.beta]}, cv=2).fit(X, y)
     np.testing.assert_array_equal(
         search.cv_results_["mean_test_score"], serial.cv_results_["mean_test_score"]

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
@@ -50,7 +51,7 @@ def test_finds_the_variable_and_its_effect(kind):
     assert (std >= 0).all()
     nothing, _ = model.partial_effects(X, 5)
     assert abs(nothing).max() < 0.3 * abs(effect).max()
-    assert model.coef_.shape == (6, 8)
+    assert model.coefficients_.shape == (6, 8)
     assert model.models_.shape[1] == 6
     assert_allclose(model.model_weights_.sum(), 1)
     assert model.sample_posterior(3).shape == (3, 6, 8)
@@ -151,7 +152,7 @@ def test_separable_classes(kind):
     assert np.isfinite(model.decision_function(X)).all()
     assert (model.predict(X) == y).mean() > 0.95
     assert roc_auc_score(y, model.decision_function(X)) > 0.99
-    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.coefficients_).all()
 
 
 @BOTH
@@ -188,7 +189,7 @@ def test_other_bases(kind, basis):
     X, y = rows(slope=8.0)
     model = made(kind, basis=basis, max_order=5).fit(X, y)
     assert model.inclusion_probabilities_[0] > 0.5
-    assert model.coef_.shape == (6, 5)
+    assert model.coefficients_.shape == (6, 5)
 
 
 @BOTH
@@ -196,7 +197,7 @@ def test_other_bases(kind, basis):
 def test_prediction_by_one_function(kind, prediction):
     X, y = rows()
     model = made(kind, prediction=prediction).fit(X, y)
-    orders = (model.coef_ != 0).sum(axis=1)
+    orders = (model.coefficients_ != 0).sum(axis=1)
     assert any((orders == model_).all() for model_ in model.models_)
     if prediction == "map":
         assert_array_equal(orders, model.models_[0])
@@ -290,7 +291,7 @@ def test_inverse_temperatures():
     model = made(SparseAdditiveGibbsClassifier)
     assert model.fit(X, y).inverse_temperature_ == 200
     same = clone(model).set_params(inverse_temperature=200.0).fit(X, y)
-    assert_array_equal(model.coef_, same.coef_)
+    assert_array_equal(model.coefficients_, same.coefficients_)
     prior = clone(model).set_params(inverse_temperature=1e-3, beta=0.5, n_iter=600)
     prior.fit(X, y)
     # Under the prior 0 to 6 variables are equally probable, but for 255/256 to the
@@ -405,7 +406,7 @@ def test_ranker_gains_what_it_should_over_constant_scores(loss):
     set_by_hand = clone(ranker).set_params(
         inverse_temperature=ranker.inverse_temperature_
     )
-    assert_array_equal(set_by_hand.fit(X, y).coef_, ranker.coef_)
+    assert_array_equal(set_by_hand.fit(X, y).coefficients_, ranker.coefficients_)
 
 
 def test_certificates_exist_under_pac_alone():
@@ -450,3 +451,27 @@ def test_feature_range_must_be_a_range():
     X, y = rows()
     with pytest.raises(ValueError, match="feature_range"):
         made(SparseAdditiveGibbsClassifier, feature_range=(1, -1)).fit(X, y)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_inclusion_probabilities_reach_select_from_model_and_a_frame(names):
+    """SelectFromModel needs no importance_getter; the frame has names and errors."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 6))
+    y = rng.random(200) < 1 / (1 + np.exp(-4 * X[:, 4]))
+    columns = list("abcdef")
+    if names:
+        X = pandas.DataFrame(X, columns=columns)
+    classifier = SparseAdditiveGibbsClassifier(n_iter=60, burn_in=20, random_state=0)
+    selector = SelectFromModel(classifier, threshold=0.5).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = classifier.fit(X, y)
+    assert_array_equal(selector.get_support(), found.get_support())
+    frame = found.inclusion_frame()
+    assert frame.index[0] == ("e" if names else 4)
+    order = frame.index if not names else [columns.index(name) for name in frame.index]
+    assert_array_equal(frame["probability"], found.inclusion_probabilities_[order])
+    assert_array_equal(frame["error"], found.inclusion_errors_[order])
+    assert_array_equal(frame["expected_order"], found.expected_orders_[order])

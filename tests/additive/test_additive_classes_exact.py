@@ -210,7 +210,8 @@ def test_geweke_joint_distribution(monkeypatch):
     for _ in range(4000):
         chain.sweep(2)
         labelled = rng.random(12) < 0.5 + 0.5 * np.tanh(0.5 * scores_of(chain))
-        chain._pulls = np.where(labelled, 0.5, -0.5)
+        chain.positive = labelled
+        chain.temper(np.ones(12))
         sizes.append(len(chain.model[0]))
         totals.append(len(chain.draw.coefficients))
         squares.append((chain.draw.coefficients**2).sum())
