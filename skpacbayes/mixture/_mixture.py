@@ -513,7 +513,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ValueError
             If the statistics have another shape, are not finite, or are not those of
             any rows: negative counts, entropies or scatter, entropies beyond
-            log(n_components) per row; or if `memory` is outside [0, 1]. That rows were
+            log(n_components) per row (entropies are not checked where missing values or
+            outliers have some too); or if `memory` is outside [0, 1]. That rows were
             counted twice, that columns of an array without names changed places, or
             that moments are too large cannot be seen in statistics.
         """
