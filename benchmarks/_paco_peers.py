@@ -191,6 +191,22 @@ class DBStream:
         self.n_clusters = max(1, self.model.n_clusters)
 
 
+class DenStream:
+    """River's DenStream, with a memory of about 100 rows."""
+
+    def __init__(self, epsilon=0.3):
+        self.model = river_cluster.DenStream(
+            decaying_factor=0.01, beta=0.5, mu=3, epsilon=epsilon, n_samples_init=100
+        )
+        self.n_clusters = 1
+
+    def learn(self, row):
+        named = dict(enumerate(row))
+        self.model.learn_one(named)
+        self.model.predict_one(named)  # where it counts its clusters
+        self.n_clusters = max(1, self.model.n_clusters)
+
+
 BATCH = {
     "silhouette": silhouette,
     "Calinski-Harabasz": calinski_harabasz,

@@ -6,11 +6,115 @@ loss of the forecast that met the row, lambda: the inverse temperature then); th
 the losses between consecutive rows of the stream that fell in one cluster, and the
 weight of those rows. All in units of a power of two kept by the caller. `manhattan` is
 None or True: what None excludes is not compiled.
+
+Forgetting multiplies the weight of all earlier rows by the same factor after each row.
+Instead the next row is given a larger weight: all weights and sums are in units of the
+weight of the latest row, `clock[UNIT]`, which `rescale` brings back to about 1.
+
+A `metric` is None, or says in which coordinates mergers are decided: places
+(n_features, capacity + 1), those of the points; a matrix (n_features, n_features) from
+rows about the anchor (n_features,) to these coordinates; and a work space
+(n_features,).
 """
 
 import math
 
 from . import kernel
+
+# Entries of the clock: rows seen, position of the next refresh, cumulative loss,
+# largest squared norm, sum of temperatures, what remains of a row that was cut, sum of
+# squared steps from row to row, weight of those rows, number of points; the weight of
+# the latest row, and the factor by which the weight of earlier rows falls; rows since
+# the last refresh that lie outside of all clusters, their number that is expected of a
+# row, and the position of that refresh.
+SEEN, DUE, LOSS, SQUARE, TEMPERATURES, REMAINING, STEPS, N_STEPS = range(8)
+POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED = range(8, 14)
+N_ENTRIES = 14
+# Largest weight of the latest row before all weights are rescaled.
+LARGEST_UNIT = 2.0**40
+# Points of less than this share of a row are dropped where weights are rescaled.
+_GONE = 0.01
+# Rates of forgetting are compared by log densities of about the last 100 rows. A larger
+# rate must be better by `_MARGIN`.
+_SCORE_KEPT, _MARGIN = 0.99, 3.0
+# Degrees of freedom of the density by which they are compared: far rows count little.
+_DOF = 5.0
+# Far rows beyond the number expected, at which a refresh is due.
+_MOST_FAR = 6.0
+
+
+@kernel
+def _change(row, n_features, metric):
+    """Coordinates of a row, in the work space of the metric."""
+    _, matrix, anchor, found = metric
+    for f in range(n_features):
+        found[f] = 0.0
+    for h in range(n_features):
+        gap = row[h] - anchor[h]
+        for f in range(n_features):
+            found[f] += gap * matrix[h, f]
+    return found
+
+
+@kernel
+def watch(row, n_features, weight, watched, clock):
+    """Let forecasts of several rates of forgetting meet a row; choose the rate.
+
+    `watched`: `rates` (n_rates,), increasing; `means` (n_rates, n_clusters,
+    n_features), `masses` (n_rates, n_clusters) and `scores` (n_rates,) of their
+    forecasts, mixtures whose means follow the rows with an exponential memory;
+    `variances` (n_clusters,); `last` (n_clusters,), the position of the last row that
+    each cluster explains, within `limit` (1,) squared distances in units of the
+    variance; `patience` (n_clusters,), how long a cluster may go without one before a
+    refresh is due; `parts` (n_clusters,), a work space.
+    """
+    rates, means, masses, scores, variances, last, patience, limit, parts = watched
+    n_clusters = variances.shape[0]
+    chosen = 0
+    for r in range(rates.shape[0]):
+        kept = (1.0 - rates[r]) ** weight
+        total = 0.0
+        for j in range(n_clusters):
+            masses[r, j] *= kept
+            total += masses[r, j]
+        nearest, highest, owner, least = 0, -math.inf, 0, math.inf
+        for j in range(n_clusters):
+            ratio = 0.0
+            for f in range(n_features):
+                gap = row[f] - means[r, j, f]
+                ratio += gap * gap
+            ratio /= variances[j]
+            if ratio < least:
+                nearest, least = j, ratio
+            height = math.log((masses[r, j] + 0.5) / (total + 0.5 * n_clusters))
+            height -= 0.5 * n_features * math.log(variances[j])
+            height -= 0.5 * (_DOF + n_features) * math.log(1.0 + ratio / _DOF)
+            parts[j] = height
+            if height > highest:
+                owner, highest = j, height
+        density = 0.0
+        for j in range(n_clusters):
+            density += math.exp(parts[j] - highest)
+        scores[r] *= _SCORE_KEPT**weight
+        scores[r] += weight * (highest + math.log(density))
+        masses[r, owner] += weight
+        for f in range(n_features):
+            gap = row[f] - means[r, owner, f]
+            means[r, owner, f] += weight / masses[r, owner] * gap
+        if scores[r] > scores[chosen] + (_MARGIN if r > 0 else 0.0):
+            chosen = r
+        if r == 0:
+            if least <= limit[0]:
+                last[nearest] = clock[SEEN] + weight
+            else:
+                clock[FAR] += weight
+    clock[KEPT] = 1.0 - rates[chosen]
+    now = clock[SEEN] + weight
+    late = clock[FAR] > _MOST_FAR + clock[EXPECTED] * (now - clock[REFRESHED])
+    for j in range(n_clusters):
+        late = late or now - last[j] > patience[j]
+    if late and clock[DUE] > now + 1.0:
+        clock[DUE] = now + 1.0
 
 
 @kernel
@@ -25,6 +129,8 @@ def meet(
     temperature,
     places,
     n_forecast,
+    metric,
+    watched,
     incoming,
     previous,
     clock,
@@ -35,21 +141,20 @@ def meet(
     there, and becomes a row of `incoming` (n_rows, n_features + 7), a point; a weight
     of w counts as w copies of the row, the last one fractional. The other places are
     the centres of the clusters. `held`: the variance term's factor times `temperature`.
-    `previous` (n_features + 1,): the last row and its cluster (-1: none). `clock`: 0
-    rows seen, 1 next refresh, 2 cumulative loss, 3 largest squared norm, 4 sum of
-    temperatures, 5 what is left of a row that was cut, 6 sum of squared steps from row
-    to row, 7 the weight of those rows, 8 the number of points. Stops where `incoming`
-    is full, and before a row that exceeds `limit`, which asks for another unit. Returns
-    the row to go on from, and the number of incoming points.
+    `watched`: None, or what `watch` compares rates of forgetting by. `previous`
+    (n_features + 1,): the last row and its cluster (-1: none). Stops where `incoming`
+    is full, where weights must be rescaled, and before a row that exceeds `limit`,
+    which asks for another unit. Returns the row to go on from, and the number of
+    incoming points.
     """
     n_features = X.shape[1]
     n_incoming = 0
     i = begin
     while i < X.shape[0] and n_incoming < incoming.shape[0]:
         remaining = sample_weight[i] if sample_weight.shape[0] > 0 else 1.0
-        if clock[5] > 0.0:
-            remaining = clock[5]
-            clock[5] = 0.0
+        if clock[REMAINING] > 0.0:
+            remaining = clock[REMAINING]
+            clock[REMAINING] = 0.0
         weight = remaining if remaining < 1.0 else 1.0
         if weight <= 0.0:
             i += 1
@@ -60,7 +165,7 @@ def meet(
         for f in range(n_features):
             value = X[i, f] * inverse_unit
             if not abs(value) <= limit:
-                clock[5] = remaining
+                clock[REMAINING] = remaining
                 return i, n_incoming
             incoming[n_incoming, f] = value
             square += value * value
@@ -85,51 +190,97 @@ def meet(
                 cluster = j - n_forecast
         if n_forecast == 0:
             loss = 0.0
-        together = weight if previous[n_features] == cluster else 0.0
-        incoming[n_incoming, n_features] = weight
+        if watched is not None:
+            here = incoming[n_incoming]
+            if metric is not None:
+                here = _change(incoming[n_incoming], n_features, metric)
+            watch(here, n_features, weight, watched, clock)
+        if clock[KEPT] < 1.0:
+            clock[UNIT] /= clock[KEPT] ** weight
+        mass = weight * clock[UNIT]
+        together = mass if previous[n_features] == cluster else 0.0
+        incoming[n_incoming, n_features] = mass
         incoming[n_incoming, n_features + 1] = 0.0
-        incoming[n_incoming, n_features + 2] = weight * held
-        incoming[n_incoming, n_features + 3] = weight * held * loss
-        incoming[n_incoming, n_features + 4] = weight * held * loss * loss
+        incoming[n_incoming, n_features + 2] = mass * held
+        incoming[n_incoming, n_features + 3] = mass * held * loss
+        incoming[n_incoming, n_features + 4] = mass * held * loss * loss
         incoming[n_incoming, n_features + 5] = together * step
         incoming[n_incoming, n_features + 6] = together
         if previous[n_features] >= 0.0:
-            clock[6] += weight * jump
-            clock[7] += weight
+            clock[STEPS] += mass * jump
+            clock[N_STEPS] += mass
         for f in range(n_features):
             previous[f] = incoming[n_incoming, f]
         previous[n_features] = cluster
-        clock[0] += weight
-        clock[2] += weight * loss
-        clock[3] = square if square > clock[3] else clock[3]
-        clock[4] += weight * temperature
+        clock[SEEN] += weight
+        clock[LOSS] += weight * loss
+        clock[SQUARE] = square if square > clock[SQUARE] else clock[SQUARE]
+        clock[TEMPERATURES] += weight * temperature
         n_incoming += 1
-        clock[5] = remaining - weight
-        if clock[5] <= 0.0:
+        clock[REMAINING] = remaining - weight
+        if clock[REMAINING] <= 0.0:
             i += 1
-        if clock[0] >= clock[1]:
+        if clock[SEEN] >= clock[DUE] or clock[UNIT] > LARGEST_UNIT:
             break
     return i, n_incoming
 
 
 @kernel
-def place(
-    incoming, n_incoming, table, n_features, manhattan, costs, pair_costs, pairs, clock
-):
+def rescale(table, scatter, metric, pair_costs, clock):
+    """Bring the weight of the latest row to between 1 and 2, by a power of two.
+
+    Points that weigh next to nothing are dropped.
+    """
+    n_features = scatter.shape[0]
+    factor = 2.0 ** -math.floor(math.log(clock[UNIT]) / math.log(2.0))
+    clock[UNIT] *= factor
+    clock[STEPS] *= factor
+    clock[N_STEPS] *= factor
+    held = int(clock[POINTS])
+    j, before, after = 0, 0.0, 0.0
+    while j < held:
+        before += table[n_features + 1, j]
+        if table[n_features, j] * factor < _GONE * clock[UNIT]:
+            held -= 1
+            for entry in range(table.shape[0]):
+                table[entry, j] = table[entry, held]
+                if metric is not None and entry < n_features:
+                    metric[0][entry, j] = metric[0][entry, held]
+            continue
+        after += table[n_features + 1, j]
+        for entry in range(n_features, table.shape[0]):
+            table[entry, j] *= factor
+        j += 1
+    for f in range(n_features if before > 0.0 else 0):
+        for g in range(n_features):
+            scatter[f, g] *= factor * (after / before)
+    for j in range(pair_costs.shape[0]):
+        pair_costs[j] = -1.0
+    clock[POINTS] = held
+
+
+@kernel
+def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock):
     """Give the first rows of `incoming` places in a table, one by one.
 
     `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
-    over them vectorise; the last column is to spare, and clock[8] the number of points.
-    An equal point takes the newcomer in. Else it takes a free column; if there is none
-    the cheapest merger of all is made: of the newcomer with a point, or of two points,
-    and the newcomer takes the column that is free then. `pair_costs`, `pairs`
-    (capacity + 1,): each point's cheapest merger, as last computed (-1: never). A
-    merger costs the loss that it adds (half of it, for the Manhattan loss). `costs`
-    (capacity + 1,): zeros, before and after.
+    over them vectorise; the last column is to spare. An equal point takes the newcomer
+    in. Else it takes a free column; if there is none the cheapest merger of all is
+    made: of the newcomer with a point, or of two points, and the newcomer takes the
+    column that is free then. `scatter` (n_features, n_features) gains what the merged
+    points scatter about their mean. A merger costs the loss that it adds, in the
+    coordinates of the `metric` (half of it, for the Manhattan loss). `pairs`: a work
+    space of zeros, and each point's cheapest merger as last computed (-1: never) and
+    with which point, each (capacity + 1,).
     """
+    n_features = scatter.shape[0]
+    costs, pair_costs, partners = pairs
+    places = table
+    if metric is not None:
+        places = metric[0]
     n_points = table.shape[1] - 1
     for row in range(n_incoming):
-        held = int(clock[8])
+        held = int(clock[POINTS])
         if held < n_points:
             equal = -1
             for j in range(held):
@@ -149,17 +300,25 @@ def place(
                     table[entry, column] += incoming[row, entry]
             if equal < 0:
                 pair_costs[column] = -1.0
-                clock[8] += 1.0
+                clock[POINTS] += 1.0
+                if metric is not None:
+                    changed = _change(incoming[row], n_features, metric)
+                    for f in range(n_features):
+                        places[f, column] = changed[f]
             continue
         for entry in range(table.shape[0]):
             table[entry, n_points] = incoming[row, entry]
+        if metric is not None:
+            changed = _change(incoming[row], n_features, metric)
+            for f in range(n_features):
+                places[f, n_points] = changed[f]
         point, kept, gone = n_points, -1, n_points
         home, lowest = -1, math.inf
         while kept < 0:
             for f in range(n_features):
-                place = table[f, point]
+                here = places[f, point]
                 for j in range(n_points):
-                    gap = table[f, j] - place
+                    gap = places[f, j] - here
                     costs[j] += gap * gap if manhattan is None else abs(gap)
             weight = table[n_features, point]
             cheapest, other = math.inf, -1
@@ -173,14 +332,14 @@ def place(
                         cheapest, other = cost, j
                     if point < n_points and cost < pair_costs[j]:
                         pair_costs[j] = cost
-                        pairs[j] = point
+                        partners[j] = point
                     if pair_costs[j] < least:
                         least, following = pair_costs[j], j
             if point == n_points:
                 home, lowest = other, cheapest
             else:
                 pair_costs[point] = cheapest
-                pairs[point] = other
+                partners[point] = other
                 if cheapest <= least:
                     least, following = cheapest, point
             if lowest == 0.0 or least >= lowest:
@@ -189,17 +348,29 @@ def place(
                 kept, gone = point, other
             point = following  # what is known of it may be out of date
         first, second = table[n_features, kept], table[n_features, gone]
-        scatter = 0.0
+        both = first + second
+        for f in range(n_features):
+            gap = table[f, gone] - table[f, kept]
+            for g in range(f + 1):
+                part = first * second / both * gap * (table[g, gone] - table[g, kept])
+                scatter[f, g] += part
+                if g < f:
+                    scatter[g, f] += part
+                else:
+                    table[n_features + 1, kept] += part
         for entry in range(table.shape[0]):
-            gap = table[entry, gone] - table[entry, kept]
             if entry < n_features:
-                table[entry, kept] += second / (first + second) * gap
-                scatter += gap * gap
+                gap = table[entry, gone] - table[entry, kept]
+                table[entry, kept] += second / both * gap
+                if metric is not None:
+                    gap = places[entry, gone] - places[entry, kept]
+                    places[entry, kept] += second / both * gap
             else:
                 table[entry, kept] += table[entry, gone]
             if gone < n_points:
                 table[entry, gone] = table[entry, n_points]
-        table[n_features + 1, kept] += first * second / (first + second) * scatter
+                if metric is not None and entry < n_features:
+                    places[entry, gone] = places[entry, n_points]
         if gone < n_points:
             pair_costs[kept] = -1.0
             pair_costs[gone] = -1.0
@@ -216,10 +387,11 @@ def learn(
     temperature,
     places,
     n_forecast,
+    metric,
+    watched,
     incoming,
     table,
-    costs,
-    pair_costs,
+    scatter,
     pairs,
     previous,
     clock,
@@ -247,19 +419,13 @@ def learn(
             temperature,
             places,
             n_forecast,
+            metric,
+            watched,
             incoming,
             previous,
             clock,
         )
-        place(
-            incoming,
-            n_incoming,
-            table,
-            n_features,
-            manhattan,
-            costs,
-            pair_costs,
-            pairs,
-            clock,
-        )
+        place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
+        if clock[UNIT] > LARGEST_UNIT:
+            rescale(table, scatter, metric, pairs[1], clock)
     return True

@@ -5,9 +5,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logsumexp, softmax
-from scipy.stats import chi2
-from scipy.stats import f as fisher
+from scipy.special import softmax
 from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -15,10 +13,10 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import fit_context, updates_state, user_stack_level
+from .._base import fit_context, updates_state, user_stack_level, validate_data
 from .._chains import run_chains
 from .._compat import Interval, StrOptions
 from .._stream import (
@@ -27,13 +25,12 @@ from .._stream import (
     checked_weights,
     partial_fit_context,
 )
-from ._paco_mixture import log_components
-from ._paco_path import log_normaliser
-from ._paco_problem import GibbsProblem, Setting
+from ._paco_noise import ClusterNoise
+from ._paco_problem import GibbsProblem
 from ._paco_regret import regret_certificate
+from ._paco_setting import Setting
 from ._paco_stream import Stream
 from ._paco_summary import Rows, StreamSummary
-from ._units import CenterDistances
 
 _NO_WEIGHTS = np.empty(0)
 # Rows that the path and the chain of `fit` read, if there are more.
@@ -113,6 +110,14 @@ class PACOClusterer(
         The chain runs on a stream after every so many rows. "auto": after each of the
         first 200 rows, then whenever the stream has grown by 10 % of what came since
         (20 features or more: after every n_features / 10 rows, then 20 %).
+    forgetting : float in [0, 1) or "auto", default=0.0
+        Rate at which `partial_fit` forgets: after each row the weight of all earlier
+        ones falls by this share, a memory of about ``1 / forgetting`` rows. A cluster
+        that has no rows any more dies, and its label is free. "auto" chooses among
+        the rates 0, 1/400, 1/100 and 1/30 by the forecasts that mixtures with these
+        memories made of the last 100 rows, and drops a cluster whose last row is so
+        long ago as rows in random order leave it in one of a million cases. `fit` takes
+        its rows as present, all alike. Needs `calibration="clusters"`.
     random_state : int, RandomState instance or None, default=None
         Seed of the chain.
     n_jobs : int or None, default=None
@@ -138,8 +143,9 @@ class PACOClusterer(
     shape_ : {"round", "diagonal", "tied"}
         The shape of the clusters.
     labels_ : ndarray of shape (n_samples,)
-        Labels of the rows given to `fit`. After `partial_fit` there are none: a row of
-        a stream is read once, and `predict` gives the labels of rows at hand.
+        Labels of the rows given to `fit`. After `partial_fit` there are none, as they
+        would depend on how the stream is cut into calls: `predict` gives the labels of
+        rows at hand.
     inertia_ : float
         Sum of the losses of the rows given to `fit` at their nearest centre.
     n_clusters_posterior_ : ndarray of shape (max_clusters,)
@@ -159,6 +165,8 @@ class PACOClusterer(
         Noise scale of the rows about `cluster_centers_`.
     acceptance_rate_ : float
         Accepted share of the moves of the chains.
+    forgetting_rate_ : float
+        Rate at which the stream is forgotten at its last row.
     cumulative_loss_ : float
         Sum over the rows of a stream of the loss each had at the forecast that it met.
         The first row meets none unless `calibration="regret"` and `radius` is given:
@@ -261,6 +269,7 @@ class PACOClusterer(
         "scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "summary_size": [Interval(Integral, 2, None, closed="left"), None],
         "refresh": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "forgetting": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -284,6 +293,7 @@ class PACOClusterer(
         scale="auto",
         summary_size=400,
         refresh="auto",
+        forgetting=0.0,
         random_state=None,
         n_jobs=None,
     ):
@@ -303,6 +313,7 @@ class PACOClusterer(
         self.scale = scale
         self.summary_size = summary_size
         self.refresh = refresh
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -340,8 +351,9 @@ class PACOClusterer(
         problem.check_radius()
         self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
         stream.begin_with(rows)
-        self.labels_ = self._nearest_labels(X)
-        self.inertia_ = self._inertia(rows)
+        noise = self._noise
+        self.labels_ = self.cluster_labels_[noise.likeliest(X)]
+        self.inertia_ = noise.inertia(rows.points, rows.weights)
         return self
 
     @partial_fit_context
@@ -405,7 +417,9 @@ class PACOClusterer(
         statistics : ndarray of shape (n_points, n_features + 2)
             At most `summary_size` points (None: the distinct rows). The columns: mean
             of the rows merged into the point; their weight; the sum of their squared
-            distances from that mean. Arrays of several partitions may be stacked.
+            distances from that mean. Where rows were merged, at most `n_features` rows
+            follow, of weight 0, whose outer products add to the scatter of the merged
+            rows about their means. Arrays of several partitions may be stacked.
         """
         self._validate_params()
         if hasattr(self, "n_features_in_"):
@@ -440,9 +454,14 @@ class PACOClusterer(
         Raises
         ------
         ValueError
-            If the shape does not fit the rows seen so far, a weight is not positive,
-            or a sum of squared distances is negative.
+            If the shape does not fit the rows seen so far, no weight is positive, a
+            weight or a sum of squared distances is negative, or `forgetting` is not 0.
         """
+        if self.forgetting != 0.0:
+            raise ValueError(
+                "absorb needs forgetting=0.0, as summaries do not say how long ago "
+                f"their rows came; got forgetting={self.forgetting!r}."
+            )
         statistics = check_array(statistics, dtype=np.float64, order="C")
         n_features = statistics.shape[1] - 2
         expected = getattr(self, "n_features_in_", max(n_features, 1))
@@ -451,10 +470,18 @@ class PACOClusterer(
                 f"statistics has {statistics.shape[1]} columns, but "
                 f"n_features + 2 = {expected + 2} are expected."
             )
-        if (statistics[:, -2] <= 0).any() or (statistics[:, -1] < 0).any():
+        weights, squares = statistics[:, -2:].T
+        if min(weights.min(), squares.min()) < 0:
             raise ValueError(
-                "statistics must have positive weights (column n_features) and no "
-                "negative sums of squared distances (column n_features + 1)."
+                "statistics must have no negative weights or sums of squared distances "
+                "(columns n_features and n_features + 1)."
+            )
+        if not weights.any():
+            raise ValueError("statistics must have a row of positive weight.")
+        if squares[weights == 0].any():
+            raise ValueError(
+                "directions, rows of weight 0, must have no sum of squared distances "
+                "(column n_features + 1)."
             )
         if not self._streaming():
             self.n_features_in_ = n_features
@@ -484,9 +511,9 @@ class PACOClusterer(
         """
         check_is_fitted(self)
         X = self._rows(X)
-        labels = self._nearest_labels(X)
+        labels = self.cluster_labels_[self._noise.likeliest(X)]
         if false_alarm_rate is not None:
-            labels[self._tails(X) < false_alarm_rate] = -1
+            labels[self._noise.tails(X) < false_alarm_rate] = -1
         return labels
 
     def predict_proba(self, X):
@@ -504,7 +531,7 @@ class PACOClusterer(
             in the order of `cluster_centers_`.
         """
         check_is_fitted(self)
-        return softmax(self._log_joint(self._rows(X)), axis=1)
+        return softmax(self._noise.log_joint(self._rows(X)), axis=1)
 
     def outlier_scores(self, X):
         """How rare rows so far from their cluster are; small for outliers.
@@ -522,7 +549,7 @@ class PACOClusterer(
             as if it were normal).
         """
         check_is_fitted(self)
-        return self._tails(self._rows(X))
+        return self._noise.tails(self._rows(X))
 
     def transform(self, X):
         """Distances of the rows to the centres.
@@ -539,7 +566,7 @@ class PACOClusterer(
             determinant 1; Manhattan distances if that is the loss.
         """
         check_is_fitted(self)
-        return self._distances(self._rows(X))
+        return self._noise.distances(self._rows(X))
 
     def score_samples(self, X):
         """Log of the normalised quasi-likelihood of each row.
@@ -561,22 +588,7 @@ class PACOClusterer(
             Log densities.
         """
         check_is_fitted(self)
-        X = self._rows(X)
-        if not self._plain_noise:
-            return logsumexp(self._log_joint(X), axis=1)
-        distances = self._distances(X)
-        nearest = distances.argmin(axis=1)
-        weights = len(self.cluster_shares_) * self.cluster_shares_
-        with np.errstate(over="ignore", under="ignore"):
-            ratios = distances[np.arange(len(distances)), nearest] / self.scale_
-            losses = ratios if self._manhattan else 0.5 * ratios**2
-        log_z = log_normaliser(
-            self.cluster_centers_ @ self._coordinates,
-            self.scale_,
-            weights,
-            self._manhattan,
-        )
-        return np.log(weights)[nearest] - losses - log_z
+        return self._noise.log_density(self._rows(X))
 
     def score(self, X, y=None):
         """Mean of `score_samples`, for the choice of parameters by cross-validation.
@@ -645,6 +657,11 @@ class PACOClusterer(
         return as_count(self._begun_stream().summary.n_rows)
 
     @property
+    def forgetting_rate_(self):
+        """Rate at which the stream is forgotten at its last row."""
+        return self._begun_stream().summary.forgetting_rate
+
+    @property
     def cumulative_loss_(self):
         """Sum of the losses that the rows of the stream had at their forecasts."""
         return float(self._begun_stream().summary.cumulative_loss)
@@ -694,7 +711,9 @@ class PACOClusterer(
         """Forget the past; start a summary and a source of random numbers."""
         self._stream = Stream(
             self._setting(),
-            StreamSummary(self.n_features_in_, self.summary_size, self._manhattan),
+            StreamSummary(
+                self.n_features_in_, self.summary_size, self._manhattan, self.forgetting
+            ),
             self.refresh,
             self._generator(),
         )
@@ -703,6 +722,7 @@ class PACOClusterer(
     def _refresh(self):
         """Sample the quasi-posterior of the stream: the next forecast."""
         stream, setting = self._stream, self._setting()
+        stream.forget()
         summary = stream.summary
         problem = GibbsProblem(
             setting,
@@ -711,7 +731,7 @@ class PACOClusterer(
             exponent=summary.exponent,
             norm=summary.largest_norm if setting.regret else None,
             tracker=stream.tracker,
-            past=(summary.last_row, summary.exchangeable),
+            past=(summary.last_row, summary.exchangeable, summary.n_rows),
         )
         if not setting.regret and problem.largest_norm > problem.radius:
             self._warn_once(
@@ -757,11 +777,11 @@ class PACOClusterer(
     def _before_first_refresh(self):
         """One cluster, at the first row; the prior's number of clusters."""
         setting, summary = self._setting(), self._stream.summary
-        self.cluster_centers_ = summary.statistics()[:1, : self.n_features_in_]
+        self.cluster_centers_ = summary.places_and_weights()[0][:1]
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
         self.cluster_shares_ = np.ones(1)
         self.draw_ = self._stream.forecast
-        self.n_clusters_posterior_ = setting.size_law()
+        self.n_clusters_posterior_ = setting.size_prior()
         self._traces = None
         self.inverse_temperature_ = 0.0
         self.radius_ = setting.radius_for(0.0)
@@ -804,6 +824,11 @@ class PACOClusterer(
                 f"shape={self.shape!r} needs loss='squared_euclidean'; divide the "
                 "columns by their scales for loss='manhattan'."
             )
+        if regret and self.forgetting != 0.0:
+            raise ValueError(
+                f"forgetting={self.forgetting!r} needs calibration='clusters': the "
+                "regret of calibration='regret' is that of all rows of the stream."
+            )
         variance_term = self.variance_term
         if variance_term == "auto":
             variance_term = 1.0 if regret else 0.0
@@ -828,58 +853,16 @@ class PACOClusterer(
         return self.loss == "manhattan"
 
     @property
-    def _plain_noise(self):
-        """Whether one normal noise describes all clusters."""
-        return math.isinf(self._dof) and np.ptp(self.cluster_scales_) == 0
-
-    def _distances(self, X):
-        """Distances to the centres, in the coordinates in which clusters are round."""
-        centers = self.cluster_centers_
-        if self.shape_ != "round":
-            middle = centers.mean(axis=0)
-            X = (X - middle) @ self._coordinates
-            centers = (centers - middle) @ self._coordinates
-        metric = "cityblock" if self._manhattan else "euclidean"
-        return CenterDistances(centers, metric).to(X)
-
-    def _nearest_labels(self, X):
-        distances = self._distances(X)
-        if self._plain_noise:
-            return self.cluster_labels_[distances.argmin(axis=1)]
-        return self.cluster_labels_[self._log_noise(distances).argmax(axis=1)]
-
-    def _log_noise(self, distances):
-        """Log density of each cluster's noise at rows at these distances."""
-        scales, d = self.cluster_scales_, self.n_features_in_
-        with np.errstate(over="ignore", under="ignore"):
-            ratios = distances / scales
-            if self._manhattan:
-                return -ratios - d * np.log(2 * scales)
-            return log_components(ratios**2, 1.0, self._dof, d) - d * np.log(scales)
-
-    def _log_joint(self, X):
-        """Log of share and density of each cluster at the rows."""
-        with np.errstate(divide="ignore"):
-            log_shares = np.log(self.cluster_shares_)
-        return log_shares + self._log_noise(self._distances(X))
-
-    def _tails(self, X):
-        """Probability of a row of its cluster that is as far away, or farther."""
-        distances, d = self._distances(X), self.n_features_in_
-        with np.errstate(over="ignore"):
-            squares = (distances / self.cluster_scales_) ** 2
-        if self._manhattan:
-            squares = squares / d
-        if math.isinf(self._dof):
-            return chi2.sf(squares, d).max(axis=1)
-        return fisher.sf(squares / d, d, self._dof).max(axis=1)
-
-    def _inertia(self, rows):
-        """Sum of the losses of rows at their nearest centre."""
-        distances = self._distances(rows.points).min(axis=1)
-        with np.errstate(over="ignore"):
-            losses = distances if self._manhattan else distances**2
-            return float(rows.weights @ losses)
+    def _noise(self):
+        return ClusterNoise(
+            self.cluster_centers_,
+            self.cluster_scales_,
+            self.cluster_shares_,
+            self.scale_,
+            None if self.shape_ == "round" else self._coordinates,
+            self._dof,
+            self._manhattan,
+        )
 
 
 def _distinct_rows(X, weights):

@@ -71,7 +71,7 @@ class CellTracker:
         self.manhattan = manhattan
         self.known, self.n_cells = {}, 1
         self.origin, self.exponent = None, 0
-        self.kind, self.searched_at = None, 0.0
+        self.kind, self.searched_at, self.searched_weight = None, 0.0, 0.0
 
     def update(self, rows, last_row, max_cells):
         """Return the best cells for `rows`; remember all that were tried.

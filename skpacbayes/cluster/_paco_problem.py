@@ -2,10 +2,8 @@
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
-from scipy.special import softmax
 
 from ._paco_calibration import (
     Calibration,
@@ -14,15 +12,14 @@ from ._paco_calibration import (
     calibrate_by_mixture,
     calibrate_stream,
 )
-from ._paco_chain import CenterPrior, Chain, Proposal, QuasiPosterior
-from ._paco_mixture import MixtureProblem, find_mixture
+from ._paco_chain import Chain, Proposal, QuasiPosterior
+from ._paco_mixture import MixtureProblem
 from ._paco_path import Path, floor_scale, rows_loss, scale_of, shares_of
+from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
 # Total variation of a chain's frequencies from all chains' that is told.
 _DISAGREEMENT = 0.35
-# max_clusters=None where nothing says how many there are.
-_LARGEST = 20
 # Factors of the inverse temperature that are tried, for the number of clusters wanted.
 # Those next to 1 first.
 _FACTORS = 2.0 ** np.array(sorted(np.linspace(-6, 6, 49), key=abs))
@@ -34,107 +31,7 @@ _HEARD = 0.1
 # Rows of a stream before mixtures are fitted to it, and by how much it must grow before
 # another kind of mixture is looked for.
 _LAST_CELLS, _GROWTH = 200, 2.5
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The parameters of `PACOClusterer`, with what "auto" stands for resolved.
-
-    `regret` is the paper's setting: data as they are, prior on ordered tuples, inverse
-    temperature of Corollary 3; else data are centred, the prior is on sets, and the
-    inverse temperature follows the noise.
-    """
-
-    max_clusters: int | None
-    shape: str
-    manhattan: bool
-    regret: bool
-    inverse_temperature: object
-    cluster_penalty: float
-    prior_scale: float
-    radius: object
-    variance_term: float
-    matched: bool
-    n_iter: int
-    n_chains: int
-    scale: object
-
-    @property
-    def power(self):
-        """Losses scale with the data to this power."""
-        return 1 if self.manhattan else 2
-
-    @property
-    def calibrated(self):
-        """Whether the inverse temperature is taken from the noise in the data."""
-        return not self.regret and self.inverse_temperature == "auto"
-
-    @property
-    def shapes(self):
-        """The shapes that clusters may have."""
-        if self.shape != "auto":
-            return (self.shape,)
-        if not self.calibrated or self.scale != "auto":
-            return ("round",)
-        if self.manhattan:
-            return ("round",)
-        return ("round", "diagonal", "tied")
-
-    @property
-    def mixtures(self):
-        """Whether a mixture says how many clusters there are, and of which shape."""
-        return not self.manhattan and (self.calibrated or self.shapes != ("round",))
-
-    @property
-    def default_prior(self):
-        """Whether the prior asks for no number of clusters of its own."""
-        return self.cluster_penalty == 1.0 and math.isinf(self.prior_scale)
-
-    @property
-    def largest_prior(self):
-        """Largest number of clusters of a prior that is fixed before the rows come."""
-        return self.max_clusters or _LARGEST
-
-    def center_prior(self, max_clusters, radius, prior_scale=None):
-        """Quasi-prior of up to `max_clusters` centres, for R = `radius`."""
-        log_sizes = CenterPrior.log_sizes_of(
-            max_clusters, self.cluster_penalty, ordered=self.regret
-        )
-        scale = self.prior_scale if prior_scale is None else prior_scale
-        return CenterPrior(log_sizes, float(2 * radius), float(scale))
-
-    def size_law(self):
-        """q(k) of the quasi-prior, k = 1, ..., max_clusters."""
-        log_sizes = CenterPrior.log_sizes_of(
-            self.largest_prior, self.cluster_penalty, ordered=self.regret
-        )
-        return softmax(log_sizes)
-
-    def radius_for(self, largest_norm):
-        """R: given, or what covers rows up to that norm about the prior's origin."""
-        if self.radius != "auto":
-            return float(self.radius)
-        factor = 1.0 if self.regret else 3.0
-        return factor * largest_norm if largest_norm > 0 else 1.0
-
-    def temperature_for(self, n_rows, n_features, radius, exponent=0):
-        """Inverse temperature after `n_rows` rows where the noise has no say in it.
-
-        It, and `radius`, are in units of 2^`exponent`.
-        """
-        if self.inverse_temperature == "auto":  # Corollary 3
-            with np.errstate(over="ignore", divide="ignore"):
-                scale = 2 * math.sqrt(n_rows) * np.float64(radius) ** self.power
-                return (n_features + 2) / scale
-        temperature = self.inverse_temperature
-        if callable(self.inverse_temperature):
-            temperature = self.inverse_temperature(n_rows)
-            if not (isinstance(temperature, Real) and 0 < temperature < math.inf):
-                raise ValueError(
-                    "inverse_temperature must return positive finite numbers, and "
-                    f"returned {temperature!r} for t={n_rows:g}."
-                )
-        return scaled(float(temperature), self.power * exponent)
+_FIRST_MIXTURE = 100
 
 
 @dataclass(frozen=True)
@@ -192,8 +89,8 @@ class GibbsProblem:
     tracker : CellTracker or None
         Along a stream: the cells so far.
     past : tuple or None
-        Along a stream: the last row, in data units, and whether the order of the rows
-        is that of chance.
+        Along a stream: the last row, in data units; whether the order of the rows is
+        that of chance; the number of rows seen.
     """
 
     def __init__(
@@ -209,15 +106,17 @@ class GibbsProblem:
             self.varying = np.ptp(self.rows.points, axis=0) > 0
             self.varying[0] |= not self.varying.any()
             varying = np.ascontiguousarray(self.rows.points[:, self.varying])
-            self.rows = replace(self.rows, points=varying)
+            scatter = self.rows.scatter[np.ix_(self.varying, self.varying)]
+            self.rows = replace(self.rows, points=varying, scatter=scatter)
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
         self.found = None
         varied = self.rows.points.any()
         early = tracker is not None and self.n_rows <= _LAST_CELLS
+        early = early and not (past[1] and self.n_rows >= _FIRST_MIXTURE)
         if setting.mixtures and varied and not early:
-            self._find_mixture(tracker)
+            self._find_mixture(tracker, past)
         if norm is None:
             norm = self.largest_norm
         self.radius = setting.radius_for(norm)
@@ -315,28 +214,30 @@ class GibbsProblem:
             clear = leads == leads.max()
         return trials[np.flatnonzero(clear)[0]]
 
-    def _find_mixture(self, tracker):
+    def _find_mixture(self, tracker, past):
         """Fit mixtures, and take the coordinates of the best."""
         rows = self.rows
-        n_features = rows.points.shape[1]
-        scatter = rows.weights @ rows.spreads / n_features * np.eye(n_features)
-        everything = MixtureProblem.of(rows, scatter)
+        everything = MixtureProblem.of(rows, rows.scatter)
         kind = None
-        if tracker is not None and self.n_rows < _GROWTH * tracker.searched_at:
-            kind = tracker.kind
+        if tracker is not None:
+            since = (past[2] - tracker.searched_at) / max(tracker.searched_weight, 1.0)
+            if since < _GROWTH - 1 and 2 * self.n_rows > tracker.searched_weight:
+                kind = tracker.kind
         self.found = find_mixture(everything, self.setting.shapes, kind)
         mixture = self.found[0]
         if tracker is not None:
             tracker.kind = mixture.shape, mixture.own, mixture.dof
             if kind is None:
-                tracker.searched_at = self.n_rows
+                tracker.searched_at, tracker.searched_weight = past[2], self.n_rows
         self.coordinates = mixture.coordinates
         if mixture.shape != "round":
-            width = np.trace(self.coordinates.T @ self.coordinates) / n_features
+            scatter = self.coordinates.T @ rows.scatter @ self.coordinates
+            width = np.trace(scatter) / max(np.trace(rows.scatter), 1e-300)
             self.rows = replace(
                 rows,
                 points=np.ascontiguousarray(rows.points @ self.coordinates),
                 spreads=width * rows.spreads,
+                scatter=scatter,
             )
 
     def outcome(self, chains):

@@ -50,7 +50,7 @@ class Stream:
         if not (setting.regret and setting.radius != "auto"):
             return
         n_features = self.summary.n_features
-        n_clusters = self.rng.choice(setting.largest_prior, p=setting.size_law()) + 1
+        n_clusters = self.rng.choice(setting.largest_prior, p=setting.size_prior()) + 1
         prior = setting.center_prior(setting.largest_prior, float(setting.radius))
         self.forecast = prior.draw(n_clusters, n_features, self.rng)
         first = setting.temperature_for(1.0, n_features, float(setting.radius))
@@ -59,8 +59,8 @@ class Stream:
 
     def begin_with(self, rows):
         """Start from rows that met no forecast."""
-        squares = rows.weights * rows.spreads
-        self.absorb(np.column_stack([rows.points, rows.weights, squares]))
+        zeros = np.zeros(len(rows.points))  # rows that have not been merged
+        self.absorb(np.column_stack([rows.points, rows.weights, zeros]))
 
     def absorb(self, statistics):
         """Take in points of other summaries, that met no forecast."""
@@ -98,8 +98,29 @@ class Stream:
         self.labels = labels[order]
         self.centers = np.ascontiguousarray(outcome.centers[order])
         self._expect()
+        self.summary.measure_by(outcome.coordinates)
+        self.summary.follow(self.labels)
         self.summary.schedule(self._after(n_rows))
         return order
+
+    def forget(self):
+        """Drop the rows of clusters that are gone, and those that weigh nothing.
+
+        To be called before a refresh. A cluster is gone if rows in random order would
+        hardly leave it without one for so long.
+        """
+        summary = self.summary
+        if summary.forgetting == 0.0:
+            return
+        gone = np.zeros(summary.n_points, dtype=bool)
+        labels = summary.watch.gone(summary.n_rows) if summary.watch else ()
+        if len(labels):
+            points = summary.places_and_weights()[0] @ self.coordinates
+            metric = "cityblock" if summary.manhattan else "sqeuclidean"
+            gaps = cdist(points, self.centers @ self.coordinates, metric)
+            gone = np.isin(self.labels[gaps.argmin(axis=1)], labels)
+        if not gone.all():
+            summary.drop(gone)
 
     def _expect(self):
         """Tell the summary what the next rows meet."""
@@ -111,8 +132,7 @@ class Stream:
         """Labels that share the most rows with the clusters that had them."""
         if len(self.centers) == 0:
             return np.arange(len(centers))
-        statistics = self.summary.statistics()
-        points, weights = statistics[:, :-2], statistics[:, -2]
+        points, weights = self.summary.places_and_weights()
         metric = "cityblock" if self.summary.manhattan else "sqeuclidean"
         shared = np.zeros((len(self.centers), len(centers)))
         points = points @ self.coordinates
@@ -133,4 +153,7 @@ class Stream:
             return n_rows + self.refresh
         fewest = max(1, self.summary.n_features // _COLUMNS)
         growth = _GROWTH if fewest == 1 else 2 * _GROWTH
-        return n_rows + max(fewest, np.floor(growth * (n_rows - _EVERY_ROW)))
+        grown = n_rows - _EVERY_ROW
+        if self.summary.forgetting != 0.0:
+            grown = min(grown, self.summary.weight)
+        return n_rows + max(fewest, np.floor(growth * grown))

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._kernels import paco_summary as kernels
+from ._paco_forgetting import Watch
 from ._units import exponent_of, scaled
 
 # Coordinates beyond this, in the summary's unit, ask for a larger unit.
 _LIMIT = 2.0**60
-# Entries of the clock that `meet` keeps.
-_SEEN, _DUE, _LOSS, _SQUARE, _TEMPERATURES, _LEFT, _STEPS, _N_STEPS, _POINTS = range(9)
 _SMALLEST = 63
 # Rows that are read before they are given their places.
 _BLOCK = 256
@@ -25,7 +24,8 @@ class Rows:
     `points` (n_points, n_features), `weights`, `spreads` (mean squared distance of the
     merged rows from their mean), `forecasts` (n_points, 3) (sums of lambda, lambda h,
     lambda h^2), `steps` and `step_weights` (losses between consecutive rows that fell
-    in one cluster, summed, and how many there are).
+    in one cluster, summed, and how many there are). `scatter` (n_features, n_features):
+    sum over all merged rows of the outer products of what they differ from their mean.
     """
 
     points: np.ndarray
@@ -34,12 +34,15 @@ class Rows:
     forecasts: np.ndarray
     steps: np.ndarray
     step_weights: np.ndarray
+    scatter: np.ndarray
 
     @classmethod
     def single(cls, points, weights):
         """Rows that have not been merged and have met no forecast."""
-        zeros = np.zeros(len(points))
-        return cls(points, weights, zeros, np.zeros((len(points), 3)), zeros, zeros)
+        n_points, d = points.shape
+        zeros = np.zeros(n_points)
+        forecasts, scatter = np.zeros((n_points, 3)), np.zeros((d, d))
+        return cls(points, weights, zeros, forecasts, zeros, zeros, scatter)
 
     @property
     def mean(self):
@@ -55,6 +58,7 @@ class Rows:
             spreads=scaled(self.spreads, -2 * exponent),
             forecasts=scaled(self.forecasts, np.array([-loss, 0, loss])),
             steps=scaled(self.steps, loss),
+            scatter=scaled(self.scatter, -2 * exponent),
         )
 
 
@@ -62,15 +66,22 @@ class StreamSummary:
     """At most `summary_size` points for all rows seen (None: every distinct row).
 
     Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
+    `forgetting`: the rate, or "auto", where a `Watch` chooses it.
     """
 
-    def __init__(self, n_features, summary_size, manhattan):
+    def __init__(self, n_features, summary_size, manhattan, forgetting=0.0):
         self.n_features = n_features
         self.summary_size = summary_size
         self.manhattan = manhattan
+        self.forgetting = forgetting
+        self.watch = Watch(n_features) if forgetting == "auto" else None
+        self.metric = None
+        self.scatter = np.zeros((n_features, n_features))
         self.power = 1 if manhattan else 2
         self.exponent = 0
-        self.clock = np.zeros(9)
+        self.clock = np.zeros(kernels.N_ENTRIES)
+        rate = 0.0 if self.watch else forgetting
+        self.clock[[kernels.UNIT, kernels.KEPT]] = 1.0, 1.0 - rate
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.table = np.zeros((n_features + 7, 1))
         self._allocate(summary_size or _SMALLEST)
@@ -79,17 +90,17 @@ class StreamSummary:
     @property
     def n_rows(self):
         """Weight of the rows seen."""
-        return float(self.clock[_SEEN])
+        return float(self.clock[kernels.SEEN])
 
     @property
     def n_points(self):
         """Number of points."""
-        return int(self.clock[_POINTS])
+        return int(self.clock[kernels.POINTS])
 
     @property
     def due(self):
         """Whether the next refresh is due."""
-        return self.clock[_SEEN] >= self.clock[_DUE]
+        return self.clock[kernels.SEEN] >= self.clock[kernels.DUE]
 
     @property
     def exact(self):
@@ -99,17 +110,17 @@ class StreamSummary:
     @property
     def cumulative_loss(self):
         """Sum of the losses that the rows cost the forecasts."""
-        return self._out(self.clock[_LOSS], self.power)
+        return self._out(self.clock[kernels.LOSS], self.power)
 
     @property
     def largest_norm(self):
         """Largest Euclidean norm of the rows."""
-        return self._out(math.sqrt(self.clock[_SQUARE]), 1)
+        return self._out(math.sqrt(self.clock[kernels.SQUARE]), 1)
 
     @property
     def temperature_sum(self):
         """Sum over the rows of the inverse temperature that they met."""
-        return self._out(self.clock[_TEMPERATURES], -self.power)
+        return self._out(self.clock[kernels.TEMPERATURES], -self.power)
 
     @property
     def last_row(self):
@@ -119,7 +130,7 @@ class StreamSummary:
     @property
     def next_refresh(self):
         """Position of the next refresh."""
-        return self.clock[_DUE]
+        return self.clock[kernels.DUE]
 
     @property
     def exchangeable(self):
@@ -129,17 +140,35 @@ class StreamSummary:
         twice the variance, is 1 then, with standard error at most one over the root
         of the number of steps: three of them are allowed.
         """
-        rows, n_steps = self.rows(), self.clock[_N_STEPS]
+        rows, clock = self.rows(), self.clock
+        n_steps = clock[kernels.N_STEPS] / clock[kernels.UNIT]
         if n_steps == 0:
             return True
         squares = ((rows.points - rows.mean) ** 2).sum(axis=1) + rows.spreads
-        variance = rows.weights @ squares / self.n_rows
-        ratio = self.clock[_STEPS] / n_steps / (2 * variance) if variance > 0 else 1.0
+        variance = rows.weights @ squares / rows.weights.sum()
+        mean_step = clock[kernels.STEPS] / clock[kernels.N_STEPS]
+        ratio = mean_step / (2 * variance) if variance > 0 else 1.0
         return math.sqrt(n_steps) * (1 - ratio) < 3
+
+    @property
+    def weight(self):
+        """Weight of the rows that are remembered."""
+        held = self.table[self.n_features, : self.n_points]
+        return float(held.sum() / self.clock[kernels.UNIT])
+
+    @property
+    def watched(self):
+        """What rates of forgetting are compared by, or None."""
+        return None if self.watch is None else self.watch.arrays
+
+    @property
+    def forgetting_rate(self):
+        """Rate at which rows are forgotten now."""
+        return float(1.0 - self.clock[kernels.KEPT])
 
     def schedule(self, position):
         """Set the position of the next refresh in the stream."""
-        self.clock[_DUE] = position
+        self.clock[kernels.DUE] = position
 
     def expect(self, forecast, centers, temperature, variance_term):
         """Set what the next rows meet, in data units."""
@@ -154,13 +183,16 @@ class StreamSummary:
 
         It cannot where a refresh would be due, or the table or its unit change.
         """
-        if self.clock[_SEEN] + len(X) >= self.clock[_DUE] or self.clock[_LEFT] > 0:
+        clock, n_rows = self.clock, len(X)
+        if clock[kernels.SEEN] + n_rows >= clock[kernels.DUE]:
             return False
-        if self.clock[_SQUARE] == 0.0:
+        if clock[kernels.REMAINING] > 0 or (self.watch and n_rows > 1):
+            return False  # what is watched may ask for a refresh after the next row
+        if self.clock[kernels.SQUARE] == 0.0:
             return False
         if (
             self.summary_size is None
-            and self._capacity(self.n_points + len(X)) != len(self.pairs) - 1
+            and self._capacity(self.n_points + n_rows) != self.capacity
         ):
             return False
         return kernels.learn(
@@ -172,10 +204,11 @@ class StreamSummary:
             *self.held,
             self.places,
             len(self.forecast),
+            self.metric,
+            self.watched,
             np.empty((min(len(X), _BLOCK), self.n_features + 7)),
             self.table,
-            np.zeros(len(self.pairs)),
-            self.pair_costs,
+            self.scatter,
             self.pairs,
             self.previous,
             self.clock,
@@ -188,7 +221,7 @@ class StreamSummary:
         n_block = min(len(X), _BLOCK)
         incoming = np.empty((n_block, self.n_features + 7))
         while begin < len(X) and not self.due:
-            if self.clock[_SQUARE] == 0.0:
+            if self.clock[kernels.SQUARE] == 0.0:
                 self._set_unit_by(X[begin:])
             begin, n_incoming = kernels.meet(
                 X,
@@ -200,12 +233,17 @@ class StreamSummary:
                 *self.held,
                 self.places,
                 len(self.forecast),
+                self.metric,
+                self.watched,
                 incoming,
                 self.previous,
                 self.clock,
             )
             self._insert(incoming[:n_incoming])
-            cut = self.due or n_incoming == n_block
+            heavy = self.clock[kernels.UNIT] > kernels.LARGEST_UNIT
+            if heavy:
+                self._rescale()
+            cut = self.due or heavy or n_incoming == n_block
             if begin < len(X) and not cut:  # a row that asks for another unit
                 self._set_unit(exponent_of(X[begin]))
         if self.summary_size is None:
@@ -215,6 +253,8 @@ class StreamSummary:
     def rows(self):
         """Return the points as `Rows`, in the summary's unit."""
         d, held = self.n_features, self.table[:, : self.n_points].copy()
+        unit = self.clock[kernels.UNIT]
+        held[d:] /= unit
         return Rows(
             np.ascontiguousarray(held[:d].T),
             held[d],
@@ -222,18 +262,37 @@ class StreamSummary:
             np.ascontiguousarray(held[d + 2 : d + 5].T),
             held[d + 5],
             held[d + 6],
+            self.scatter / unit,
         )
+
+    def places_and_weights(self):
+        """Means and weights of the points, in data units."""
+        rows = self.rows()
+        return self._out(rows.points, 1), rows.weights
 
     def statistics(self):
-        """Means, weights and sums of squared distances of the points, in data units."""
+        """Means, weights and sums of squared distances of the points, in data units.
+
+        Then rows of weight 0: their outer products add to the scatter of what was
+        merged.
+        """
         d, held = self.n_features, self.table[:, : self.n_points]
-        return np.column_stack(
-            [self._out(held[:d].T, 1), held[d], self._out(held[d + 1], 2)]
-        )
+        points = [self._out(held[:d].T, 1), held[d], self._out(held[d + 1], 2)]
+        values, vectors = np.linalg.eigh(self.scatter)
+        known = values > 1e-14 * values[-1]
+        directions = np.zeros((known.sum(), d + 2))
+        lengths = np.sqrt(values[known])
+        directions[:, :d] = self._out((vectors[:, known] * lengths).T, 1)
+        return np.vstack([np.column_stack(points), directions])
 
     def absorb(self, statistics):
-        """Merge the points of another summary (`statistics`) into this one."""
+        """Merge the points of another summary (`statistics`) into this one.
+
+        Squares that no direction among them explains are taken as those of round rows.
+        """
         d = self.n_features
+        directions = statistics[statistics[:, d] == 0, :d]
+        statistics = statistics[statistics[:, d] > 0]
         self._set_unit(max(exponent_of(statistics[:, :d]), self.exponent))
         if self.summary_size is None:
             self._allocate_for(self.n_points + len(statistics))
@@ -242,12 +301,30 @@ class StreamSummary:
         incoming[:, d] = statistics[:, d]
         incoming[:, d + 1] = self._in(statistics[:, d + 1], 2)
         square = (incoming[:, :d] ** 2).sum(axis=1).max()
-        self.clock[_SQUARE] = max(self.clock[_SQUARE], square)
-        self.clock[_SEEN] += statistics[:, d].sum()
+        self.clock[kernels.SQUARE] = max(self.clock[kernels.SQUARE], square)
+        self.clock[kernels.SEEN] += statistics[:, d].sum()
+        directions = self._in(directions, 1)
+        self.scatter += directions.T @ directions
+        rest = incoming[:, d + 1].sum() - (directions**2).sum()
+        if rest > 1e-9 * incoming[:, d + 1].sum():
+            self.scatter += rest / d * np.eye(d)
+        incoming[:, d : d + 2] *= self.clock[kernels.UNIT]
         self._insert(incoming)
         self.previous[-1] = -1.0
         if self.summary_size is None:
             self._allocate_for(self.n_points)
+
+    def follow(self, labels):
+        """Take the clusters of a refresh as those that are watched."""
+        if self.watch is not None:
+            centers = self._in(self.centers, 1)
+            rows = self.rows()
+            self.watch.follow(rows, centers, labels, self.metric, self.clock)
+
+    def drop(self, points):
+        """Forget these points (a mask), and those that weigh next to nothing."""
+        self.table[self.n_features, : self.n_points][points] = 0.0
+        self._rescale()
 
     def _insert(self, incoming):
         """Give incoming points their places: in points they equal, or their own.
@@ -258,12 +335,17 @@ class StreamSummary:
             incoming,
             len(incoming),
             self.table,
-            self.n_features,
+            self.scatter,
+            self.metric,
             self.manhattan or None,
-            np.zeros(len(self.pairs)),
-            self.pair_costs,
             self.pairs,
             self.clock,
+        )
+
+    def _rescale(self):
+        """Bring the weights to the scale of the latest row's; drop points of none."""
+        kernels.rescale(
+            self.table, self.scatter, self.metric, self.pairs[1], self.clock
         )
 
     def _take_in(self):
@@ -296,8 +378,14 @@ class StreamSummary:
         self.previous[:-1] = scaled(self.previous[:-1], step)
         powers = [step] * d + [0, 2 * step, -loss, 0, loss, loss, 0]
         self.table[:] = scaled(self.table, np.reshape(powers, (-1, 1)))
-        self.pair_costs[:] = -1.0
-        entries = [_LOSS, _SQUARE, _TEMPERATURES, _STEPS]
+        self.scatter = scaled(self.scatter, 2 * step)
+        self.pairs[1][:] = -1.0
+        if self.watch is not None:
+            self.watch.set_unit(step)
+        if self.metric is not None:
+            for lengths in self.metric[0], self.metric[2]:
+                lengths[:] = scaled(lengths, step)
+        entries = [kernels.LOSS, kernels.SQUARE, kernels.TEMPERATURES, kernels.STEPS]
         powers = [loss, 2 * step, -loss, 2 * step]
         self.clock[entries] = scaled(self.clock[entries], powers)
         self._take_in()
@@ -305,7 +393,7 @@ class StreamSummary:
     def _allocate_for(self, n_points):
         """Room for `n_points` points, in steps that depend on their number alone."""
         capacity = self._capacity(n_points)
-        if capacity != len(self.pairs) - 1:
+        if capacity != self.capacity:
             self._allocate(capacity)
 
     @staticmethod
@@ -319,5 +407,29 @@ class StreamSummary:
         table = np.zeros((self.n_features + 7, capacity + 1))
         table[:, : self.n_points] = self.table[:, : self.n_points]
         self.table = table
-        self.pair_costs = np.full(capacity + 1, -1.0)
-        self.pairs = np.zeros(capacity + 1, dtype=np.int64)
+        self.pairs = (
+            np.zeros(capacity + 1),
+            np.full(capacity + 1, -1.0),
+            np.zeros(capacity + 1, dtype=np.int64),
+        )
+        if self.metric is not None:
+            self._measure_by(self.metric[1])
+
+    @property
+    def capacity(self):
+        """Number of points that there is room for."""
+        return self.table.shape[1] - 1
+
+    def measure_by(self, coordinates):
+        """Decide mergers in these coordinates of the rows from now on."""
+        if self.metric is None and np.array_equal(coordinates, np.eye(self.n_features)):
+            return
+        self._measure_by(np.ascontiguousarray(coordinates))
+        self.pairs[1][:] = -1.0
+
+    def _measure_by(self, coordinates):
+        d, held = self.n_features, self.table[:, : self.n_points]
+        anchor = self._in(self.centers.mean(axis=0), 1)
+        places = np.zeros((d, self.capacity + 1))
+        places[:, : self.n_points] = coordinates.T @ (held[:d] - anchor[:, None])
+        self.metric = places, coordinates, anchor, np.empty(d)

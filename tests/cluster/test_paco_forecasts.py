@@ -237,7 +237,7 @@ def test_bounded_summaries_conserve_mass_and_moments(loss):
     model = paco(loss=loss, summary_size=50)
     parts = [model.sufficient_statistics(*part) for part in
              zip(np.split(rows, 3), np.split(weights, 3), strict=True)]  # fmt: skip
-    assert [part.shape for part in parts] == [(50, 4)] * 3
+    assert [part.shape for part in parts] == [(52, 4)] * 3  # two directions each
     model.absorb(parts[0]).absorb(np.vstack(parts[1:]))
     assert model.n_clusters_ == 4
     assert model.n_samples_seen_ == pytest.approx(weights.sum())
@@ -247,6 +247,9 @@ def test_bounded_summaries_conserve_mass_and_moments(loss):
         np.testing.assert_allclose(masses @ means, weights @ rows, rtol=1e-10)
         second = (masses * (means**2).sum(axis=1) + squares).sum()
         assert second == pytest.approx((weights * (rows**2).sum(axis=1)).sum())
+        directions = means[masses == 0]
+        cross = (means * masses[:, None]).T @ means + directions.T @ directions
+        np.testing.assert_allclose(cross, (rows * weights[:, None]).T @ rows)
     batch = paco(loss=loss).fit(rows, sample_weight=weights)
     gaps = cdist(model.cluster_centers_, batch.cluster_centers_).min(axis=1)
     assert gaps.max() < 0.3
@@ -269,9 +272,10 @@ def test_a_stream_goes_on_after_absorb():
     [
         (np.ones((3, 3)), r"statistics has 3 columns, but n_features \+ 2 = 4"),
         (np.ones((3, 5)), r"statistics has 5 columns, but n_features \+ 2 = 4"),
-        ([[0.0, 1.0, 0.0, 0.0]], "positive weights"),
-        ([[0.0, 1.0, -1.0, 0.0]], "positive weights"),
-        ([[0.0, 1.0, 1.0, -0.1]], "negative sums of squared distances"),
+        ([[0.0, 1.0, 0.0, 0.0]], "must have a row of positive weight"),
+        ([[0.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 2.0]], "directions, rows of weight 0"),
+        ([[0.0, 1.0, -1.0, 0.0]], "no negative weights"),
+        ([[0.0, 1.0, 1.0, -0.1]], "no negative weights or sums"),
         ([[0.0, np.nan, 1.0, 0.0]], "contains NaN"),
         (np.ones(4), "Expected 2D array"),
         (np.empty((0, 4)), "0 sample"),

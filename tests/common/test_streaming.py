@@ -131,6 +131,7 @@ def additive(length=120, inexact=KEEPS_FEW, **parameters):
         numbers,
         length=length,
         inexact={"integer_weights": inexact},
+        missing=True,
     )
 
 
@@ -153,6 +154,8 @@ def markov(**parameters):
 # The estimator's name, and which setting of it.
 STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50, saturated=2000),
+    "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=50),
+    "PACOClusterer, rate": Stream(paco(forgetting=0.05), groups, length=50),
     "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups, saturated=1000),
     "PACOClusterer, regret": Stream(
         paco(**REGRET), groups, saturated=1000, places=("small",)

@@ -34,31 +34,47 @@ def points_of(X, weights, seed=0):
 class Table:
     """A table of the summary that `rows` fill, and what goes with it."""
 
-    def __init__(self, rows, n_features, manhattan=False):
+    def __init__(self, rows, n_features, manhattan=False, coordinates=None):
         self.n_features, self.manhattan = n_features, manhattan
         self.columns = np.zeros((n_features + 7, len(rows) + 1))
         self.columns[:, :-1] = rows.T
-        self.pair_costs = np.full(len(rows) + 1, -1.0)
-        self.pairs = np.zeros(len(rows) + 1, dtype=np.int64)
+        self.scatter = np.zeros((n_features, n_features))
+        self.pairs = empty_pairs(len(rows))
+        self.metric = None
+        if coordinates is not None:
+            anchor = rows[0, :n_features].copy()
+            places = np.zeros((n_features, len(rows) + 1))
+            places[:, :-1] = coordinates.T @ (rows[:, :n_features] - anchor).T
+            self.metric = places, coordinates, anchor, np.empty(n_features)
 
     @property
     def points(self):
         return self.columns[:, :-1].T
 
     def insert(self, kernel, incoming):
-        clock = np.zeros(9)
-        clock[8] = self.columns.shape[1] - 1  # the table is full
+        clock = new_clock()
+        clock[summary.POINTS] = self.columns.shape[1] - 1  # the table is full
         kernel(
             incoming,
             len(incoming),
             self.columns,
-            self.n_features,
+            self.scatter,
+            self.metric,
             self.manhattan or None,
-            np.zeros_like(self.pair_costs),
-            self.pair_costs,
             self.pairs,
             clock,
         )
+
+
+def empty_pairs(n_points):
+    room = n_points + 1
+    return np.zeros(room), np.full(room, -1.0), np.zeros(room, dtype=np.int64)
+
+
+def new_clock(refresh=math.inf):
+    clock = np.zeros(summary.N_ENTRIES)
+    clock[[summary.DUE, summary.UNIT, summary.KEPT]] = refresh, 1.0, 1.0
+    return clock
 
 
 def moments(rows, n_features):
@@ -95,8 +111,62 @@ def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
     costs = [merger_loss(rows[list(pair)], 9, manhattan) for pair in pairs]
     pair = list(pairs[np.argmin(costs)])
     expected = np.vstack([np.delete(rows, pair, axis=0), merged(rows[pair], 9)])
-    by_first = [points[np.argsort(points[:, 0])] for points in (table.points, expected)]
+    assert_same_points(table.points, expected)
+    assert_allclose(table.scatter, scatter_of(rows[pair], 9), atol=1e-12)
+
+
+@twin_of(summary.place)
+def test_insert_merges_along_the_long_axis(kernel):
+    """In the coordinates of the metric; the scatter is that of the rows' own."""
+    rng = np.random.default_rng(1)
+    rows = points_of(rng.normal(size=(12, 2)), rng.uniform(0.5, 3.0, 12))
+    coordinates = np.array([[0.1, 0.0], [0.05, 10.0]])
+    table = Table(rows[:11], 2, coordinates=coordinates)
+    table.insert(kernel, rows[11:])
+    changed = np.column_stack([rows[:, :2] @ coordinates, rows[:, 2:]])
+    pairs = [[i, j] for i in range(12) for j in range(i)]
+    pair = min(pairs, key=lambda pair: merger_loss(changed[pair], 2, False))
+    assert pair != min(pairs, key=lambda pair: merger_loss(rows[pair], 2, False))
+    expected = np.vstack([np.delete(rows, pair, axis=0), merged(rows[pair], 2)])
+    assert_same_points(table.points, expected)
+    assert_allclose(table.scatter, scatter_of(rows[pair], 2), rtol=1e-12)
+    places, _, anchor, _ = table.metric
+    moved = (table.points[:, :2] - anchor) @ coordinates
+    assert_allclose(places[:, :-1].T, moved, atol=1e-12)
+
+
+def assert_same_points(points, expected):
+    by_first = [rows[np.argsort(rows[:, 0])] for rows in (points, expected)]
     assert_allclose(*by_first, rtol=1e-12, atol=1e-12)
+
+
+def scatter_of(rows, n_features):
+    """Sum of outer products of rows about their mean."""
+    X, weights = rows[:, :n_features], rows[:, n_features]
+    gaps = X - np.average(X, axis=0, weights=weights)
+    return (gaps * weights[:, None]).T @ gaps
+
+
+@twin_of(summary.rescale)
+def test_rescale_is_a_power_of_two_and_drops_what_is_forgotten(kernel):
+    rng = np.random.default_rng(0)
+    rows = points_of(rng.normal(size=(9, 3)), rng.uniform(0.5, 3.0, 9))
+    rows[[2, 8, 5], 3] = 1e-9
+    rows[:, 4] = rng.uniform(size=9)
+    table = Table(rows, 3)
+    table.scatter[:] = np.diag([1.0, 2.0, 3.0])
+    clock = new_clock()
+    clock[summary.POINTS], clock[summary.UNIT] = 9, 5.0
+    clock[[summary.STEPS, summary.N_STEPS]] = 7.0, 3.0
+    kernel(table.columns, table.scatter, None, table.pairs[1], clock)
+    assert clock[summary.POINTS] == 6
+    assert clock[summary.UNIT] == 1.25
+    assert_array_equal(clock[[summary.STEPS, summary.N_STEPS]], [1.75, 0.75])
+    kept = np.delete(rows, [2, 5, 8], axis=0)
+    share = kept[:, 4].sum() / rows[:, 4].sum() / 4
+    kept[:, 3:] /= 4
+    assert_same_points(table.columns[:, :6].T, kept)
+    assert_allclose(table.scatter, share * np.diag([1.0, 2.0, 3.0]), rtol=1e-12)
 
 
 @both_losses
@@ -122,6 +192,9 @@ def test_insert_loses_nothing(kernel, manhattan):
     table, again = Table(rows[:10], 3, manhattan), Table(rows[:10], 3, manhattan)
     table.insert(kernel, rows[10:])
     assert_allclose(moments(table.points, 3), moments(rows, 3), rtol=1e-12, atol=1e-12)
+    between = scatter_of(table.points, 3)
+    assert_allclose(between + table.scatter, scatter_of(rows, 3), atol=1e-10)
+    assert np.trace(table.scatter) == pytest.approx(table.points[:, 4].sum())
     for i in range(10, 80):
         again.insert(summary.place, rows[i : i + 1])
     assert_array_equal(table.points, again.points)
@@ -133,8 +206,7 @@ class Stream:
     def __init__(self, manhattan=False, refresh=math.inf):
         self.manhattan = manhattan
         self.points = np.empty((0, 9))
-        self.clock = np.zeros(9)
-        self.clock[1] = refresh
+        self.clock = new_clock(refresh)
         self.previous = np.array([0.0, 0.0, -1.0])
 
     def meet(
@@ -160,6 +232,8 @@ class Stream:
             0.3,
             np.concatenate([forecast, centers]),
             len(forecast),
+            None,
+            None,
             incoming,
             self.previous,
             self.clock,
@@ -206,8 +280,9 @@ def test_meet(kernel, manhattan):
     )
     assert_allclose(stream.points, expected, rtol=1e-12, atol=1e-14)
     largest = np.max(np.sum(Z**2, axis=1))
-    expected = [25, math.inf, losses.sum(), largest, 7.5, 0, np.sum(steps**2), 24, 0]
-    assert_allclose(stream.clock, expected, rtol=1e-12)
+    expected = [25, math.inf, losses.sum(), largest, 7.5, 0, np.sum(steps**2), 24]
+    assert_allclose(stream.clock[:8], expected, rtol=1e-12)
+    assert_array_equal(stream.clock[8:], new_clock()[8:])
     assert_array_equal(stream.previous, [*Z[-1], labels[-1]])
 
 
@@ -229,19 +304,98 @@ def test_meet_reads_weights_as_copies(kernel):
 
 
 @twin_of(summary.meet)
+def test_meet_forgets(kernel):
+    """In units of the weight of the last row, row i weighs kept^(rows after it)."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    stream, plain = Stream(), Stream()
+    stream.clock[summary.KEPT] = 0.9
+    stream.meet(kernel, X)
+    plain.meet(kernel, X)
+    ages = np.arange(20)[::-1]
+    unit = stream.clock[summary.UNIT]
+    forgotten = plain.points * 0.9 ** ages[:, None]
+    assert_allclose(stream.points[:, 2:] / unit, forgotten[:, 2:], rtol=1e-12)
+    steps = (np.diff(X, axis=0) ** 2).sum(axis=1) @ 0.9 ** ages[1:]
+    assert stream.clock[summary.STEPS] / unit == pytest.approx(steps)
+    assert stream.clock[summary.SEEN] == 20
+    stream.clock[summary.KEPT] = 1e-3
+    assert stream.meet(kernel, X) == 4  # weights have to be rescaled
+
+
+class Forecast:
+    """What `watch` does for one rate: a mixture of Student densities."""
+
+    def __init__(self, rate, means, masses):
+        self.rate, self.means, self.masses, self.score = rate, means, masses, 0.0
+
+    def meet(self, row, weight, variances):
+        self.masses = self.masses * (1 - self.rate) ** weight
+        shares = (self.masses + 0.5) / (self.masses + 0.5).sum()
+        ratios = ((row - self.means) ** 2).sum(axis=1) / variances
+        heights = np.log(shares) - np.log(variances) - 3.5 * np.log1p(ratios / 5)
+        self.score = 0.99**weight * self.score + weight * logsumexp(heights)
+        j = np.argmax(heights)
+        self.masses[j] += weight
+        self.means[j] += weight / self.masses[j] * (row - self.means[j])
+        return ratios
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+@twin_of(summary.watch)
+def test_watch(kernel, weight):
+    rng = np.random.default_rng(0)
+    rows = 3.0 * rng.normal(size=(80, 2))
+    rates, variances = np.array([0.0, 0.02, 0.2]), np.array([1.0, 2.0, 0.5])
+    means, masses = rng.normal(size=(3, 3, 2)), rng.uniform(1, 9, size=(3, 3))
+    twins = [
+        Forecast(*parts) for parts in zip(rates, means.copy(), masses, strict=True)
+    ]
+    last, patience, limit = np.zeros(3), np.full(3, 15.0), np.array([4.0])
+    scores = np.zeros(3)
+    watched = (rates, means, masses.copy(), scores, variances, last, patience, limit)
+    clock = new_clock()
+    clock[summary.EXPECTED] = 0.3
+    n_far, late, chosen = 0.0, None, set()
+    for t, row in enumerate(rows):
+        now = (t + 1) * weight
+        kernel(row, 2, weight, (*watched, np.empty(3)), clock)
+        ratios, *_ = [twin.meet(row, weight, variances) for twin in twins]
+        if ratios.min() <= 4.0:
+            seen_last = last[np.argmin(ratios)]
+            assert seen_last == now
+        n_far += weight * (ratios.min() > 4.0)
+        assert clock[summary.FAR] == n_far
+        best = twins[0]
+        for twin in twins[1:]:
+            best = twin if twin.score > best.score + 3.0 else best
+        chosen.add(best.rate)
+        assert clock[summary.KEPT] == 1 - best.rate
+        if late is None and (n_far > 6.0 + 0.3 * now or (now - last > 15.0).any()):
+            late = now + 1.0
+        assert clock[summary.DUE] == (late or math.inf)
+        clock[summary.SEEN] = now
+    assert late
+    assert len(chosen) > 1
+    for r, twin in enumerate(twins):
+        assert_allclose(means[r], twin.means, rtol=1e-10)
+        assert_allclose(watched[2][r], twin.masses, rtol=1e-10)
+        assert scores[r] == pytest.approx(twin.score)
+
+
+@twin_of(summary.meet)
 def test_meet_stops_at_the_refresh_and_where_there_is_no_room(kernel):
     X = np.random.default_rng(0).normal(size=(10, 2))
     stream = Stream(refresh=4.0)
     assert stream.meet(kernel, X) == 4
     assert stream.clock[0] == len(stream.points) == 4
-    stream.clock[1] = 9.0
+    stream.clock[summary.DUE] = 9.0
     assert stream.meet(kernel, X, begin=4) == 9
     assert_array_equal(stream.points[:, :2], X[:9])
     cut, whole = Stream(refresh=4.0), Stream()
     weights = np.full(10, 2.5)
     assert cut.meet(kernel, X, weights) == 1  # 2.5 + 1 + 1 rows: half a row is due
-    assert (cut.clock[0], cut.clock[5]) == (4.5, 0.5)
-    cut.clock[1] = math.inf
+    assert (cut.clock[0], cut.clock[summary.REMAINING]) == (4.5, 0.5)
+    cut.clock[summary.DUE] = math.inf
     begin = 1
     while begin < 10:
         begin = cut.meet(kernel, X, weights, begin, room=4)
@@ -257,8 +411,8 @@ def test_meet_stops_before_a_row_beyond_the_limit(kernel, bad):
     X[6, 1] = bad
     stream, before = Stream(), Stream()
     assert stream.meet(kernel, X) == 6
-    assert stream.clock[5] == 1.0  # it is still to be read
-    stream.clock[5] = 0.0
+    assert stream.clock[summary.REMAINING] == 1.0  # it is still to be read
+    stream.clock[summary.REMAINING] = 0.0
     before.meet(kernel, X[:6])
     assert_same(stream, before)
 
@@ -399,32 +553,37 @@ def test_learn_meets_and_places(kernel, manhattan):
     forecast = np.array([[0.0, 0.0], [1.0, 1.0]])
 
     def state(n_points=8):
-        table = np.zeros((9, n_points + 1))
-        pairs = np.zeros(n_points + 1, dtype=np.int64)
-        clock = np.zeros(9)
-        clock[1] = np.inf
+        table, scatter = np.zeros((9, n_points + 1)), np.zeros((2, 2))
         previous = np.array([0.0, 0.0, -1.0])
-        costs = np.zeros(n_points + 1)
-        return table, costs, np.full(n_points + 1, -1.0), pairs, previous, clock
+        clock = new_clock()
+        clock[summary.KEPT] = 0.01  # weights are rescaled on the way
+        return table, scatter, *empty_pairs(n_points), previous, clock
+
+    def arguments(table, scatter, costs, pair_costs, partners, previous, clock):
+        return table, scatter, (costs, pair_costs, partners), previous, clock
 
     def fixed(limit=100.0):
-        return 1.0, limit, manhattan or None, 0.3, 0.5, forecast, 1
+        return 1.0, limit, manhattan or None, 0.3, 0.5, forecast, 1, None, None
 
     done = state()
-    assert kernel(rows, NONE, *fixed(), np.empty((7, 9)), *done)
-    table, costs, pair_costs, pairs, previous, clock = expected = state()
+    assert kernel(rows, NONE, *fixed(), np.empty((7, 9)), *arguments(*done))
+    expected = state()
+    table, scatter, pairs, previous, clock = arguments(*expected)
     begin, incoming = 0, np.empty((7, 9))
     while begin < 20:
         begin, n_incoming = summary.meet(
             rows, NONE, begin, *fixed(), incoming, previous, clock
         )
         summary.place(
-            incoming, n_incoming, table, 2, manhattan or None, costs, pair_costs, pairs,
-            clock,
-        )  # fmt: skip
+            incoming, n_incoming, table, scatter, None, manhattan or None, pairs, clock
+        )
+        if clock[summary.UNIT] > summary.LARGEST_UNIT:
+            summary.rescale(table, scatter, None, pairs[1], clock)
     for one, other in zip(done, expected, strict=True):
         assert_allclose(one, other, rtol=1e-12)
     before = [part.copy() for part in done]
-    assert not kernel(rows, NONE, *fixed(limit=1.0), np.empty((7, 9)), *done)
+    assert not kernel(
+        rows, NONE, *fixed(limit=1.0), np.empty((7, 9)), *arguments(*done)
+    )
     for one, other in zip(done, before, strict=True):
         assert_array_equal(one, other)

@@ -1,0 +1,118 @@
+"""How fast a stream forgets, chosen by forecasts, and clusters that no row visits."""
+
+import math
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.stats import chi2
+
+from .._kernels import paco_summary as kernels
+from ._units import scaled
+
+# The rates that are compared: memories of all rows, 400, 100 and 30.
+RATES = np.array([0.0, 1 / 400, 1 / 100, 1 / 30])
+# Longest memory of a forecast, in units of what the summary remembers.
+_LONGER = 4.0
+# Change of a cluster's share from one refresh to the next by which its forecasts begin
+# anew: it was split, or joined with another.
+_REGROUPED = 1.4
+# Probability, of rows in random order, that a cluster is without a row for so long that
+# it is taken for gone; and that a row of a cluster lies outside of it.
+_SILENCE, _OUTSIDE = 1e-6, 1e-3
+# Weight of the last interval in the share of far rows that is expected.
+_LEARNT = 0.1
+
+
+class Watch:
+    """Forecasts with several rates of forgetting, and when each cluster had a row.
+
+    A forecast is a mixture whose means and shares follow the rows with an exponential
+    memory; `kernels.watch` compares their log densities of the last 100 rows or so,
+    and takes the slowest rate that none beats clearly. All lengths are in the unit of
+    the summary, in the coordinates of its metric.
+    """
+
+    def __init__(self, n_features):
+        self.labels = np.empty(0, dtype=np.int64)
+        self.means = np.empty((len(RATES), 0, n_features))
+        self.masses = np.empty((len(RATES), 0))
+        self.scores = np.zeros(len(RATES))
+        self.variances = np.empty(0)
+        self.last, self.patience = np.empty(0), np.empty(0)
+        self.shares = np.empty(0)
+        self.matrix, self.anchor = np.eye(n_features), np.zeros(n_features)
+        self.limit = np.full(1, chi2.isf(_OUTSIDE, n_features))
+
+    @property
+    def arrays(self):
+        """What `kernels.watch` reads and changes; None before there are clusters."""
+        if len(self.labels) == 0:
+            return None
+        return (
+            RATES,
+            self.means,
+            self.masses,
+            self.scores,
+            self.variances,
+            self.last,
+            self.patience,
+            self.limit,
+            np.empty(len(self.labels)),
+        )
+
+    def set_unit(self, step):
+        """Lengths are in units of 2^-step of the former ones."""
+        self.means, self.anchor = scaled(self.means, step), scaled(self.anchor, step)
+        self.variances = scaled(self.variances, 2 * step)
+
+    def gone(self, now):
+        """Labels of the clusters that had no row for too long, if others had some."""
+        silent = now - self.last > self.patience
+        self.last[silent] = now  # told once
+        return self.labels[silent] if not silent.all() else self.labels[:0]
+
+    def follow(self, rows, centers, labels, metric, clock):
+        """Take the clusters of a refresh; those that live on keep their forecasts."""
+        known = dict(zip(self.labels, range(len(self.labels)), strict=True))
+        before = np.array([known.get(label, -1) for label in labels], dtype=int)
+        now, since = clock[kernels.SEEN], clock[kernels.REFRESHED]
+        former = self.means @ np.linalg.inv(self.matrix) + self.anchor
+        if metric is not None:
+            _, self.matrix, self.anchor, _ = metric
+        places = (centers - self.anchor) @ self.matrix
+        sizes, variances = self._cells(rows, places)
+        shares = sizes / sizes.sum()
+        means = np.tile(places, (len(RATES), 1, 1))
+        most = 1 / np.maximum(RATES, 1 / (_LONGER * sizes.sum()))
+        masses = np.minimum(most[:, None] * shares, sizes)
+        last, visited = np.full(len(labels), now), np.ones(len(labels), dtype=bool)
+        for new, old in enumerate(before):
+            if old < 0:
+                continue
+            last[new], visited[new] = self.last[old], self.last[old] > since
+            ratio = shares[new] / self.shares[old]
+            if 1 / _REGROUPED < ratio < _REGROUPED:
+                means[:, new] = (former[:, old] - self.anchor) @ self.matrix
+                masses[:, new] = np.minimum(self.masses[:, old], _LONGER * sizes[new])
+            if not visited[new]:
+                shares[new] = self.shares[old]
+        self.labels, self.means, self.masses = labels, means, masses
+        self.variances, self.shares, self.last = variances, shares, last
+        self.patience = math.log(_SILENCE) / np.log1p(-np.clip(shares, 1e-9, 0.5))
+        if now > since:
+            share = clock[kernels.FAR] / (now - since)
+            clock[kernels.EXPECTED] += _LEARNT * (share - clock[kernels.EXPECTED])
+        clock[[kernels.FAR, kernels.REFRESHED]] = 0.0, now
+
+    def _cells(self, rows, places):
+        """Weight of the rows next to each centre, and their variance."""
+        points = (rows.points - self.anchor) @ self.matrix
+        losses = cdist(points, places, "sqeuclidean")
+        owners, d = losses.argmin(axis=1), points.shape[1]
+        scatter = np.trace(self.matrix.T @ rows.scatter @ self.matrix)
+        width = scatter / max(np.trace(rows.scatter), 1e-300)
+        squares = rows.weights * (losses.min(axis=1) + width * rows.spreads)
+        sizes = np.bincount(owners, rows.weights, minlength=len(places))
+        sums = np.bincount(owners, squares, minlength=len(places))
+        common = max(squares.sum() / rows.weights.sum(), 1e-300)
+        return np.maximum(sizes, 1e-9), (sums + 2 * common) / (d * (sizes + 2))

@@ -1,0 +1,127 @@
+"""Streams that drift: rates of forgetting, and clusters that die."""
+
+import numpy as np
+import pytest
+
+from skpacbayes import PACOClusterer
+from skpacbayes.cluster._paco_forgetting import RATES
+
+PLACES = 12.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+
+
+def paco(**parameters):
+    return PACOClusterer(**{"random_state": 0, "n_iter": 50} | parameters)
+
+
+def rows(n, seed=0, groups=(0, 1, 2, 3), shift=(0.0, 0.0)):
+    rng = np.random.default_rng(seed)
+    return PLACES[rng.choice(groups, size=n)] + shift + rng.normal(size=(n, 2))
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.9])
+@pytest.mark.parametrize("refresh", [7, 10_000])
+def test_earlier_rows_weigh_less_by_the_rate(rate, refresh):
+    """Row i weighs (1 - rate)^(rows after it); less than a hundredth is dropped."""
+    X = rows(130)
+    summary = paco(forgetting=rate, refresh=refresh).partial_fit(X)._stream.summary
+    found = dict(zip(map(tuple, summary.rows().points * 2.0**summary.exponent),
+                     summary.rows().weights, strict=True))  # fmt: skip
+    for i, row in enumerate(X):
+        weight = (1 - rate) ** (len(X) - 1 - i)
+        if tuple(row) in found:
+            assert found[tuple(row)] == pytest.approx(weight)
+        else:
+            assert weight < 0.01
+    assert summary.n_rows == 130
+    assert summary.weight == pytest.approx(1 / rate, rel=0.02)
+
+
+def test_what_was_merged_is_forgotten_too():
+    """All moments of a bounded summary are those of the weighted rows."""
+    X, rate = rows(600), 0.002
+    model = paco(forgetting=rate, refresh=50, summary_size=40).partial_fit(X)
+    held = model._stream.summary.rows()
+    unit = 2.0**model._stream.summary.exponent
+    weights = (1 - rate) ** np.arange(600)[::-1]
+    assert held.weights.sum() == pytest.approx(weights.sum())
+    np.testing.assert_allclose(unit * held.mean, weights @ X / weights.sum())
+    between = (held.points * held.weights[:, None]).T @ held.points
+    squares = (X * weights[:, None]).T @ X
+    np.testing.assert_allclose(unit**2 * (between + held.scatter), squares)
+    inside = held.weights @ held.spreads
+    assert np.trace(held.scatter) == pytest.approx(inside)
+
+
+@pytest.mark.parametrize("forgetting", [0.05, "auto"])
+def test_a_cluster_without_rows_dies_and_gives_its_label_back(forgetting):
+    model = paco(forgetting=forgetting).partial_fit(rows(250))
+    assert model.n_clusters_ == 4
+    (gone,) = model.predict(PLACES[:1])
+    others = model.predict(PLACES[1:])
+    model.partial_fit(rows(150, 1, groups=(1, 2, 3)))
+    assert model.n_clusters_ == 3
+    assert gone not in model.cluster_labels_
+    np.testing.assert_array_equal(model.predict(PLACES[1:]), others)
+    model.partial_fit(rows(60, 2, groups=(0,), shift=(-30.0, 40.0)))
+    assert gone in model.cluster_labels_
+
+
+def test_without_forgetting_no_cluster_dies():
+    model = paco().partial_fit(rows(250)).partial_fit(rows(150, 1, groups=(1, 2, 3)))
+    assert model.n_clusters_ == 4
+    assert model.forgetting_rate_ == 0
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_all_groups_at_other_places_at_once(unit):
+    """100 rows later only the new groups are known; without forgetting, all of them."""
+    new = rows(100, 1, groups=(0, 1, 2), shift=(25.0, -31.0))
+    model = paco(forgetting="auto").partial_fit(unit * rows(500))
+    model.partial_fit(unit * new)
+    assert model.n_clusters_ == 3
+    places = PLACES[:3] + np.array([25.0, -31.0])
+    gaps = np.linalg.norm(model.cluster_centers_ / unit - places[:, None], axis=2)
+    assert gaps.min(axis=1).max() < 1.0  # 33 rows a group: a standard error of .25
+    assert paco().partial_fit(np.vstack([rows(500), new])).n_clusters_ == 7
+
+
+def test_groups_that_move_are_followed():
+    """A walk of one spread each 100 rows smears the groups unless it is forgotten."""
+    steps = [rows(100, seed, shift=(seed, 0.5 * seed)) for seed in range(12)]
+    model, plain = paco(forgetting="auto"), paco()
+    for step in steps:
+        model.partial_fit(step)
+        plain.partial_fit(step)
+    assert model.forgetting_rate_ > 0
+    assert model.n_clusters_ == 4
+    places = PLACES + np.array([11.0, 5.5])
+
+    def gap(model):
+        gaps = np.linalg.norm(model.cluster_centers_ - places[:, None], axis=2)
+        return gaps.min(axis=1).max()
+
+    assert gap(model) < 0.6 * gap(plain)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stream_that_does_not_change_is_not_forgotten(seed):
+    model = paco(forgetting="auto", refresh=50).partial_fit(rows(1000, seed))
+    assert model.forgetting_rate_ == RATES[0] == 0
+    assert model._stream.summary.weight > 800
+    assert model.n_clusters_ == 4
+
+
+def test_fit_forgets_nothing_and_a_stream_after_it_does():
+    X = rows(200)
+    model = paco(forgetting=0.05).fit(X)
+    np.testing.assert_array_equal(model.labels_, paco().fit(X).labels_)
+    model.partial_fit(rows(150, 1, groups=(1, 2, 3)))
+    assert model.n_clusters_ == 3
+
+
+def test_forgetting_needs_an_order_and_no_regret():
+    with pytest.raises(ValueError, match=r"forgetting=0\.1 needs calibration='c"):
+        paco(forgetting=0.1, calibration="regret").partial_fit(rows(20))
+    statistics = paco().sufficient_statistics(rows(20))
+    with pytest.raises(ValueError, match=r"absorb needs forgetting=0\.0"):
+        paco(forgetting="auto").absorb(statistics)
