@@ -5,9 +5,15 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, is_plain, refuse_beyond, updates_state
+from .._base import (
+    fit_context,
+    is_plain,
+    refuse_beyond,
+    updates_state,
+    validate_data,
+)
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
     StreamingEstimator,

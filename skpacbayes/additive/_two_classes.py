@@ -7,8 +7,8 @@ from scipy.special import log_expit, logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
 
+from .._base import validate_data
 from .._chains import run_chains
 from .._stream import checked_weights
 from ._base import Fitted, _SparseAdditiveGibbs

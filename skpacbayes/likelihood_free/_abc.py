@@ -10,11 +10,10 @@ from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from .._arviz import ChainDraws, inference_data
-from .._base import are_finite, fit_context, is_plain
+from .._base import are_finite, fit_context, is_plain, validate_data
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions, check_sample_weight
 from .._stream import StreamingEstimator, partial_fit_context
