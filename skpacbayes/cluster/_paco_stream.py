@@ -40,6 +40,8 @@ class Stream:
         self.first_temperature = None
         self.from_the_start = True
         self.every_row = self._after(0.0) <= 1
+        if summary.watch is not None:
+            summary.watch.early = refresh == "auto"
         self.decreasing = True
         self.warned = False
         self.summary.schedule(self._after(0.0))
@@ -61,6 +63,7 @@ class Stream:
         """Start from rows that met no forecast."""
         zeros = np.zeros(len(rows.points))  # rows that have not been merged
         self.absorb(np.column_stack([rows.points, rows.weights, zeros]))
+        self.summary.follow(self.labels)
 
     def absorb(self, statistics):
         """Take in points of other summaries, that met no forecast."""
