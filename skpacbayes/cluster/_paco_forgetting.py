@@ -64,7 +64,7 @@ class Watch:
 
     @staticmethod
     def nearest_rate(rate):
-        """The one of `RATES` that this is, up to rounding."""
+        """Return the one of `RATES` that this is, up to rounding."""
         return float(RATES[np.abs(RATES - rate).argmin()])
 
     def set_unit(self, step):
