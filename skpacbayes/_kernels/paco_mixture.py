@@ -8,11 +8,107 @@ densities in different coordinates compare.
 
 import math
 
+import numpy as np
+
 from . import kernel
 
 ROUND, DIAGONAL, TIED = 0, 1, 2
-# Components whose share of a point is below about 1e-6 are skipped.
-_FARTHER, _BEYOND = 30.0, 60.0
+# Share of a point, over the largest, below which a component is skipped; its log.
+_LEAST_SHARE, _LEAST_LOG_SHARE = 1e-6, math.log(1e-6)
+# Largest difference of log densities at centres that Student components may have.
+_DIFFERENT = 600.0
+# One iteration in so many changes the coordinates.
+_EVERY = 3
+
+
+@kernel
+def ward(centers, masses, merges, costs, gaps, chain):
+    """Merge points into one cluster by Ward's criterion, by nearest-neighbour chains.
+
+    `centers` (n_features, n_points) and `masses` (n_points,) are changed. Receive
+    results: `merges` (n_points - 1, 2), a point of each of the two clusters that are
+    merged, and `costs` (n_points - 1,), by how much that raises the sum of squares; in
+    no order. `gaps`, `chain` (n_points,) are work space.
+    """
+    d, n_points = centers.shape
+    length, begin = 0, 0
+    for done in range(n_points - 1):
+        if length == 0:
+            while masses[begin] <= 0.0:
+                begin += 1
+            chain[0], length = begin, 1
+        while True:
+            a = chain[length - 1]
+            for j in range(n_points):
+                gaps[j] = 0.0
+            for f in range(d):
+                place = centers[f, a]
+                for j in range(n_points):
+                    gap = centers[f, j] - place
+                    gaps[j] += gap * gap
+            mass = masses[a]
+            for j in range(n_points):
+                gaps[j] *= mass * masses[j] / (mass + masses[j])
+            b = chain[length - 2] if length > 1 else -1
+            cost = gaps[b] if length > 1 else math.inf
+            for j in range(n_points):
+                if gaps[j] < cost and masses[j] > 0.0 and j != a:
+                    b, cost = j, gaps[j]
+            if length > 1 and b == chain[length - 2]:
+                break
+            chain[length] = b
+            length += 1
+        length -= 2
+        merges[done, 0], merges[done, 1], costs[done] = a, b, cost
+        share = masses[a] / (masses[a] + masses[b])
+        for f in range(d):
+            centers[f, b] += share * (centers[f, a] - centers[f, b])
+        masses[b] += masses[a]
+        masses[a] = 0.0
+
+
+@kernel
+def cut_tree(merges, masses, n_clusters, labels, entropies):
+    """Apply merges, in their order, until `n_clusters` are left.
+
+    Receive results: `labels` (n_points,), and `entropies` (n_points,): the sum of
+    m log m over the clusters' masses m, by number of clusters less one.
+    """
+    n_points = len(masses)
+    parents, sizes = np.arange(n_points), masses.copy()
+    entropy = 0.0
+    for i in range(n_points):
+        entropy += masses[i] * math.log(masses[i])
+    entropies[n_points - 1] = entropy
+    for step in range(n_points - n_clusters):
+        a, b = merges[step]
+        while parents[a] != a:
+            parents[a] = parents[parents[a]]
+            a = parents[a]
+        while parents[b] != b:
+            parents[b] = parents[parents[b]]
+            b = parents[b]
+        both = sizes[a] + sizes[b]
+        entropy += both * math.log(both)
+        entropy -= sizes[a] * math.log(sizes[a]) + sizes[b] * math.log(sizes[b])
+        parents[a], sizes[b] = b, both
+        entropies[n_points - step - 2] = entropy
+    used = 0
+    for i in range(n_points):
+        labels[i] = -1
+    for i in range(n_points):
+        a = i
+        while parents[a] != a:
+            a = parents[a]
+        if labels[a] < 0:
+            labels[a] = used
+            used += 1
+    for i in range(n_points):
+        a = i
+        while parents[a] != a:
+            a = parents[a]
+        if i != a:
+            labels[i] = labels[a]
 
 
 @kernel
@@ -34,202 +130,318 @@ def _change_coordinates(matrix, factor):
 
 
 @kernel
+def _set_heights(k, d, dof, scales, shares, moments):
+    """Log of share and density at the centres, and whether the differences fit exp."""
+    heights, fronts, inverses = moments[0], moments[1], moments[2]
+    constant = -0.5 * d * math.log(2.0 * math.pi)
+    if dof > 0:
+        constant = math.lgamma(0.5 * (dof + d)) - math.lgamma(0.5 * dof)
+        constant -= 0.5 * d * math.log(dof * math.pi)
+    lowest, highest = math.inf, -math.inf
+    for j in range(k):
+        height = constant - 0.5 * d * math.log(scales[j])
+        height += math.log(max(shares[j], 1e-100))
+        heights[j], inverses[j] = height, 1.0 / scales[j]
+        lowest, highest = min(lowest, height), max(highest, height)
+    for j in range(k):
+        fronts[j] = math.exp(heights[j] - highest)
+    return highest, highest - lowest < _DIFFERENT
+
+
+@kernel
+def _student_parts(k, d, dof, top, moments):
+    """Share of each component in a point, Student tails.
+
+    Returns the logs of the largest and of the sum of the densities, and the component
+    of the largest.
+    """
+    fronts, ratios, parts, near = moments[1], moments[3], moments[4], moments[5]
+    least = math.inf
+    for j in range(k):
+        least = min(least, ratios[j])
+    twice = dof + d  # minus twice the power
+    for j in range(k):
+        near[j] = (dof + least) / (dof + ratios[j])
+        parts[j] = fronts[j]
+    if twice % 2:
+        for j in range(k):
+            parts[j] *= math.sqrt(near[j])
+    power = twice // 2
+    while power:
+        if power % 2:
+            for j in range(k):
+                parts[j] *= near[j]
+        for j in range(k):
+            near[j] *= near[j]
+        power //= 2
+    density, highest, best = 0.0, 0.0, 0
+    for j in range(k):
+        density += parts[j]
+        if parts[j] > highest:
+            highest, best = parts[j], j
+    for j in range(k):
+        parts[j] = parts[j] / density if parts[j] > _LEAST_SHARE * highest else 0.0
+    top -= 0.5 * twice * math.log(1.0 + least / dof)
+    return top + math.log(highest), top + math.log(density), best
+
+
+@kernel
+def _normal_parts(k, moments):
+    """Share of each component in a point, normal tails; returns as for Student's."""
+    heights, ratios, parts = moments[0], moments[3], moments[4]
+    highest, best, density = -math.inf, 0, 0.0
+    for j in range(k):
+        parts[j] = heights[j] - 0.5 * ratios[j]
+        if parts[j] > highest:
+            highest, best = parts[j], j
+    for j in range(k):
+        if parts[j] > highest + _LEAST_LOG_SHARE:
+            parts[j] = math.exp(parts[j] - highest)
+            density += parts[j]
+        else:
+            parts[j] = 0.0
+    for j in range(k):
+        parts[j] /= density
+    return highest, highest + math.log(density), best
+
+
+@kernel
+def _expect(
+    points, weights, spreads, dof, pooling, k, centers, scales, shares, masses,
+    labels, robust, sums, moments, covariance,
+):  # fmt: skip
+    """E step: sums over the points by component; both log-likelihoods.
+
+    `pooling`: ROUND, or the shape of the pooled covariance that is summed up too.
+    """
+    n_points, d = points.shape
+    inverses, ratios, parts = moments[2], moments[3], moments[4]
+    square, thick = moments[6], moments[7]
+    top, alike = _set_heights(k, d, dof, scales, shares, moments)
+    mixture, classified = 0.0, 0.0
+    masses[:k], square[:k], thick[:k], sums[:, :k] = 0.0, 0.0, 0.0, 0.0
+    if pooling:
+        covariance[:] = 0.0
+    for i in range(n_points):
+        weight = weights[i]
+        for j in range(k):
+            ratios[j] = spreads[i]
+        for f in range(d):
+            place = points[i, f]
+            for j in range(k):
+                gap = place - centers[f, j]
+                ratios[j] += gap * gap
+        for j in range(k):
+            ratios[j] *= inverses[j]
+        if dof > 0:
+            highest, density, best = _student_parts(k, d, dof, top, moments)
+            robust[i] = (dof + d) / (dof + ratios[best])
+        else:
+            highest, density, best = _normal_parts(k, moments)
+        labels[i] = best
+        classified += weight * highest
+        mixture += weight * density
+        for j in range(k):
+            if parts[j] == 0.0:
+                continue
+            part = weight * parts[j]
+            masses[j] += part
+            if dof > 0:
+                part *= (dof + d) / (dof + ratios[j])
+            thick[j] += part
+            square[j] += part * ratios[j] * scales[j]
+            for f in range(d):
+                sums[f, j] += part * (points[i, f] - centers[f, j])
+            if pooling and parts[j] > 1e-3:
+                for f in range(d):
+                    side = part * inverses[j] * (points[i, f] - centers[f, j])
+                    for g in range(0 if pooling == TIED else f, f + 1):
+                        gap = points[i, g] - centers[g, j]
+                        covariance[f, g] += side * gap
+    if dof > 0 and not alike:
+        mixture = -math.inf
+    return mixture, classified
+
+
+@kernel
+def _maximise(
+    total, own, pull, smallest, pooling, k, centers, scales, shares, masses, sums,
+    moments, covariance,
+):  # fmt: skip
+    """M step: shares, centres and variances; the covariance about the new centres."""
+    d = len(centers)
+    inverses, square, thick = moments[2], moments[6], moments[7]
+    harmonic, everything, all_mass = 0.0, 0.0, 0.0
+    for j in range(k):
+        harmonic += inverses[j] / k
+        shares[j] = masses[j] / total
+        if thick[j] <= 0.0:
+            square[j] = 0.0
+            continue
+        moved = 0.0
+        for f in range(d):
+            step = sums[f, j] / thick[j]
+            moved += step * step
+            sums[f, j] = step
+            centers[f, j] += step
+        for f in range(d if pooling else 0):
+            for g in range(f + 1):
+                covariance[f, g] -= thick[j] * inverses[j] * sums[f, j] * sums[g, j]
+        square[j] = max(square[j] - thick[j] * moved, 0.0)
+        everything += square[j]
+        all_mass += masses[j]
+    for j in range(k):
+        if own:
+            scale = (square[j] / d + pull / harmonic) / (masses[j] + pull)
+        else:
+            scale = everything / (d * all_mass)
+        scales[j] = max(scale, smallest)
+
+
+@kernel
+def _cholesky(matrix, shape, trace, factor):
+    """Cholesky factor of a matrix of some trace; the mean log of its diagonal.
+
+    Reads the lower triangle, or the diagonal alone if the shape is not TIED.
+    """
+    d = len(matrix)
+    log_root = 0.0
+    for f in range(d):
+        for g in range(f + 1):
+            value = matrix[f, g] if f == g or shape == TIED else 0.0
+            smallest = max(1e-12 * value, 1e-30 * trace)
+            for h in range(g):
+                value -= factor[f, h] * factor[g, h]
+            if f == g:
+                factor[f, f] = math.sqrt(max(value, smallest))
+                log_root += math.log(factor[f, f]) / d
+            else:
+                factor[f, g] = value / factor[g, g]
+    return log_root
+
+
+@kernel
+def _mean_ratio(covariance, overall, shape, factor):
+    """Mean eigenvalue of one covariance, the other the unit; `factor` is work space."""
+    d = len(covariance)
+    ratio = np.empty((d, d))
+    trace = 0.0
+    for f in range(d):
+        trace += overall[f, f]
+        for g in range(f + 1):
+            ratio[f, g] = ratio[g, f] = covariance[f, g]
+    if not trace > 0.0:
+        return 0.0
+    _cholesky(overall, shape, trace, factor)
+    for f in range(d if shape != TIED else 0):
+        for g in range(f):
+            ratio[f, g] = ratio[g, f] = factor[f, g] = 0.0
+    _change_coordinates(ratio, factor)
+    mean = 0.0
+    for f in range(d):
+        mean += ratio[f, f] / d
+    return mean
+
+
+@kernel
+def _factorise(total, shape, inverse, scatter, overall, covariance, factor):
+    """Cholesky factor, of determinant 1, of the pooled covariance; False if it is 0.
+
+    `covariance` is the sum over the rows in units of the variances; `inverse` times
+    the `scatter` of what was merged is added, and n_features rows' worth of the
+    `overall` covariance.
+    """
+    d = len(covariance)
+    trace = 0.0
+    for f in range(d):
+        for g in range(f + 1):
+            covariance[f, g] += inverse / total * scatter[f, g]
+        trace += covariance[f, f]
+    if not trace > 1e-3 * total:
+        return False
+    share = _mean_ratio(covariance, overall, shape, factor) * (d / total + 1e-9)
+    for f in range(d):
+        for g in range(f + 1):
+            covariance[f, g] += share * overall[f, g]
+    root = math.exp(_cholesky(covariance, shape, trace, factor))
+    for f in range(d):
+        for g in range(f + 1):
+            factor[f, g] /= root
+    return True
+
+
+@kernel
+def _whiten(points, spreads, scatter, overall, coordinates, k, centers, factor):
+    """Change to the coordinates in which the factored covariance is round."""
+    n_points, d = points.shape
+    before, after = 0.0, 0.0
+    for f in range(d):
+        before += scatter[f, f]
+    for i in range(n_points + d):
+        row = points[i] if i < n_points else coordinates[i - n_points]
+        for f in range(d):
+            value = row[f]
+            for g in range(f):
+                value -= factor[f, g] * row[g]
+            row[f] = value / factor[f, f]
+    for f in range(d):
+        for j in range(k):
+            for g in range(f):
+                centers[f, j] -= factor[f, g] * centers[g, j]
+            centers[f, j] /= factor[f, f]
+    _change_coordinates(scatter, factor)
+    _change_coordinates(overall, factor)
+    for f in range(d):
+        after += scatter[f, f]
+    if before > 0.0:
+        for i in range(n_points):
+            spreads[i] *= after / before
+
+
+@kernel
 def fit_mixture(
-    points,
-    weights,
-    spreads,
-    scatter,
-    overall,
-    coordinates,
-    shape,
-    own,
-    dof,
-    pull,
-    smallest,
-    max_iter,
-    tolerance,
-    k,
-    centers,
-    scales,
-    shares,
-    masses,
-    labels,
-    robust,
-    sums,
-    moments,
-    pooled,
-):
+    points, weights, spreads, scatter, overall, coordinates, shape, own, dof, pull,
+    smallest, max_iter, tolerance, k, centers, scales, shares, masses, labels, robust,
+    sums, moments, pooled,
+):  # fmt: skip
     """EM from the first `k` of `centers`, `scales` (variances) and `shares`, in place.
 
     `spreads` (n_points,): mean squared distances of the rows that were merged into a
     point, `scatter` (n_features, n_features) their sum of outer products, and `overall`
     the covariance of all rows, towards which the pooled one is shrunk. `coordinates`
     (n_features, n_features) maps rows to the points' coordinates. `centers` and `sums`
-    are (n_features, n_clusters), so that loops over the clusters vectorise. `dof`:
-    infinity for normal components. `pull`: rows' worth of pull of own variances towards
-    their harmonic mean. Receive results: `masses` (k,), `labels` and `robust`
+    are (n_features, n_clusters), so that loops over the clusters vectorise. `dof`: a
+    whole number; 0 for normal components. `pull`: rows' worth of pull of own variances
+    towards their harmonic mean. Receive results: `masses` (k,), `labels` and `robust`
     (n_points,), the component and the Student weight of each point. `sums`, `moments`
-    (6, k) and `pooled` (2, n_features, n_features) are work space. Returns the
+    (8, k) and `pooled` (2, n_features, n_features) are work space. Returns the
     log-likelihood of the mixture and that of the classification.
     """
-    n_points, d = points.shape
-    student = dof < 1e6
-    constant = -0.5 * d * math.log(2.0 * math.pi)
-    if student:
-        constant = math.lgamma(0.5 * (dof + d)) - math.lgamma(0.5 * dof)
-        constant -= 0.5 * d * math.log(dof * math.pi)
     total = 0.0
-    for i in range(n_points):
+    for i in range(len(points)):
         total += weights[i]
-    heights, square, thick, inverses = moments[0], moments[1], moments[2], moments[3]
-    ratios, parts = moments[4], moments[5]
     covariance, factor = pooled[0], pooled[1]
-    mixture, classified = -math.inf, 0.0
+    previous = -math.inf
     for iteration in range(max_iter + 1):
-        whiten = shape > 0 and iteration % 3 == 2 and iteration < max_iter
-        previous, mixture, classified = mixture, 0.0, 0.0
-        for j in range(k):
-            masses[j], square[j], thick[j] = 0.0, 0.0, 0.0
-            heights[j] = constant - 0.5 * d * math.log(scales[j])
-            heights[j] += math.log(max(shares[j], 1e-300))
-            inverses[j] = 1.0 / scales[j]
-            for f in range(d):
-                sums[f, j] = 0.0
-        for f in range(d if whiten else 0):
-            for g in range(d):
-                covariance[f, g] = 0.0
-        for i in range(n_points):
-            for j in range(k):
-                ratios[j] = spreads[i]
-            for f in range(d):
-                place = points[i, f]
-                for j in range(k):
-                    gap = place - centers[f, j]
-                    ratios[j] += gap * gap
-            least = math.inf
-            for j in range(k):
-                ratios[j] *= inverses[j]
-                least = min(least, ratios[j])
-            limit = _FARTHER * (dof + least) - dof if student else least + _BEYOND
-            highest = -math.inf
-            for j in range(k):
-                if ratios[j] <= limit:
-                    height = heights[j]
-                    if student:
-                        height -= 0.5 * (dof + d) * math.log(1.0 + ratios[j] / dof)
-                    else:
-                        height -= 0.5 * ratios[j]
-                    parts[j] = height
-                    if height > highest:
-                        highest = height
-                        labels[i] = j
-            density = 0.0
-            for j in range(k):
-                if ratios[j] <= limit:
-                    parts[j] = math.exp(parts[j] - highest)
-                    density += parts[j]
-            classified += weights[i] * highest
-            mixture += weights[i] * (highest + math.log(density))
-            for j in range(k):
-                if not ratios[j] <= limit:
-                    continue
-                part = weights[i] * parts[j] / density
-                masses[j] += part
-                bounded = (dof + d) / (dof + ratios[j]) if student else 1.0
-                if j == labels[i]:
-                    robust[i] = bounded
-                part *= bounded
-                thick[j] += part
-                square[j] += part * ratios[j] * scales[j]
-                for f in range(d):
-                    sums[f, j] += part * (points[i, f] - centers[f, j])
-                if whiten and part > 1e-3 * weights[i]:
-                    for f in range(d):
-                        side = part * inverses[j] * (points[i, f] - centers[f, j])
-                        for g in range(0 if shape == 2 else f, f + 1):
-                            gap = points[i, g] - centers[g, j]
-                            covariance[f, g] += side * gap
+        change = iteration % _EVERY == 1 and iteration < max_iter
+        pooling = shape if change else ROUND
+        mixture, classified = _expect(
+            points, weights, spreads, dof, pooling, k, centers, scales, shares, masses,
+            labels, robust, sums, moments, covariance,
+        )  # fmt: skip
         if iteration == max_iter or mixture - previous < tolerance:
             break
-        harmonic, everything, all_mass, inverse = 0.0, 0.0, 0.0, 0.0
+        previous, inverse = mixture, 0.0
         for j in range(k):
-            harmonic += inverses[j] / k
-            inverse += masses[j] * inverses[j]
-        for j in range(k):
-            shares[j] = masses[j] / total
-            if thick[j] <= 0.0:
-                square[j] = 0.0
-                continue
-            moved = 0.0
-            for f in range(d):
-                step = sums[f, j] / thick[j]
-                moved += step * step
-                sums[f, j] = step
-                centers[f, j] += step
-            for f in range(d if whiten else 0):
-                for g in range(f + 1):
-                    covariance[f, g] -= thick[j] * inverses[j] * sums[f, j] * sums[g, j]
-            square[j] = max(square[j] - thick[j] * moved, 0.0)
-            everything += square[j]
-            all_mass += masses[j]
-        for j in range(k):
-            if own:
-                scale = (square[j] / d + pull / harmonic) / (masses[j] + pull)
-            else:
-                scale = everything / (d * all_mass)
-            scales[j] = max(scale, smallest)
-        if not whiten:
-            continue
-        # The pooled covariance, shrunk by n_features rows' worth of the overall one,
-        # and its Cholesky factor of determinant 1.
-        trace, share = 0.0, 0.0
-        for f in range(d):
-            for g in range(f + 1):
-                covariance[f, g] += inverse / total * scatter[f, g]
-            trace += covariance[f, f]
-            if overall[f, f] > 0.0:
-                share += covariance[f, f] / overall[f, f] / d
-        if not trace > 1e-3 * total:  # no noise: nothing to whiten by
-            continue
-        share *= d / total + 1e-9
-        log_root = 0.0
-        for f in range(d):
-            for g in range(f + 1):
-                covariance[f, g] += share * overall[f, g]
-                value = covariance[f, g] if f == g or shape == 2 else 0.0
-                for h in range(g):
-                    value -= factor[f, h] * factor[g, h]
-                if f == g:
-                    factor[f, f] = math.sqrt(max(value, 1e-14 * trace))
-                    log_root += math.log(factor[f, f]) / d
-                else:
-                    factor[f, g] = value / factor[g, g]
-        root = math.exp(log_root)
-        before, after = 0.0, 0.0
-        for f in range(d):
-            for g in range(f + 1):
-                factor[f, g] /= root
-            before += scatter[f, f]
-        for f in range(d):
-            for g in range(f):
-                for i in range(n_points):
-                    points[i, f] -= factor[f, g] * points[i, g]
-                for j in range(k):
-                    centers[f, j] -= factor[f, g] * centers[g, j]
-                for h in range(d):
-                    coordinates[h, f] -= factor[f, g] * coordinates[h, g]
-            for i in range(n_points):
-                points[i, f] /= factor[f, f]
-            for j in range(k):
-                centers[f, j] /= factor[f, f]
-            for h in range(d):
-                coordinates[h, f] /= factor[f, f]
-        _change_coordinates(scatter, factor)
-        _change_coordinates(overall, factor)
-        for f in range(d):
-            after += scatter[f, f]
-        for i in range(n_points if before > 0.0 else 0):
-            spreads[i] *= after / before
+            inverse += masses[j] * moments[2, j]
+        _maximise(
+            total, own, pull, smallest, pooling, k, centers, scales, shares, masses,
+            sums, moments, covariance,
+        )  # fmt: skip
+        if pooling and _factorise(
+            total, shape, inverse, scatter, overall, covariance, factor
+        ):
+            _whiten(points, spreads, scatter, overall, coordinates, k, centers, factor)
     return mixture, classified
 
 

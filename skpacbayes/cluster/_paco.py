@@ -5,9 +5,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logsumexp, softmax
-from scipy.stats import chi2
-from scipy.stats import f as fisher
+from scipy.special import softmax
 from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -27,13 +25,12 @@ from .._stream import (
     checked_weights,
     partial_fit_context,
 )
-from ._paco_mixture import log_components
-from ._paco_path import log_normaliser
-from ._paco_problem import GibbsProblem, Setting
+from ._paco_noise import ClusterNoise
+from ._paco_problem import GibbsProblem
 from ._paco_regret import regret_certificate
+from ._paco_setting import Setting
 from ._paco_stream import Stream
 from ._paco_summary import Rows, StreamSummary
-from ._units import CenterDistances
 
 _NO_WEIGHTS = np.empty(0)
 # Rows that the path and the chain of `fit` read, if there are more.
@@ -354,8 +351,9 @@ class PACOClusterer(
         problem.check_radius()
         self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
         stream.begin_with(rows)
-        self.labels_ = self._nearest_labels(X)
-        self.inertia_ = self._inertia(rows)
+        noise = self._noise
+        self.labels_ = self.cluster_labels_[noise.likeliest(X)]
+        self.inertia_ = noise.inertia(rows.points, rows.weights)
         return self
 
     @partial_fit_context
@@ -513,9 +511,9 @@ class PACOClusterer(
         """
         check_is_fitted(self)
         X = self._rows(X)
-        labels = self._nearest_labels(X)
+        labels = self.cluster_labels_[self._noise.likeliest(X)]
         if false_alarm_rate is not None:
-            labels[self._tails(X) < false_alarm_rate] = -1
+            labels[self._noise.tails(X) < false_alarm_rate] = -1
         return labels
 
     def predict_proba(self, X):
@@ -533,7 +531,7 @@ class PACOClusterer(
             in the order of `cluster_centers_`.
         """
         check_is_fitted(self)
-        return softmax(self._log_joint(self._rows(X)), axis=1)
+        return softmax(self._noise.log_joint(self._rows(X)), axis=1)
 
     def outlier_scores(self, X):
         """How rare rows so far from their cluster are; small for outliers.
@@ -551,7 +549,7 @@ class PACOClusterer(
             as if it were normal).
         """
         check_is_fitted(self)
-        return self._tails(self._rows(X))
+        return self._noise.tails(self._rows(X))
 
     def transform(self, X):
         """Distances of the rows to the centres.
@@ -568,7 +566,7 @@ class PACOClusterer(
             determinant 1; Manhattan distances if that is the loss.
         """
         check_is_fitted(self)
-        return self._distances(self._rows(X))
+        return self._noise.distances(self._rows(X))
 
     def score_samples(self, X):
         """Log of the normalised quasi-likelihood of each row.
@@ -590,22 +588,7 @@ class PACOClusterer(
             Log densities.
         """
         check_is_fitted(self)
-        X = self._rows(X)
-        if not self._plain_noise:
-            return logsumexp(self._log_joint(X), axis=1)
-        distances = self._distances(X)
-        nearest = distances.argmin(axis=1)
-        weights = len(self.cluster_shares_) * self.cluster_shares_
-        with np.errstate(over="ignore", under="ignore"):
-            ratios = distances[np.arange(len(distances)), nearest] / self.scale_
-            losses = ratios if self._manhattan else 0.5 * ratios**2
-        log_z = log_normaliser(
-            self.cluster_centers_ @ self._coordinates,
-            self.scale_,
-            weights,
-            self._manhattan,
-        )
-        return np.log(weights)[nearest] - losses - log_z
+        return self._noise.log_density(self._rows(X))
 
     def score(self, X, y=None):
         """Mean of `score_samples`, for the choice of parameters by cross-validation.
@@ -798,7 +781,7 @@ class PACOClusterer(
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
         self.cluster_shares_ = np.ones(1)
         self.draw_ = self._stream.forecast
-        self.n_clusters_posterior_ = setting.size_law()
+        self.n_clusters_posterior_ = setting.size_prior()
         self._traces = None
         self.inverse_temperature_ = 0.0
         self.radius_ = setting.radius_for(0.0)
@@ -870,58 +853,16 @@ class PACOClusterer(
         return self.loss == "manhattan"
 
     @property
-    def _plain_noise(self):
-        """Whether one normal noise describes all clusters."""
-        return math.isinf(self._dof) and np.ptp(self.cluster_scales_) == 0
-
-    def _distances(self, X):
-        """Distances to the centres, in the coordinates in which clusters are round."""
-        centers = self.cluster_centers_
-        if self.shape_ != "round":
-            middle = centers.mean(axis=0)
-            X = (X - middle) @ self._coordinates
-            centers = (centers - middle) @ self._coordinates
-        metric = "cityblock" if self._manhattan else "euclidean"
-        return CenterDistances(centers, metric).to(X)
-
-    def _nearest_labels(self, X):
-        distances = self._distances(X)
-        if self._plain_noise:
-            return self.cluster_labels_[distances.argmin(axis=1)]
-        return self.cluster_labels_[self._log_noise(distances).argmax(axis=1)]
-
-    def _log_noise(self, distances):
-        """Log density of each cluster's noise at rows at these distances."""
-        scales, d = self.cluster_scales_, self.n_features_in_
-        with np.errstate(over="ignore", under="ignore"):
-            ratios = distances / scales
-            if self._manhattan:
-                return -ratios - d * np.log(2 * scales)
-            return log_components(ratios**2, 1.0, self._dof, d) - d * np.log(scales)
-
-    def _log_joint(self, X):
-        """Log of share and density of each cluster at the rows."""
-        with np.errstate(divide="ignore"):
-            log_shares = np.log(self.cluster_shares_)
-        return log_shares + self._log_noise(self._distances(X))
-
-    def _tails(self, X):
-        """Probability of a row of its cluster that is as far away, or farther."""
-        distances, d = self._distances(X), self.n_features_in_
-        with np.errstate(over="ignore"):
-            squares = (distances / self.cluster_scales_) ** 2
-        if self._manhattan:
-            squares = squares / d
-        if math.isinf(self._dof):
-            return chi2.sf(squares, d).max(axis=1)
-        return fisher.sf(squares / d, d, self._dof).max(axis=1)
-
-    def _inertia(self, rows):
-        """Sum of the losses of rows at their nearest centre."""
-        distances = self._distances(rows.points).min(axis=1)
-        with np.errstate(over="ignore"):
-            losses = distances if self._manhattan else distances**2
-            return float(rows.weights @ losses)
+    def _noise(self):
+        return ClusterNoise(
+            self.cluster_centers_,
+            self.cluster_scales_,
+            self.cluster_shares_,
+            self.scale_,
+            None if self.shape_ == "round" else self._coordinates,
+            self._dof,
+            self._manhattan,
+        )
 
 
 def _distinct_rows(X, weights):

@@ -122,16 +122,16 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     scale : float or None
         The noise scale of all rows, if it is given.
     """
-    mixture, sizes, likeliest = found
+    mixture, sizes = found
     n_rows = float(rows.weights.sum())
     n_clusters = min(mixture.n_clusters, most)
     n_sizes = min(most, max(n_clusters + 4, 1 + n_clusters * 5 // 4, 8))
     weights = np.ones(len(rows.points))
     starts = [sizes[k].centers for k in sizes if k <= n_sizes]
     if mixture.simple or scale is not None:
-        highest = max(one.evidence() for one in sizes.values())
-        close = [k for k in sizes if sizes[k].evidence() > highest - _UNDECIDED]
-        close = [k for k in (*close, likeliest, n_clusters) if k <= n_sizes]
+        highest = max(one.evidence for one in sizes.values())
+        close = [k for k in sizes if sizes[k].evidence > highest - _UNDECIDED]
+        close = [k for k in (*close, n_clusters) if k <= n_sizes]
         near = range(min(close), max(close) + 1)
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
         scale, n_clusters = noise_scale(path, rows, splitting, scale, near)

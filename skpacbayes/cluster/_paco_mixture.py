@@ -1,10 +1,12 @@
 """Which mixture describes rows best: shape, spreads, tails and number of clusters."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import multigammaln
 
 from .._kernels import paco_mixture as kernels
 
@@ -15,30 +17,22 @@ SHAPES = {
 }
 # Degrees of freedom of the Student components, the alternative to normal ones.
 STUDENT_DOF = 5.0
-# Least variance of a direction, in units of the mean variance.
+# Least variance of a direction, in units of the variances of the features.
 _RIDGE = 1e-10
+# Least variance of a feature, in units of the mean variance.
+_LEAST_WIDTH = 1e-30
+# Share of the overall variance up to which noise may be rounding.
+_LEAST_NOISE = 1e-6
 # Share of the log-likelihood that counts as evidence: real clusters are not quite of
 # the shape that the mixture gives them.
 _EVIDENCE = 0.4
-# Log evidence that unequal spreads or tails, and a shape, each must gain to be taken.
+# Log evidence that own variances, tails, scales of the features and correlations must
+# each gain to be taken.
 _LEAST_GAIN = 3.0
 # Rows' worth of pull of a component's own variance to the common one.
 _PULL = 5.0
-# Components that the merging begins with, at most one for so many rows.
-_FEWEST_ROWS = 5
-_FIRST_START = 30
-# Points that are looked at, and where clusters are many.
-_MOST_POINTS, _COARSE_POINTS = 2500, 6000
-# Points for each cluster that are looked at.
-_POINTS_OF_CLUSTER = 60
 # Evidence of at most so many rows counts.
 _MOST_EVIDENCE = 6000.0
-# From so many components on, a twentieth of them is merged at a time.
-_MANY = 40
-# So many points may be merged rows, each a component at first.
-_FEW_POINTS = 500
-# Sizes about the best at which other tails and scales are tried.
-_NEAR = 7
 
 
 @dataclass(frozen=True)
@@ -60,9 +54,9 @@ class Mixture:
     scales: np.ndarray
     shares: np.ndarray
     masses: np.ndarray
-    labels: np.ndarray
-    robust: np.ndarray
-    log_likelihoods: tuple
+    labels: np.ndarray = None
+    robust: np.ndarray = None
+    log_likelihoods: tuple = (-math.inf, -math.inf)
 
     @property
     def n_clusters(self):
@@ -74,7 +68,12 @@ class Mixture:
         """Whether one normal noise of one scale describes all clusters."""
         return self.shape == "round" and not self.own and math.isinf(self.dof)
 
-    def evidence(self, *, classified=True, share=_EVIDENCE):
+    @cached_property
+    def evidence(self):
+        """The integrated completed likelihood, with the usual share of evidence."""
+        return self.evidence_of()
+
+    def evidence_of(self, *, classified=True, share=_EVIDENCE):
         """Log-likelihood less half a log of the number of rows for each parameter.
 
         With the likelihood of the classification this is the integrated completed
@@ -82,20 +81,20 @@ class Mixture:
         """
         k, d = self.centers.shape
         total = self.masses.sum()
-        share = share * min(1.0, _MOST_EVIDENCE / total)
-        n_rows = share * total
-        fit = share * self.log_likelihoods[int(classified)]
-        parts = self.masses / total
-        parts = parts[parts > 0]
-        unequal = n_rows * (parts @ np.log(parts) + math.log(k))
-        fit -= min(unequal, (k - 1) / 2 * math.log(n_rows))
-        n_parameters = k * d + (k if self.own else 1)
-        n_parameters += {"round": 0, "diagonal": d - 1, "tied": d * (d + 1) // 2 - 1}[
-            self.shape
-        ]
-        alternatives = (self.shape != "round") + self.own + math.isfinite(self.dof)
-        fit -= _LEAST_GAIN * alternatives
-        return fit - n_parameters / 2 * math.log(n_rows)
+        parts = self.masses[self.masses > 0] / total
+        n_parameters = self.own * (k - 1) + 1
+        n_parameters += n_shape_parameters(self.shape, d)
+        alternatives = SHAPES[self.shape] + self.own + math.isfinite(self.dof)
+        fit = self.log_likelihoods[int(classified)]
+        entropy = parts @ np.log(parts)
+        value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
+        return value - _LEAST_GAIN * alternatives
+
+    def gaining(self, shape, own, log_likelihood=0.0):
+        """Return this mixture of another kind, if that adds to the likelihoods."""
+        mixture, classified = self.log_likelihoods
+        fits = mixture + log_likelihood, classified + log_likelihood
+        return replace(self, shape=shape, own=own, log_likelihoods=fits)
 
     def log_densities(self, points):
         """Log of share and density of each component at points, in its coordinates."""
@@ -125,6 +124,70 @@ def log_components(squares, scales, dof, n_features):
     return volumes + constant - (dof + n_features) / 2 * np.log1p(ratios / dof)
 
 
+def n_shape_parameters(shape, n_features):
+    """Return the number of parameters of a shape of given volume."""
+    d = n_features
+    return {"round": 0, "diagonal": d - 1, "tied": d * (d + 1) // 2 - 1}[shape]
+
+
+def evidence_of_shape(covariance, shape, n_rows):
+    """Return the log evidence of a shape over round components.
+
+    For the pooled `covariance` within the clusters of so many rows: with an inverse
+    Wishart prior about equal variances, and then about no correlations, of the number
+    of degrees of freedom that is likeliest; or the gain in log-likelihood less half a
+    log of the number of rows for each parameter, if that is larger.
+    """
+    if shape == "round":
+        return 0.0
+    d = len(covariance)
+    variances = np.diag(covariance)
+    parts = [(variances / variances.mean(), 1, d - 1)]
+    if shape == "tied":
+        roots = np.sqrt(variances)
+        correlations = np.linalg.eigvalsh(covariance / roots / roots[:, None])
+        parts.append((np.maximum(correlations, 1e-14), d, d * (d - 1) / 2))
+    evidence = 0.0
+    for eigenvalues, size, n_parameters in parts:
+        gain = -n_rows / 2 * np.log(eigenvalues).sum()
+        charged = gain - n_parameters / 2 * math.log(n_rows)
+        evidence += max(charged, _inverse_wishart_gain(eigenvalues, size, n_rows))
+    return evidence
+
+
+def _inverse_wishart_gain(eigenvalues, size, n_rows):
+    """Log evidence of blocks of `size` features over that of the identity matrix.
+
+    `eigenvalues` of their covariance, of mean 1; of the degrees of freedom of the
+    prior, whose mean is the identity matrix, the likeliest.
+    """
+    dof = size + 1 + np.geomspace(1e-1, 1e6, 80)
+    n_blocks = len(eigenvalues) // size
+    pull = (dof - size - 1)[:, None]
+    value = multigammaln((dof + n_rows) / 2, size) - multigammaln(dof / 2, size)
+    value = n_blocks * (value + dof / 2 * size * np.log(pull[:, 0]))
+    value -= (dof + n_rows) / 2 * np.log(pull + n_rows * eigenvalues).sum(axis=1)
+    value += len(eigenvalues) * n_rows / 2 * (1 + math.log(2))
+    return max(float(value.max()), 0.0)
+
+
+def completed_evidence(
+    fit, entropy, n_clusters, n_rows, n_features, n_others, share=_EVIDENCE
+):
+    """Completed likelihood less half a log of the number of rows for each parameter.
+
+    `fit`: log-likelihood of rows and clusters; `entropy`: the sum of p log p of the
+    clusters' shares p; `n_others`: parameters that are not of centres or shares. The
+    clusters' shares are free or equal, whichever is better. Arrays, for several
+    numbers of clusters, or floats.
+    """
+    share = share * min(1.0, _MOST_EVIDENCE / n_rows)
+    half_log = math.log(share * n_rows) / 2
+    unequal = share * n_rows * (entropy + np.log(n_clusters))
+    fit = share * fit - np.minimum(unequal, (n_clusters - 1) * half_log)
+    return fit - (n_clusters * n_features + n_others) * half_log
+
+
 class MixtureProblem:
     """Weighted points, and mixtures fitted to them.
 
@@ -142,18 +205,23 @@ class MixtureProblem:
         """All points of `Rows`."""
         return cls(rows.points, rows.weights, rows.spreads, scatter)
 
-    def subset(self, n_points):
-        """Return the problem of at most so many points, drawn with a fixed seed."""
+    def subset(self, n_points, n_rows=None):
+        """Return the problem of at most so many points, drawn with a fixed seed.
+
+        `n_rows`: their weight; None: their own.
+        """
         if len(self.points) <= n_points:
             return self
         drawn = np.random.default_rng(0).permutation(len(self.points))[:n_points]
         kept = np.sort(self.order[drawn])
-        share = self.weights[kept].sum() / self.n_rows
+        weights = self.weights[kept]
+        if n_rows is not None:
+            weights = weights * (n_rows / weights.sum())
         return MixtureProblem(
             self.points[kept],
-            self.weights[kept],
+            weights,
             self.spreads[kept],
-            share * self.scatter,
+            weights.sum() / self.n_rows * self.scatter,
         )
 
     def __init__(self, points, weights, spreads, scatter):
@@ -165,42 +233,66 @@ class MixtureProblem:
         self.total = (gaps * weights[:, None]).T @ gaps + scatter
         self.total /= self.n_rows
         self.variance = max(np.trace(self.total) / self.d, 1e-300)
-        self.total += _RIDGE * self.variance * np.eye(self.d)  # it may be singular
-        self.order = self._invariant_order(gaps)
-        self.solutions = {}
-
-    def _invariant_order(self, gaps):
-        """Order of the points by distance from the mean, the covariance the unit."""
-        inverse = np.linalg.pinv(self.total, hermitian=True)
-        squares = np.einsum("ij,jk,ik->i", gaps, inverse, gaps)
-        return np.argsort(squares, kind="stable")
+        widths = np.maximum(np.diag(self.total), _LEAST_WIDTH * self.variance)
+        self.total += _RIDGE * np.diag(widths)  # it may be singular
+        squares = ((gaps @ self.whitened("tied")) ** 2).sum(axis=1)
+        self.order = np.argsort(squares, kind="stable")
 
     def whitened(self, shape):
         """Coordinates of determinant 1 in which the points are as wide everywhere."""
         if shape == "round":
             return np.eye(self.d)
+        log_roots = 0.5 * np.log(np.diag(self.total))
+        roots = np.exp(log_roots - log_roots.mean())
         if shape == "diagonal":
-            roots = np.sqrt(np.maximum(np.diag(self.total), 1e-12 * self.variance))
-            return np.diag(math.exp(np.log(roots).mean()) / roots)
-        values, vectors = np.linalg.eigh(self.total)
-        values = np.maximum(values, 1e-12 * values[-1])
-        roots = np.exp(0.5 * (np.log(values).mean() - np.log(values)))
-        return vectors * roots @ vectors.T
+            return np.diag(1 / roots)
+        correlations = self.total / roots / roots[:, None] / self.variance
+        values, vectors = np.linalg.eigh(correlations)
+        log_values = np.log(np.maximum(values, 1e-12 * values[-1]))
+        return vectors * np.exp(0.5 * (log_values.mean() - log_values)) / roots[:, None]
+
+    def pooled(self, mixture):
+        """Return the covariance of the points within the clusters."""
+        weights = self.weights * mixture.robust
+        centers = mixture.centers @ np.linalg.inv(mixture.coordinates)
+        gaps = self.points - centers[mixture.labels]
+        covariance = (gaps * weights[:, None]).T @ gaps + self.scatter
+        return covariance / self.n_rows + _LEAST_NOISE**2 * self.total
+
+    def noisy(self, mixture):
+        """Whether the components' variances are more than rounding."""
+        overall = self.variance_in(mixture.coordinates)
+        return mixture.scales.max() > _LEAST_NOISE * overall
+
+    def variance_in(self, coordinates):
+        """Return the mean variance of the points in some coordinates."""
+        return np.vdot(coordinates, self.total @ coordinates) / self.d
+
+    @property
+    def n_evidence(self):
+        """Rows whose likelihood counts as evidence."""
+        return _EVIDENCE * min(self.n_rows, _MOST_EVIDENCE)
+
+    def variances(self, mixture):
+        """Return the variance of each component, pulled to the common one."""
+        gaps = self.points @ mixture.coordinates - mixture.centers[mixture.labels]
+        weights = self.weights * mixture.robust
+        squares = (gaps**2).mean(axis=1) + self.spreads / self.d
+        k = mixture.n_clusters
+        sums = np.bincount(mixture.labels, weights * squares, minlength=k)
+        pulled = sums + _PULL * sums.sum() / self.n_rows
+        return pulled / (mixture.masses + _PULL)
 
     def fit(self, start, shape, own, dof, max_iter, tolerance=1e-2):
         """EM from a `start`; a new mixture, or None if a component lost its rows."""
-        state = _State(self, start, shape, own, dof)
+        state = self.state(start, shape, own, dof)
         state.run(max_iter, tolerance)
         sound = math.isfinite(state.log_likelihoods[0])
         return state.mixture() if sound and state.keep_alive() == 0 else None
 
-    def best(self, kind=None):
-        """Return the mixture of largest evidence, of all kinds or of one."""
-        kinds = self.solutions.values() if kind is None else [self.solutions[kind]]
-        return max(
-            (mixture for found in kinds for mixture in found.values()),
-            key=lambda mixture: mixture.evidence(),
-        )
+    def state(self, start, shape, own, dof):
+        """Return what EM changes, at a `start`."""
+        return _State(self, start, shape, own, dof)
 
     def single(self, shape):
         """All points in one normal component."""
@@ -211,85 +303,13 @@ class MixtureProblem:
             math.inf,
             self.whitened(shape),
             np.zeros((1, self.d)),
-            np.full(1, self.variance),
+            np.full(1, self.variance_in(self.whitened(shape))),
             np.ones(1),
             np.full(1, self.n_rows),
             np.zeros(n_points, dtype=np.int64),
             np.ones(n_points),
             (0.0, 0.0),
         )
-
-    def continue_from(self, kind, shape):
-        """Give the mixtures of one kind another shape."""
-        for start in list(self.solutions.get(kind, {}).values()):
-            if start.n_clusters <= _MANY:
-                self._keep(self.fit(start, shape, *kind[1:], 12))
-
-    def vary(self, kind):
-        """Give mixtures near the best of one kind the other tails and scales."""
-        shape, own, dof = kind
-        if math.isinf(dof):
-            return
-        top = self.best(kind).n_clusters
-        found = self.solutions[kind].values()
-        near = sorted(found, key=lambda m: abs(math.log(m.n_clusters / top)))[:_NEAR]
-        for start in near:
-            for other in {own, True}:
-                for tails in (STUDENT_DOF, math.inf):
-                    if (other, tails) != (own, dof):
-                        self._keep(self.fit(start, shape, other, tails, 12))
-
-    def _keep(self, mixture):
-        """Keep a mixture if it is the likeliest of its kind and size."""
-        if mixture is None:
-            return
-        kind = mixture.shape, mixture.own, mixture.dof
-        found = self.solutions.setdefault(kind, {})
-        best = found.get(mixture.n_clusters)
-        if best is None or mixture.log_likelihoods[0] > best.log_likelihoods[0]:
-            found[mixture.n_clusters] = mixture
-
-    def descend(self, shape, own, dof, n_start, fewest=1, hasty=False):
-        """Fit n_start, ..., fewest components, merging from each to the next.
-
-        Keeps the best of each size in `solutions`.
-        """
-        begin = self._seeded(shape, n_start)
-        state = _State(self, begin, shape, False, math.inf)
-        state.run(4, 0.0)
-        state.own, state.dof = own, dof
-        while True:
-            state.run(3 if hasty else 6 if state.k > 15 else 12, 0.02)
-            if not math.isfinite(state.log_likelihoods[0]):
-                return
-            if state.keep_alive():
-                continue
-            self._keep(state.mixture())
-            if state.k <= max(fewest, 1):
-                return
-            at_once = state.k // (10 if hasty else 20) if state.k > _MANY else 1
-            state.merge(min(max(1, at_once), state.k - max(fewest, 1)))
-
-    def _seeded(self, shape, n_start):
-        """Round components at points drawn by D^2 seeding."""
-        coordinates = self.whitened(shape)
-        points = self.points @ coordinates
-        uniforms = np.random.default_rng(0).random(n_start)
-        losses = np.ones(len(points))
-        centers = np.empty((n_start, self.d))
-        for j, uniform in enumerate(uniforms):
-            passed = np.cumsum((self.weights * losses)[self.order])
-            place = np.searchsorted(passed, uniform * passed[-1], side="right")
-            centers[j] = points[self.order[min(place, len(points) - 1)]]
-            squares = ((points - centers[j]) ** 2).sum(axis=1)
-            losses = np.minimum(losses, squares) if j else squares
-        scale = max(self.weights @ (losses + self.spreads) / self.n_rows / self.d, 0)
-        scale = max(scale, 1e-12 * self.variance)
-        return Mixture(
-            shape, False, math.inf, coordinates, centers, np.full(n_start, scale),
-            np.full(n_start, 1 / n_start), np.full(n_start, self.n_rows / n_start),
-            None, None, None,
-        )  # fmt: skip
 
 
 class _State:
@@ -303,6 +323,7 @@ class _State:
         self.points = np.ascontiguousarray(problem.points @ self.coordinates)
         self.scatter = self.coordinates.T @ problem.scatter @ self.coordinates
         self.overall = self.coordinates.T @ problem.total @ self.coordinates
+        self.variance = problem.variance_in(self.coordinates)
         traces = np.trace(problem.scatter), np.trace(self.scatter)
         self.spreads = problem.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
         self.centers = np.array(start.centers.T, order="C")
@@ -313,7 +334,7 @@ class _State:
         self.masses = start.masses.copy()
         self.labels = np.zeros(n_points, dtype=np.int64)
         self.robust = np.ones(n_points)
-        self.work = np.empty((d, k)), np.empty((6, k)), np.empty((2, d, d))
+        self.work = np.empty((d, k)), np.empty((8, k)), np.empty((2, d, d))
         self.log_likelihoods = (-math.inf, -math.inf)
 
     def run(self, max_iter, tolerance):
@@ -328,9 +349,9 @@ class _State:
             self.coordinates,
             SHAPES[self.shape],
             self.own,
-            self.dof,
+            int(self.dof) if math.isfinite(self.dof) else 0,
             _PULL,
-            1e-15 * problem.variance,
+            1e-15 * self.variance,
             max_iter,
             tolerance,
             self.k,
@@ -378,7 +399,7 @@ class _State:
             self.own,
             self.dof,
             self.coordinates.copy(),
-            np.ascontiguousarray(self.centers[:, :k].T),
+            np.array(self.centers[:, :k].T, order="C"),
             self.scales[:k].copy(),
             self.shares[:k].copy(),
             self.masses[:k].copy(),
@@ -386,71 +407,3 @@ class _State:
             self.robust.copy(),
             self.log_likelihoods,
         )
-
-
-def find_mixture(everything, shapes, kind=None):
-    """Return the mixture of largest evidence, on all points.
-
-    Looks at `_MOST_POINTS` of the points, drawn in an order that does not depend on
-    their coordinates, or at more where there are many clusters. Merging begins with
-    one component for a few points, to see how many clusters there are, and then again
-    with few more components than clusters, for every shape.
-
-    Parameters
-    ----------
-    everything : MixtureProblem
-    shapes : tuple of str
-    kind : tuple or None
-        Shape, own and dof, if only this kind of mixture is to be looked at.
-
-    Returns
-    -------
-    mixture : Mixture
-    sizes : dict
-        The mixtures of its kind by number of clusters, on the points looked at.
-    n_clusters : int
-        The largest number of clusters that the likelihood of the mixture, rather than
-        that of the classification, would have.
-    """
-    coarse = everything.subset(_COARSE_POINTS)
-    if coarse.n_rows < 2 * coarse.d:  # no rows to learn a covariance from
-        shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
-    n_points = len(coarse.points)
-    fewest_points = 1 if n_points <= _FEW_POINTS else _FEWEST_ROWS
-    most = min(int(coarse.n_rows // _FEWEST_ROWS), n_points // fewest_points)
-    most = max(most, 1)
-    n_start, wanted = min(_FIRST_START, most), _MOST_POINTS
-    if most > _FIRST_START:
-        coarse.descend("round", False, STUDENT_DOF, most // 2, n_start, hasty=True)
-        n_clusters = coarse.best().n_clusters
-        if n_clusters > 0.6 * n_start:
-            n_start = min(int(1.6 * n_clusters) + 1, most)
-        wanted = max(wanted, _POINTS_OF_CLUSTER * n_clusters)
-        coarse.solutions.clear()
-    problem = everything.subset(min(wanted, _COARSE_POINTS))
-    fewest = 1 if n_start <= 2 * _FIRST_START else n_start // 3
-    if kind is None:
-        for shape in shapes:
-            problem.descend(shape, False, STUDENT_DOF, n_start, fewest)
-            if shape != "round" and "round" in shapes:
-                problem.continue_from(("round", False, STUDENT_DOF), shape)
-        if any(problem.solutions.values()):
-            best = problem.best()
-        else:
-            best = problem.single(shapes[0])
-        lowest = max(1, best.n_clusters // 3)
-        problem.descend(best.shape, True, STUDENT_DOF, n_start, lowest)
-        for tried in list(problem.solutions):
-            problem.vary(tried)
-    else:
-        problem.descend(*kind, n_start, fewest)
-    if not any(problem.solutions.values()):
-        problem.solutions[shapes[0], False, math.inf] = {1: problem.single(shapes[0])}
-    best = problem.best()
-    sizes = dict(problem.solutions[best.shape, best.own, best.dof])
-    likeliest = max(
-        sizes.values(), key=lambda one: one.evidence(classified=False, share=1.0)
-    )
-    if problem is not everything:
-        best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
-    return best, sizes, likeliest.n_clusters

@@ -46,7 +46,8 @@ class Path:
         that size. The best after four iterations goes on until Lloyd's algorithm stops.
         The path ends early when every point is a centre. `near`: the numbers of
         clusters that this is done for (None: all); others take the first start that
-        there is, or the farthest point, and two iterations.
+        there is, or the farthest point, and two iterations. Of the `near` too, those
+        with a start of their size try their starts alone.
         """
         n_features = points.shape[1]
         path = cls(
@@ -64,7 +65,7 @@ class Path:
                 if not lloyd.costs.max() > 0:
                     return path._ending_at(k - 1)
                 trials = [start.copy() for start in starts if len(start) == k]
-                if near is None or k in near:
+                if near is None or (k in near and not trials):
                     trials += [*lloyd.enlarged(best, rng), seeds[:k].copy()]
                 elif not trials:
                     trials = [next(lloyd.enlarged(best, rng))]

@@ -62,6 +62,7 @@ def regret_certificate(setting, stream, observed, radius):
         terms,
         {
             "the loss is the squared Euclidean distance": not setting.manhattan,
+            "the distance was fixed before the rows came": setting.shapes == ("round",),
             "the prior was fixed before the rows came": setting.regret and given,
             "radius covers the rows": bool(summary.largest_norm <= radius),
             "the inverse temperature was fixed before the rows came": (

@@ -52,7 +52,7 @@ class Stream:
         if not (setting.regret and setting.radius != "auto"):
             return
         n_features = self.summary.n_features
-        n_clusters = self.rng.choice(setting.largest_prior, p=setting.size_law()) + 1
+        n_clusters = self.rng.choice(setting.largest_prior, p=setting.size_prior()) + 1
         prior = setting.center_prior(setting.largest_prior, float(setting.radius))
         self.forecast = prior.draw(n_clusters, n_features, self.rng)
         first = setting.temperature_for(1.0, n_features, float(setting.radius))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, multivariate_t
@@ -18,7 +19,7 @@ WEIGHTS = RNG.uniform(0.5, 2, len(POINTS))
 CENTERS = np.array([[0.5, 0.0], [4.0, 0.0]])
 
 
-def run(kernel, *, shape=0, own=False, dof=math.inf, max_iter=1, pull=2.0):
+def run(kernel, *, shape=0, own=False, dof=0, max_iter=1, pull=2.0):
     """EM from two centres; the kernel's state by name."""
     d, k, n = 2, 2, len(POINTS)
     state = {
@@ -43,7 +44,7 @@ def run(kernel, *, shape=0, own=False, dof=math.inf, max_iter=1, pull=2.0):
         "labels": np.zeros(n, dtype=np.int64),
         "robust": np.ones(n),
         "sums": np.empty((d, k)),
-        "moments": np.empty((6, k)),
+        "moments": np.empty((8, k)),
         "pooled": np.empty((2, d, d)),
     }
     return kernel(*state.values()), state
@@ -53,7 +54,7 @@ def log_joint(points, centers, scales, shares, dof):
     """Log of share and density of each component at each point."""
     columns = []
     for center, scale, share in zip(centers, scales, shares, strict=True):
-        if math.isinf(dof):
+        if dof == 0:
             noise = multivariate_normal(center, scale)
         else:
             noise = multivariate_t(center, scale * np.eye(2), dof)
@@ -62,7 +63,7 @@ def log_joint(points, centers, scales, shares, dof):
 
 
 @pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize("dof", [math.inf, 5.0])
+@pytest.mark.parametrize("dof", [0, 5, 6])
 @twin_of(kernels.fit_mixture)
 def test_fit_mixture(kernel, own, dof):
     _, before = run(kernel, own=own, dof=dof, max_iter=0)
@@ -70,7 +71,7 @@ def test_fit_mixture(kernel, own, dof):
     joint = log_joint(POINTS, centers, scales, shares, dof)
     parts = np.exp(joint - logsumexp(joint, axis=1, keepdims=True)) * WEIGHTS[:, None]
     ratios = cdist(POINTS, centers, "sqeuclidean") / scales
-    bounded = np.ones_like(parts) if math.isinf(dof) else (dof + 2) / (dof + ratios)
+    bounded = np.ones_like(parts) if dof == 0 else (dof + 2) / (dof + ratios)
     thick, masses = (parts * bounded).sum(axis=0), parts.sum(axis=0)
     new = (parts * bounded).T @ POINTS / thick[:, None]
     square = (parts * bounded * cdist(POINTS, new, "sqeuclidean")).sum(axis=0)
@@ -102,6 +103,47 @@ def test_fit_mixture_whitens(kernel, shape):
     assert likelihoods[0] > spherical[0] - 0.1
     if shape == kernels.DIAGONAL:
         assert_allclose(coordinates, np.diag(np.diag(coordinates)))
+
+
+@twin_of(kernels.fit_mixture)
+def test_student_components_of_too_different_densities_have_no_likelihood(kernel):
+    """Where exp of their difference is not a number, rather than a wrong one."""
+    points = np.random.default_rng(0).normal(size=(8, 600))
+    args = [points, np.ones(8), np.zeros(8), np.zeros((600, 600)), np.eye(600)]
+    args += [np.eye(600), 0, True, 5, 2.0, 1e-12, 0, 0.0, 2, np.zeros((600, 2))]
+    args += [np.array([1.0, 10.0]), np.full(2, 0.5), np.zeros(2)]
+    args += [np.zeros(8, dtype=np.int64), np.ones(8), np.empty((600, 2))]
+    args += [np.empty((8, 2)), np.empty((2, 600, 600))]
+    assert kernel(*args)[0] == -math.inf
+    args[15] = np.array([1.0, 2.0])
+    assert math.isfinite(kernel(*args)[0])
+
+
+@twin_of(kernels.ward)
+def test_ward(kernel):
+    """The merges of scipy, where weights are 1; the sum of squares, where not."""
+    points = np.random.default_rng(0).normal(size=(3, 40))
+    merges, costs = np.empty((39, 2), dtype=np.int64), np.empty(39)
+    work = np.empty(40), np.empty(41, dtype=np.int64)
+    kernel(points.copy(), np.ones(40), merges, costs, *work)
+    assert_allclose(np.sort(costs), linkage(points.T, "ward")[:, 2] ** 2 / 2)
+    weights = np.random.default_rng(1).uniform(0.5, 3, 40)
+    kernel(points.copy(), weights.copy(), merges, costs, *work)
+    gaps = points - (points @ weights / weights.sum())[:, None]
+    assert_allclose(costs.sum(), (weights * gaps**2).sum())
+
+
+@twin_of(kernels.cut_tree)
+def test_cut_tree(kernel):
+    merges = np.array([[0, 3], [1, 2], [4, 3], [3, 2]])
+    masses = np.array([1.0, 2, 3, 4, 5])
+    labels, entropies = np.empty(5, dtype=np.int64), np.full(5, np.nan)
+    kernel(merges, masses, 2, labels, entropies)
+    assert_array_equal(labels, [0, 1, 1, 0, 0])
+    assert_allclose(entropies[1], 10 * math.log(10) + 5 * math.log(5))
+    assert_allclose(entropies[4], (masses * np.log(masses)).sum())
+    kernel(merges, masses, 5, labels, entropies)
+    assert_array_equal(labels, np.arange(5))
 
 
 @twin_of(kernels._change_coordinates)

@@ -1,0 +1,350 @@
+"""Search for the mixture that describes rows best: number, shape, spreads and tails."""
+
+import math
+
+import numpy as np
+
+from .._kernels import paco_mixture as kernels
+from ._paco_mixture import (
+    STUDENT_DOF,
+    Mixture,
+    completed_evidence,
+    evidence_of_shape,
+    n_shape_parameters,
+)
+
+# Points that a tree of merges is made of, and those where clusters are many.
+_TREE_POINTS, _MORE_TREE_POINTS = 1000, 4000
+# Largest product of points, points and features, for a tree.
+_TREE_COST = 3e7
+# Points of the tree for each cluster, below which a larger tree is made.
+_TREE_POINTS_OF_CLUSTER = 20
+# Points that mixtures are fitted to: least, for each cluster, and most.
+_POINTS, _POINTS_OF_CLUSTER, _MOST_POINTS = 1000, 60, 6000
+# Rows whose evidence counts, if there are as many: least; each cluster adds as above.
+_EVIDENCE_ROWS = 2500
+# Rows for each component that merging begins with, at least.
+_FEWEST_ROWS = 5
+# So many points may be merged rows, each a component at first.
+_FEW_POINTS = 500
+# From so many components on, a twentieth of them is merged at a time.
+_MANY = 40
+# Sizes at which it is looked whether a shape may be better, with those near the best.
+_SHAPED_SIZES = (1, 2, 3, 5, 8)
+# Log evidence that a shape must promise to be tried.
+_LEAST_SHAPED = 1.0
+# Share of the price of own variances that may be missing for them to be tried.
+_PROMISING = 0.7
+# Log evidence behind the best kind from which on the other tails are not tried.
+_CLOSE = 30.0
+# Sizes of each kind that are fitted to convergence.
+_POLISHED = 3
+
+
+class Tree:
+    """Ward's tree of merges of points: a round partition of every size.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+    shape : str
+        Points are as wide in all directions (of the axes) for "tied" ("diagonal").
+    """
+
+    def __init__(self, problem, shape):
+        self.problem, self.shape = problem, shape
+        self.coordinates = problem.whitened(shape)
+        self.variance = problem.variance_in(self.coordinates)
+        self.points = problem.points @ self.coordinates
+        n_points = len(self.points)
+        merges = np.empty((max(n_points - 1, 0), 2), dtype=np.int64)
+        costs = np.empty(len(merges))
+        kernels.ward(
+            np.array(self.points.T, order="C"),
+            problem.weights.copy(),
+            merges,
+            costs,
+            np.empty(n_points),
+            np.empty(n_points + 1, dtype=np.int64),
+        )
+        order = np.argsort(costs, kind="stable")
+        self.merges, costs = merges[order], costs[order]
+        within = np.trace(self.coordinates.T @ problem.scatter @ self.coordinates)
+        # Sums of squares, by number of clusters less one.
+        self.squares = within + np.append(0.0, np.cumsum(costs))[::-1]
+
+    def _cut(self, n_clusters):
+        labels = np.empty(len(self.points), dtype=np.int64)
+        entropies = np.empty(len(self.points))
+        weights = self.problem.weights
+        kernels.cut_tree(self.merges, weights, n_clusters, labels, entropies)
+        return labels, entropies
+
+    def n_clusters(self, most):
+        """Return the number of clusters of largest evidence, at most `most`."""
+        entropies = self._cut(1)[1][:most]
+        n_rows, d, k = self.problem.n_rows, self.problem.d, np.arange(1, most + 1)
+        variances = np.maximum(self.squares[:most] / (n_rows * d), 1e-300)
+        variances = np.maximum(variances, 1e-12 * self.variance)
+        fits = entropies - n_rows * math.log(n_rows)
+        fits -= n_rows * d / 2 * (np.log(2 * np.pi * variances) + 1)
+        shares = entropies / n_rows - math.log(n_rows)
+        return 1 + int(
+            np.argmax(completed_evidence(fits, shares, k, n_rows, d, 1, 1.0))
+        )
+
+    def mixture(self, n_clusters):
+        """Round components of one variance, from the partition of that size."""
+        n_clusters = min(n_clusters, len(self.points))
+        problem, labels = self.problem, self._cut(n_clusters)[0]
+        masses = np.bincount(labels, problem.weights, minlength=n_clusters)
+        centers = np.empty((n_clusters, problem.d))
+        for f in range(problem.d):
+            moments = np.bincount(labels, problem.weights * self.points[:, f])
+            centers[:, f] = moments / masses
+        scale = self.squares[n_clusters - 1] / (problem.n_rows * problem.d)
+        scale = max(scale, 1e-12 * self.variance)
+        return Mixture(
+            self.shape,
+            False,
+            math.inf,
+            self.coordinates,
+            centers,
+            np.full(n_clusters, scale),
+            masses / problem.n_rows,
+            masses,
+        )
+
+
+def find_mixture(everything, shapes, kind=None):
+    """Return the mixture of largest evidence, on all points.
+
+    Ward's tree of a part of the points says how many clusters there are, about. From
+    a partition with more, components are merged one by one, with some iterations of EM
+    between, for each shape; and the best sizes of each kind are fitted to convergence.
+    The part is drawn in an order that does not depend on the points' coordinates.
+
+    Parameters
+    ----------
+    everything : MixtureProblem
+    shapes : tuple of str
+    kind : tuple or None
+        Shape, own and dof, if only this kind of mixture is to be looked at.
+
+    Returns
+    -------
+    mixture : Mixture
+    sizes : dict
+        The mixtures of its kind by number of clusters, on the points looked at.
+    """
+    n_rows = everything.n_rows
+    if n_rows < 2 * everything.d:  # no rows to learn a covariance from
+        shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
+    first = shapes[0] if kind is None else kind[0]
+    tree, n_clusters = _tree_and_size(everything, first)
+    wanted = _POINTS_OF_CLUSTER * n_clusters
+    evidence = min(n_rows, max(_EVIDENCE_ROWS, min(wanted, _MOST_POINTS)))
+    n_points = max(_POINTS, min(wanted, _MOST_POINTS))
+    problem = everything.subset(n_points, evidence)
+    n_start = _n_start(problem, n_clusters)
+    search = Search(problem)
+    if kind is None:
+        search.descend(tree.mixture(n_start), tree.shape, False, STUDENT_DOF)
+        search.polish((tree.shape, False, STUDENT_DOF))
+        tried = tree.shape, False, STUDENT_DOF
+        for shape in search.promising(shapes):
+            tree = Tree(everything.subset(max(300, 12 * n_start)), shape)
+            search.descend(tree.mixture(n_start), shape, False, STUDENT_DOF)
+            search.borrow(tried, (shape, False, STUDENT_DOF))
+            search.polish((shape, False, STUDENT_DOF))
+            search.learn_price(shape)
+        search.vary(tree, n_start)
+    else:
+        search.descend(tree.mixture(n_start), *kind)
+        search.polish(kind)
+    if not any(search.solutions.values()):
+        search.keep(problem.single(shapes[0]))
+    best = search.best()
+    sizes = dict(search.solutions[best.shape, best.own, best.dof])
+    if problem is not everything:
+        best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
+    return best, sizes
+
+
+def _tree_and_size(everything, shape):
+    """Ward's tree of a part of the points, and its number of clusters."""
+    widest = int(math.sqrt(_TREE_COST / everything.d))
+    for n_points in (min(_TREE_POINTS, widest), min(_MORE_TREE_POINTS, widest)):
+        part = everything.subset(n_points)
+        tree = Tree(part, shape)
+        most = max(1, min(len(part.points) // 2, int(part.n_rows // 2)))
+        n_clusters = tree.n_clusters(most)
+        enough = n_clusters * _TREE_POINTS_OF_CLUSTER <= len(part.points)
+        if enough or part is everything:
+            break
+    return tree, n_clusters
+
+
+def _n_start(problem, n_clusters):
+    """Components that merging begins with."""
+    n_points = len(problem.points)
+    fewest_points = 1 if n_points <= _FEW_POINTS else _FEWEST_ROWS
+    most = min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points)
+    return max(1, min(int(1.5 * n_clusters) + 6, most))
+
+
+class Search:
+    """Mixtures of several kinds and sizes, fitted to the points of a problem.
+
+    A kind is a shape, whether components have their own variances, and the degrees of
+    freedom. `solutions`: by kind, the likeliest mixture of each size.
+    """
+
+    def __init__(self, problem):
+        self.problem = problem
+        self.solutions, self.rebates = {}, {}
+
+    def best(self, kind=None):
+        """Return the mixture of largest evidence, of all kinds or of one."""
+        kinds = self.solutions.values() if kind is None else [self.solutions[kind]]
+        return max(
+            (mixture for found in kinds for mixture in found.values()),
+            key=self.value,
+        )
+
+    def keep(self, mixture):
+        """Keep a mixture if it is the likeliest of its kind and size."""
+        if mixture is None:
+            return
+        kind = mixture.shape, mixture.own, mixture.dof
+        found = self.solutions.setdefault(kind, {})
+        best = found.get(mixture.n_clusters)
+        if best is None or mixture.log_likelihoods[0] > best.log_likelihoods[0]:
+            found[mixture.n_clusters] = mixture
+
+    def descend(self, start, shape, own, dof):
+        """Merge components of `start`, one by one, with EM between.
+
+        Many are merged at once at first, and one by one about the best number.
+        """
+        kind = shape, own, dof
+        self._descend(start, kind, 1)
+        if self.solutions.get(kind) and start.n_clusters > _MANY:
+            found, top = self.solutions[kind], self.best(kind).n_clusters
+            if top > _MANY:
+                above = min((k for k in found if k > top), default=top)
+                below = max((k for k in found if k < top), default=1)
+                self._descend(found[above], kind, below, one_by_one=True)
+
+    def _descend(self, start, kind, fewest, one_by_one=False):
+        state = self.problem.state(start, *kind)
+        best, largest = -math.inf, start.n_clusters
+        while True:
+            state.run(3, 0.02)
+            if not math.isfinite(state.log_likelihoods[0]):
+                return
+            if state.keep_alive():
+                continue
+            mixture = state.mixture()
+            self.keep(mixture)
+            k, evidence = state.k, mixture.evidence
+            if evidence > best:
+                best, largest = evidence, k
+            if k <= fewest or (k > _MANY and k < largest // 2):
+                return
+            state.merge(1 if one_by_one else max(k // 20, 1) if k > _MANY else 1)
+
+    def borrow(self, other, kind):
+        """Start the best sizes of a kind from the mixtures of another kind too."""
+        for k in [mixture.n_clusters for mixture in self._ranked(kind)[:_POLISHED]]:
+            if k in self.solutions.get(other, {}):
+                self.keep(self.problem.fit(self.solutions[other][k], *kind, 15))
+
+    def polish(self, kind):
+        """Fit the best sizes of a kind to convergence."""
+        done = set()
+        while True:
+            ranked = self._ranked(kind)[:_POLISHED]
+            todo = [one for one in ranked if one.n_clusters not in done]
+            if not todo:
+                return
+            for mixture in todo:
+                done.add(mixture.n_clusters)
+                self.keep(self.problem.fit(mixture, *kind, 15))
+
+    def promising(self, shapes):
+        """Yield the shapes that may describe the points better than the one tried.
+
+        The covariance within the clusters that were found says what a shape would gain
+        there at least.
+        """
+        best = self.best()
+        found = self.solutions[best.shape, best.own, best.dof]
+        top = best.n_clusters
+        sizes = found.keys() & {*_SHAPED_SIZES, top, top // 2, top // 4}
+        n_rows, pooled = self.problem.n_evidence, {}
+        for k in sizes if len(shapes) > 1 else ():
+            if self.problem.noisy(found[k]):
+                pooled[k] = self.problem.pooled(found[k])
+        for shape in shapes:
+            gains = [
+                found[k].evidence + evidence_of_shape(covariance, shape, n_rows)
+                for k, covariance in pooled.items()
+                if shape != best.shape
+            ]
+            if gains and max(gains) > best.evidence + _LEAST_SHAPED:
+                yield shape
+
+    def learn_price(self, shape):
+        """Charge for a shape what its evidence says at the best mixture of it."""
+        problem, kind = self.problem, (shape, False, STUDENT_DOF)
+        if kind not in self.solutions or not problem.noisy(self.best(kind)):
+            return
+        n_rows, coordinates = problem.n_evidence, self.best(kind).coordinates
+        covariance = problem.pooled(self.best(kind))
+        traces = np.trace(covariance), np.vdot(coordinates, covariance @ coordinates)
+        gain = problem.d * n_rows / 2 * math.log(traces[0] / traces[1])
+        charged = n_shape_parameters(shape, problem.d) / 2 * math.log(n_rows)
+        price = max(gain - evidence_of_shape(covariance, shape, n_rows), 0.0)
+        self.rebates[shape] = charged - price
+
+    def value(self, mixture):
+        """Evidence of a mixture, its shape charged as `learn_price` says."""
+        return mixture.evidence + self.rebates.get(mixture.shape, 0.0)
+
+    def own_promising(self):
+        """Whether variances of their own may describe the points better."""
+        best = self.best()
+        found = self.solutions[best.shape, False, best.dof]
+        for mixture in filter(self.problem.noisy, found.values()):
+            variances = self.problem.variances(mixture)
+            shares = mixture.masses / mixture.masses.sum()
+            gain = math.log(shares @ variances) - shares @ np.log(variances)
+            gain *= self.problem.n_rows * self.problem.d / 2
+            gained = mixture.gaining(mixture.shape, True, gain)
+            price = mixture.evidence - mixture.gaining(mixture.shape, True).evidence
+            if gained.evidence + _PROMISING * price > best.evidence:
+                return True
+        return False
+
+    def vary(self, tree, n_start):
+        """Try variances of their own, and normal tails."""
+        if not any(self.solutions.values()):
+            return
+        shape = self.best().shape
+        if self.own_promising():
+            if tree.shape != shape:
+                tree = Tree(tree.problem, shape)
+            self.descend(tree.mixture(n_start), shape, True, STUDENT_DOF)
+            self.polish((shape, True, STUDENT_DOF))
+        for kind in list(self.solutions):
+            if self.value(self.best(kind)) > self.value(self.best()) - _CLOSE:
+                normal = *kind[:2], math.inf
+                for start in self._ranked(kind)[:_POLISHED]:
+                    self.keep(self.problem.fit(start, *normal, 12))
+                self.polish(normal)
+
+    def _ranked(self, kind):
+        """Mixtures of a kind, from the best."""
+        found = self.solutions.get(kind, {})
+        return sorted(found.values(), key=lambda one: -one.evidence)

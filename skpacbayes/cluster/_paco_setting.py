@@ -1,0 +1,115 @@
+"""The parameters of `PACOClusterer`, resolved."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from scipy.special import softmax
+
+from ._paco_chain import CenterPrior
+from ._units import scaled
+
+# max_clusters=None where nothing says how many there are.
+_LARGEST = 20
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The parameters of `PACOClusterer`, with what "auto" stands for resolved.
+
+    `regret` is the paper's setting: data as they are, prior on ordered tuples, inverse
+    temperature of Corollary 3; else data are centred, the prior is on sets, and the
+    inverse temperature follows the noise.
+    """
+
+    max_clusters: int | None
+    shape: str
+    manhattan: bool
+    regret: bool
+    inverse_temperature: object
+    cluster_penalty: float
+    prior_scale: float
+    radius: object
+    variance_term: float
+    matched: bool
+    n_iter: int
+    n_chains: int
+    scale: object
+
+    @property
+    def power(self):
+        """Losses scale with the data to this power."""
+        return 1 if self.manhattan else 2
+
+    @property
+    def calibrated(self):
+        """Whether the inverse temperature is taken from the noise in the data."""
+        return not self.regret and self.inverse_temperature == "auto"
+
+    @property
+    def shapes(self):
+        """The shapes that clusters may have."""
+        if self.shape != "auto":
+            return (self.shape,)
+        if not self.calibrated or self.scale != "auto":
+            return ("round",)
+        if self.manhattan:
+            return ("round",)
+        return ("round", "diagonal", "tied")
+
+    @property
+    def mixtures(self):
+        """Whether a mixture says how many clusters there are, and of which shape."""
+        return not self.manhattan and (self.calibrated or self.shapes != ("round",))
+
+    @property
+    def default_prior(self):
+        """Whether the prior asks for no number of clusters of its own."""
+        return self.cluster_penalty == 1.0 and math.isinf(self.prior_scale)
+
+    @property
+    def largest_prior(self):
+        """Largest number of clusters of a prior that is fixed before the rows come."""
+        return self.max_clusters or _LARGEST
+
+    def center_prior(self, max_clusters, radius, prior_scale=None):
+        """Quasi-prior of up to `max_clusters` centres, for R = `radius`."""
+        log_sizes = CenterPrior.log_sizes_of(
+            max_clusters, self.cluster_penalty, ordered=self.regret
+        )
+        scale = self.prior_scale if prior_scale is None else prior_scale
+        return CenterPrior(log_sizes, float(2 * radius), float(scale))
+
+    def size_prior(self):
+        """q(k) of the quasi-prior, k = 1, ..., max_clusters."""
+        log_sizes = CenterPrior.log_sizes_of(
+            self.largest_prior, self.cluster_penalty, ordered=self.regret
+        )
+        return softmax(log_sizes)
+
+    def radius_for(self, largest_norm):
+        """R: given, or what covers rows up to that norm about the prior's origin."""
+        if self.radius != "auto":
+            return float(self.radius)
+        factor = 1.0 if self.regret else 3.0
+        return factor * largest_norm if largest_norm > 0 else 1.0
+
+    def temperature_for(self, n_rows, n_features, radius, exponent=0):
+        """Inverse temperature after `n_rows` rows where the noise has no say in it.
+
+        It, and `radius`, are in units of 2^`exponent`.
+        """
+        if self.inverse_temperature == "auto":  # Corollary 3
+            with np.errstate(over="ignore", divide="ignore"):
+                scale = 2 * math.sqrt(n_rows) * np.float64(radius) ** self.power
+                return (n_features + 2) / scale
+        temperature = self.inverse_temperature
+        if callable(self.inverse_temperature):
+            temperature = self.inverse_temperature(n_rows)
+            if not (isinstance(temperature, Real) and 0 < temperature < math.inf):
+                raise ValueError(
+                    "inverse_temperature must return positive finite numbers, and "
+                    f"returned {temperature!r} for t={n_rows:g}."
+                )
+        return scaled(float(temperature), self.power * exponent)

@@ -1,0 +1,151 @@
+"""The common shape of the clusters: what does not change with the coordinates."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import ortho_group
+from sklearn.metrics import adjusted_rand_score
+
+from skpacbayes import PACOClusterer, make_paco_model
+
+
+def paco(**parameters):
+    return PACOClusterer(**{"random_state": 0, "n_iter": 50} | parameters)
+
+
+def separated(n_features=3, n_rows=240, seed=0):
+    """Four round groups, eight standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    centers = (
+        8 * ortho_group.rvs(max(4, n_features), random_state=seed)[:4, :n_features]
+    )
+    centers += 8 * np.arange(4)[:, None]
+    y = rng.integers(4, size=n_rows)
+    return centers[y] + rng.normal(size=(n_rows, n_features)), y
+
+
+def mapping(condition, n_features, seed):
+    """A matrix of this condition number, and a shift."""
+    rng = np.random.default_rng(seed)
+    left, right = ortho_group.rvs(n_features, size=2, random_state=seed)
+    values = np.geomspace(1, condition, n_features)
+    return left * values @ right, 1e3 * rng.normal(size=n_features)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])
+@pytest.mark.parametrize("seed", range(4))
+def test_tied_clusters_do_not_depend_on_the_coordinates(condition, seed):
+    """The partition of X A + b is that of X; also with groups that overlap."""
+    X, _ = separated(seed=seed) if seed % 2 else make_paco_model(2, random_state=seed)
+    A, b = mapping(condition, X.shape[1], seed)
+    model, mapped = paco(shape="tied").fit(X), paco(shape="tied").fit(X @ A + b)
+    assert model.n_clusters_ == mapped.n_clusters_
+    assert adjusted_rand_score(model.labels_, mapped.labels_) == 1.0
+    assert_allclose(
+        mapped.covariance_ / np.abs(mapped.covariance_).max(),
+        A.T @ model.covariance_ @ A / np.abs(A.T @ model.covariance_ @ A).max(),
+        atol=1e-3,
+    )
+
+
+def test_more_rows_than_the_search_reads_are_mapped_too():
+    X, _ = separated(n_rows=3000)
+    A, b = mapping(1e4, 3, 0)
+    model, mapped = paco(shape="tied").fit(X), paco(shape="tied").fit(X @ A + b)
+    assert adjusted_rand_score(model.labels_, mapped.labels_) == 1.0
+
+
+@pytest.mark.parametrize("shape", ["auto", "round", "diagonal", "tied"])
+def test_no_shape_depends_on_unit_and_origin(shape):
+    X, _ = separated()
+    sheared = X @ np.array([[3, 2, 0], [0, 1, 0], [0, 0, 1.0]])
+    labels = paco(shape=shape).fit(sheared).labels_
+    for factor, shift in ((2.0**20, 0.0), (2.0**-20, 0.0), (1.0, 1e4), (1e-3, 7.0)):
+        moved = paco(shape=shape).fit(factor * sheared + shift).labels_
+        assert adjusted_rand_score(labels, moved) == 1.0
+
+
+@pytest.mark.parametrize("shape", ["auto", "diagonal", "tied"])
+def test_diagonal_clusters_do_not_depend_on_the_units_of_the_columns(shape):
+    X, y = separated()
+    units = np.array([1.0, 1e8, 1e-4])
+    model = paco(shape=shape).fit(X * units)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert model.shape_ != "round"
+
+
+@pytest.mark.parametrize("shape", ["auto", "round", "diagonal", "tied"])
+def test_no_shape_depends_on_the_order_of_the_rows(shape):
+    X, _ = separated()
+    order = np.random.default_rng(1).permutation(len(X))
+    model, other = paco(shape=shape).fit(X), paco(shape=shape).fit(X[order])
+    assert_array_equal(model.labels_[order], other.labels_)
+
+
+def test_the_shape_is_that_of_the_clusters():
+    """Of each kind of clusters, the parsimonious shape that has them."""
+    X, y = separated(n_rows=400)
+    maps = {
+        "round": np.eye(3),
+        "diagonal": np.diag([1.0, 5.0, 0.3]),
+        "tied": np.array([[3, 2, 0], [0, 0.7, 1], [0, 0, 1.0]]),
+    }
+    for shape, A in maps.items():
+        model = paco().fit(X @ A)
+        assert model.shape_ == shape
+        assert adjusted_rand_score(y, model.labels_) == 1.0
+        within = model.covariance_ / np.trace(model.covariance_)
+        assert_allclose(within, A.T @ A / np.trace(A.T @ A), atol=0.1)
+
+
+RNG = np.random.default_rng(0)
+GROUPS = np.repeat([[0.0, 0, 0], [9, 0, 0], [0, 9, 0]], 20, axis=0)
+NOISY = GROUPS + RNG.normal(size=GROUPS.shape)
+BAD = {
+    "more columns than rows": np.hstack([NOISY[::4]] * 10 + [RNG.normal(size=(15, 9))]),
+    "collinear columns": np.column_stack([NOISY, NOISY @ [1, 2, 3], NOISY[:, 0]]),
+    "a constant column": np.column_stack([NOISY, np.full(60, 3.0)]),
+    "a column in other units": NOISY * [1.0, 1e8, 1.0],
+    "two rows a cluster": NOISY[::10],
+    "all rows equal": np.ones((20, 3)),
+    "equal rows but one": np.vstack([np.ones((20, 3)), [[2.0, 1, 1]]]),
+    "heavy duplicates": np.repeat(NOISY[::6], 40, axis=0),
+    "levels without noise": GROUPS,
+    "rounded": NOISY.round(),
+}
+
+
+@pytest.mark.parametrize("shape", ["auto", "diagonal", "tied"])
+@pytest.mark.parametrize("rows", BAD)
+def test_bad_rows_have_an_answer(rows, shape):
+    """No error, no NaN, and no warning but that the data do not decide."""
+    X = BAD[rows]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the mixture that calibrates")
+        model = paco(shape=shape).fit(X)
+        weighted = paco(shape=shape).fit(X, sample_weight=np.arange(len(X)) % 3)
+    for fitted in (model, weighted):
+        for name in ("cluster_centers_", "cluster_scales_", "covariance_", "scale_"):
+            assert np.isfinite(getattr(fitted, name)).all(), name
+        assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)
+        assert not np.isnan(fitted.score_samples(X)).any()
+        assert not np.isnan(fitted.outlier_scores(X)).any()
+        assert np.linalg.eigvalsh(fitted.covariance_).min() >= 0
+        assert fitted.n_clusters_ <= len(np.unique(X, axis=0))
+
+
+@pytest.mark.parametrize("rows", ["collinear columns", "a constant column"])
+@pytest.mark.parametrize("shape", ["auto", "tied"])
+def test_columns_that_say_nothing_hide_no_group(rows, shape):
+    model = paco(shape=shape).fit(BAD[rows])
+    assert adjusted_rand_score(np.repeat([0, 1, 2], 20), model.labels_) == 1.0
+
+
+@pytest.mark.parametrize("shape", ["auto", "round", "tied"])
+def test_the_certificate_says_that_the_shape_was_learnt(shape):
+    X, _ = separated()
+    assumptions = paco(shape=shape).partial_fit(X).certificate().assumptions
+    fixed = assumptions["the distance was fixed before the rows came"]
+    assert fixed is (shape == "round")
