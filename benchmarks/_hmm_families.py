@@ -85,6 +85,38 @@ def counts(rng, n):
     return rng.negative_binomial(4, 4 / (4 + means)).astype(float), states
 
 
+def rotated(rng, n):
+    """Four states about one point: an ellipse that turns."""
+    states = markov_chain(rng, 4, n, 0.96)
+    angles = np.array([0.0, 0.25, 0.5, 0.75])[states] * np.pi
+    long, short = 2.0 * rng.normal(size=n), 0.4 * rng.normal(size=n)
+    c, s = np.cos(angles), np.sin(angles)
+    return np.column_stack([c * long - s * short, s * long + c * short]), states
+
+
+def heavy_correlations(rng, n):
+    """Two states that differ in a correlation; t(4) tails."""
+    states = markov_chain(rng, 2, n, 0.95)
+    r = np.array([0.9, -0.6])[states]
+    X = rng.normal(size=(n, 2))
+    X[:, 1] = r * X[:, 0] + np.sqrt(1 - r * r) * X[:, 1]
+    return X / np.sqrt(rng.chisquare(4, size=(n, 1)) / 4), states
+
+
+def factors(rng, n):
+    """Three states in three dimensions: which two features move together."""
+    states = markov_chain(rng, 3, n, 0.95)
+    X = rng.normal(size=(n, 3))
+    common = np.array([[1, 1, 0], [1, 0, 1], [0, 1, -1]])[states]
+    return 0.6 * X + common * rng.normal(size=(n, 1)), states
+
+
+def no_order(rng, n):
+    """States that say nothing of the next one."""
+    states = rng.integers(2, size=n)
+    return rng.normal(size=n) + 5.0 * states, states
+
+
 FAMILIES = {
     "calm and nervous t": (calm_and_nervous, 2),
     "spreads": (spreads, 2),
@@ -96,6 +128,10 @@ FAMILIES = {
     "semi-Markov": (semi_markov, 3),
     "five levels": (five_levels, 5),
     "overdispersed counts": (counts, 3),
+    "rotated ellipses, d = 2": (rotated, 4),
+    "correlations, t tails, d = 2": (heavy_correlations, 2),
+    "common factors, d = 3": (factors, 3),
+    "no order": (no_order, 2),
 }
 
 

@@ -1,7 +1,9 @@
 """Sphinx, offline: nothing here reads from the network."""
 
 import inspect
+import re
 from importlib import import_module
+from pathlib import Path
 
 from numpydoc.docscrape_sphinx import SphinxDocString
 
@@ -44,13 +46,22 @@ suppress_warnings = [
 ]
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 html_title = "skpacbayes"
 html_sidebars = {"api": []}
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
+    "icon_links": [
+        {
+            "name": "Sources",
+            "url": "https://github.com/skpacbayes/skpacbayes",
+            "icon": "fa-brands fa-github",
+        }
+    ],
 }
 
 sphinx_gallery_conf = {
@@ -116,6 +127,28 @@ def resolve_short_names(app, env, node, contnode):
     )
 
 
+def write_whats_new(app):
+    """Write the page "What's new" from the changelog."""
+    changelog = Path(skpacbayes.__file__).parents[1] / "CHANGELOG.md"
+    lines = ["# What's new", "", "See ``CHANGELOG.md`` of the sources."]
+    if changelog.exists():
+        lines = changelog.read_text(encoding="utf-8").splitlines()
+        lines[0] = "# What's new"
+    page = []
+    for line in lines:
+        level, _, title = line.partition(" ")
+        if level in ("#", "##", "###"):
+            title = re.sub(r"[][]", "", title)
+            page += [title, "=-~"[len(level) - 1] * len(title)]
+        else:
+            page.append(re.sub(r"\[([^]]*)\]\(([^)]*)\)", r"`\1 <\2>`__", line))
+    path = Path(app.srcdir) / "whats_new.rst"
+    text = "\n".join([*page, ""])
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
 def setup(app):
     """Connect the handlers above."""
+    app.connect("builder-inited", write_whats_new)
     app.connect("missing-reference", resolve_short_names)

@@ -23,6 +23,7 @@ from skpacbayes.hmm import DirichletProcessHMM
 from skpacbayes.likelihood_free import ABCPosteriorKDE, simulate
 from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.online import OnlineVIRegressor
+from skpacbayes.plotting import RegimesDisplay
 
 PICTURE = Path("skpacbayes_demo.png")
 
@@ -269,12 +270,11 @@ def regimes_of_a_market(figure):
         f"   {model.n_chains} chains of {model.n_iter_:,} sweeps in {seconds:.1f} s of "
         f"CPU time, R-hat {model.r_hat_:.2f}"
     )
-    axes = figure.subplots()
-    axes.fill_between(months[1:], laws[:, state], color="tab:red", alpha=0.4, lw=0)
-    axes.set(ylim=(0, 1), ylabel="probability of the nervous regime")
-    axes.set_xlim(*months[[0, -1]])
-    axes.set_title("the S&P 500, and when it was nervous")
-    axes.twinx().semilogy(months, prices, color="black", lw=1)
+    order = np.argsort(swings)
+    display = RegimesDisplay(prices[1:], laws[:, order], times=months[1:])
+    display.plot(ax=figure.subplots())
+    display.ax_.set(yscale="log", title="the S&P 500, calm (0) and nervous (1)")
+    display.ax_.set(xlabel="", ylabel="")
 
 
 def posterior_without_a_likelihood(figure):

@@ -1,6 +1,6 @@
 """
-What the number of neighbors and the adjustment do
-===================================================
+What the number of neighbors and the adjustment do in ABCPosteriorKDE
+=====================================================================
 
 Approximate Bayesian computation accepts the parameters of the k simulations nearest to
 what was observed. With few, the density is noisy; with many, it is that of

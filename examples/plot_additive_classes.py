@@ -1,7 +1,7 @@
 """
-==========================================================
-Few variables, their effects, and the order of two classes
-==========================================================
+==========================================================================
+Select variables for two classes: SparseAdditiveGibbsClassifier and Ranker
+==========================================================================
 
 :class:`SparseAdditiveGibbsClassifier` averages additive logistic models over which
 variables are in and how rough their effects are. :class:`SparseAdditiveGibbsRanker`

@@ -1,6 +1,6 @@
 """
-Which measurements tell how diabetes progresses?
-================================================
+Which measurements tell how diabetes progresses? SparseAdditiveGibbsRegressor
+=============================================================================
 
 Ten measurements of 442 patients, and what became of them a year later. An additive
 model says which measurements matter and the shape of their effects; a hundred columns

@@ -1,6 +1,6 @@
 """
-Four effects among four hundred variables
-=========================================
+Four effects among four hundred variables: SparseAdditiveGibbsRegressor
+=======================================================================
 
 Two hundred rows, four hundred variables with correlated neighbours, and four effects:
 the posterior finds the four and their shapes. The Lasso on the same eight functions of

@@ -1,6 +1,6 @@
 """
-Eight possibilities, and how long they live
-===========================================
+Keep eight possibilities alive with ClusteredParticleFilter
+===========================================================
 
 A point walks through space, and only the absolute values of its three coordinates are
 seen: eight positions fit equally well, for ever. A particle filter forgets them one

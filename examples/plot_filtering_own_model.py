@@ -1,6 +1,6 @@
 """
-A model of your own, compiled or not
-====================================
+Write a model of your own for ClusteredParticleFilter, compiled or not
+======================================================================
 
 A model is three functions of all particles at once, and the number of normals that
 each of them needs. Here a population of fish follows Ricker's law and is counted with

@@ -1,6 +1,6 @@
 """
-Quasi-Monte Carlo: the error of many more particles
-===================================================
+Quasi-Monte Carlo in ClusteredParticleFilter: the error of many more particles
+==============================================================================
 
 `method="sqmc"` replaces independent noise by points that fill space evenly, and
 resamples along a curve that keeps neighbours together. The same number of particles

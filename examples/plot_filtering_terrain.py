@@ -1,6 +1,6 @@
 """
-Where is this flight? Clouds that keep every possibility
-========================================================
+Where is this flight? Terrain navigation with ClusteredParticleFilter
+=====================================================================
 
 A flight over a known map measures its height above the ground and its own velocity. It
 does not know where it started. Many paths fit the first measurements; one

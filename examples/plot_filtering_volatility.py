@@ -1,6 +1,6 @@
 """
-How nervous is a share? A model chosen by its forecasts
-=======================================================
+How nervous is a share? Choose a filter's model by its forecasts
+================================================================
 
 Daily returns of a share price, 2004 to 2008 (they ship with matplotlib). Their size
 varies from week to week: a stochastic volatility model follows it. Its parameters are

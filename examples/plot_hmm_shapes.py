@@ -1,7 +1,7 @@
 """
-===============================================
-Hidden states whose emissions are not Gaussians
-===============================================
+===================================================================
+Hidden states whose emissions are not Gaussian: DirichletProcessHMM
+===================================================================
 
 A chain moves between three states. In each, the observation is the state's place plus
 noise, and the noise is not Gaussian: first it has two modes, of which the second lies

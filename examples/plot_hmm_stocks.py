@@ -1,7 +1,7 @@
 """
-===================================
-Calm and nervous months of a market
-===================================
+=====================================================================
+Calm and nervous months of a market: regimes with DirichletProcessHMM
+=====================================================================
 
 Monthly prices of the S&P 500 and of two shares, 1990 to 2022 (they ship with
 matplotlib). Returns have a calm regime and a nervous one.

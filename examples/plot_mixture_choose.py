@@ -1,6 +1,6 @@
 """
-How many components, when the components are not Gaussian?
-==========================================================
+How many components, if they are not Gaussian? TemperedVBGaussianMixture
+========================================================================
 
 A Gaussian mixture fitted to skewed groups needs several Gaussians for each. The more
 rows there are, the surer the evidence is of the extra ones: it describes the density,

@@ -1,6 +1,6 @@
 """
-Topics of the standard library
-==============================
+Topics of the standard library: TemperedVBMultinomialMixture
+============================================================
 
 Docstrings of Python's own modules, read from their source on this machine, as rows of
 word counts: a mixture of multinomials finds what they are about, and how many topics

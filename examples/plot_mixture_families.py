@@ -1,6 +1,6 @@
 """
-Customers of mixed columns, and groups with heavy tails
-=======================================================
+Mixed columns and heavy tails: TemperedVBMixture
+================================================
 
 A row of a table is seldom one vector of numbers: it holds an amount, a number of
 purchases, a region, and holes. :class:`~skpacbayes.mixture.TemperedVBMixture` takes a

@@ -1,6 +1,6 @@
 """
-The inverse temperature by cross-validation
-===========================================
+The inverse temperature of TemperedVBGaussianMixture by cross-validation
+========================================================================
 
 ``score`` is the log posterior-predictive density of held-out rows, so ``GridSearchCV``
 can choose any parameter by it. For the inverse temperature it will choose values near

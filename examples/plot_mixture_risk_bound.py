@@ -1,6 +1,6 @@
 """
-The risk bound, and the risk
-============================
+The risk bound of TemperedVBGaussianMixture, and its risk
+=========================================================
 
 The theorems bound the Rényi divergence, of order the inverse temperature, between a
 mixture drawn from the variational posterior and the truth. Here the truth is known: a

@@ -1,6 +1,6 @@
 """
-A million rows, a few thousand at a time
-========================================
+A million rows, a few thousand at a time: TemperedVBGaussianMixture
+===================================================================
 
 ``partial_fit`` cuts the stream into blocks, wherever the calls cut it, and keeps a
 window of raw rows and the statistics of all others. The bound that it reports is about

@@ -1,6 +1,6 @@
 """
-A stream that changes its mind, and intervals that cover
-========================================================
+Intervals that cover on a stream that drifts: OnlineVIRegressor
+===============================================================
 
 A line is read one row at a time; half-way its coefficients change sign. A learner that
 never forgets does not recover. `forgetting="auto"` runs several memories side by side

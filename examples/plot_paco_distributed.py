@@ -1,7 +1,7 @@
 """
-===================================================
-Partitions summarised where they lie, one posterior
-===================================================
+====================================================================
+Cluster partitions where they lie: PACOClusterer on several machines
+====================================================================
 
 Rows spread over machines need not be brought together. Each partition is summarised
 where it lies by :meth:`~skpacbayes.cluster.PACOClusterer.sufficient_statistics`, a

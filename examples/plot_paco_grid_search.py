@@ -1,7 +1,7 @@
 """
-=================================================
-Choosing the inverse temperature by held-out data
-=================================================
+=========================================================
+The inverse temperature of PACOClusterer by held-out data
+=========================================================
 
 The inverse temperature needs no choice: `"auto"` follows the noise. Where the data
 should choose all the same, `GridSearchCV` can, since

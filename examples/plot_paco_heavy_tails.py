@@ -1,7 +1,7 @@
 """
-===========================================
-Heavy tails: Manhattan against squared loss
-===========================================
+==============================================================
+Clusters with heavy tails: the Manhattan loss of PACOClusterer
+==============================================================
 
 Three lognormal groups (Model 5 of [1]_). A row far away costs the square of its
 distance under the squared loss, which soon pays for a cluster of its own; under the

@@ -1,7 +1,7 @@
 """
-================================
-The loss along a stream, bounded
-================================
+==================================================================
+The loss along a stream, bounded: the certificate of PACOClusterer
+==================================================================
 
 Figure 4 of [1]_: on Model 3, the expected cumulative loss of the forecasts (ECL, the
 mean over streams) and the cumulative loss of the best four centres in hindsight (OCL);

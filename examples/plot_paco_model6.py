@@ -1,7 +1,7 @@
 """
-================================================
-The number of clusters over time, against a peer
-================================================
+==============================================================
+The number of clusters over time: PACOClusterer against a peer
+==============================================================
 
 Model 6 of [1]_ and its Figure 5: the number of clusters read after every row, on
 several streams, against k-means with the number of clusters of the best silhouette,

@@ -1,7 +1,7 @@
 """
-=====================================================
-How many clusters: PACO and four peers on five models
-=====================================================
+==============================================================
+How many clusters? PACOClusterer and four peers on five models
+==============================================================
 
 The simulations of section 5 of [1]_ (its Figures 2 and 3): each panel shows how often a
 method chose each number of clusters. Only a few tables are drawn here, so read the

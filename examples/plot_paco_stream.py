@@ -1,7 +1,7 @@
 """
-==============================
-Clusters appearing on a stream
-==============================
+=============================================
+Clusters appearing on a stream: PACOClusterer
+=============================================
 
 Ten groups appear one after the other, one every 20 rows (Model 6 of [1]_).
 :class:`~skpacbayes.cluster.PACOClusterer` reads the rows once, in order, and is told
@@ -21,6 +21,7 @@ import numpy as np
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.datasets import make_paco_model
+from skpacbayes.plotting import StreamDisplay
 
 X, group = make_paco_model(6, random_state=0)
 clusterer = PACOClusterer(random_state=0)
@@ -42,8 +43,7 @@ for ax, (t, (labels, centers)) in zip(axes.flat, pictures.items(), strict=False)
     ax.scatter(*X[:t].T, c=labels, cmap="tab10", vmin=0, vmax=9, s=12)
     ax.scatter(*centers.T, marker="x", color="black", s=40)
     ax.set(xlim=(-3, 23), ylim=(-13, 13), title=f"{t} rows: {len(centers)} clusters")
-axes[1, 1].step(range(1, len(X) + 1), truth, where="post", color="0.6", label="groups")
-axes[1, 1].step(range(1, len(X) + 1), n_clusters, where="post", label="clusters")
-axes[1, 1].set(title="after every row", xlabel="rows read")
-axes[1, 1].legend()
+rows = np.arange(1, len(X) + 1)
+StreamDisplay(rows, n_clusters, truth=truth).plot(ax=axes[1, 1])
+axes[1, 1].set_title("after every row")
 plt.show()

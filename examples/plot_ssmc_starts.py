@@ -1,7 +1,7 @@
 """
-======================================
-Where k-means starts is where it ends
-======================================
+=====================================================
+Where k-means starts is where it ends: SSMCKMeansInit
+=====================================================
 
 Lloyd's iterations improve the centres that they are given; they never carry a centre
 from a group that has two to one that has none. :class:`SSMCKMeansInit` starts from

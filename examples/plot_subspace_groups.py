@@ -1,7 +1,7 @@
 """
-=========================================
-Groups that two features show, eight hide
-=========================================
+=============================================================
+Groups that two features show and eight hide: SubspaceMixture
+=============================================================
 
 The extreme example of the appendix of [1]_: nine groups of 100 rows in ten features.
 Group j is narrow in features j and j + 1 and uniform in all others. No distance over

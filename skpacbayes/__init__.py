@@ -50,6 +50,16 @@ _FAMILIES = {
         "OnlineVIMLPRegressor",
         "OnlineVIRegressor",
     ],
+    "plotting": [
+        "ChoiceDisplay",
+        "ClusterCountDisplay",
+        "EllipsesDisplay",
+        "FilterDisplay",
+        "ProgressiveLossDisplay",
+        "RegimesDisplay",
+        "StreamDisplay",
+        "TraceDisplay",
+    ],
 }
 _OF_THE_PACKAGE = {  # names of no family, and where they are
     "TRUSTED_TYPES": "._saving",  # of saved estimators, for `skops.io.load`

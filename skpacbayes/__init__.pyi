@@ -41,6 +41,15 @@ from skpacbayes.online import OnlineVIClassifier as OnlineVIClassifier
 from skpacbayes.online import OnlineVIMLPClassifier as OnlineVIMLPClassifier
 from skpacbayes.online import OnlineVIMLPRegressor as OnlineVIMLPRegressor
 from skpacbayes.online import OnlineVIRegressor as OnlineVIRegressor
+from skpacbayes import plotting as plotting
+from skpacbayes.plotting import ChoiceDisplay as ChoiceDisplay
+from skpacbayes.plotting import ClusterCountDisplay as ClusterCountDisplay
+from skpacbayes.plotting import EllipsesDisplay as EllipsesDisplay
+from skpacbayes.plotting import FilterDisplay as FilterDisplay
+from skpacbayes.plotting import ProgressiveLossDisplay as ProgressiveLossDisplay
+from skpacbayes.plotting import RegimesDisplay as RegimesDisplay
+from skpacbayes.plotting import StreamDisplay as StreamDisplay
+from skpacbayes.plotting import TraceDisplay as TraceDisplay
 
 __version__: str
 TRUSTED_TYPES: list[str]

@@ -8,10 +8,11 @@ import threading
 import warnings
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state, validation
+from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._compat import CallbackSupportMixin, validated
@@ -99,6 +100,59 @@ def is_plain(values, shape, dtype=np.float64):
         and values.shape == shape
         and values.flags.c_contiguous
     )
+
+
+def validate_data(estimator, X, *others, **checks):
+    """Validate rows as scikit-learn does; an error names the column that has words.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What the rows are for.
+    X : array-like of shape (n_samples, n_features)
+        Rows.
+    *others, **checks
+        See `sklearn.utils.validation.validate_data`.
+
+    Returns
+    -------
+    validated : ndarray, or tuple of ndarray
+        X, or X and y.
+    """
+    try:
+        return validation.validate_data(estimator, X, *others, **checks)
+    except ValueError as error:
+        found = _first_words(X)
+        if found is None:
+            raise
+        name, value = found
+        raise ValueError(
+            f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
+            "numbers: drop the column or encode it, for instance by "
+            "sklearn.preprocessing.OneHotEncoder."
+        ) from error
+
+
+def _first_words(X):
+    """Name of the first column with a string that is no number, and that string."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is None:
+        if issparse(X):
+            return None
+        X = np.array(X, dtype=object)
+        if X.ndim != 2:
+            return None
+        names, columns = range(X.shape[1]), X.T
+    else:
+        columns = (np.asarray(X[name], dtype=object) for name in names)
+    for name, column in zip(names, columns, strict=True):
+        for value in column:
+            if isinstance(value, str):
+                try:
+                    float(value)
+                except ValueError:
+                    return name, value
+    return None
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):

@@ -56,8 +56,8 @@ def emission_densities(
     n_features). `highest` (n_rows,) receives the largest of a row, `densities`
     (n_states, n_rows) the density in each state divided by the exponential of that;
     none is below exp(-700). If `atoms` (n_states, n_rows) is not empty it receives, for
-    each state, the atom at the quantile `uniforms` (n_rows,) of its law given the row
-    and the state. `work` (n_components + 3, any) is work space.
+    each state, the atom at the quantile `uniforms` (n_rows,) of its distribution given
+    the row and the state. `work` (n_components + 3, any) is work space.
     """
     n_features, n_rows = columns.shape
     n_components, block = shifts.shape[0], work.shape[1]
@@ -114,10 +114,10 @@ def emission_densities(
 
 @kernel
 def forward_filter(densities, transitions, start, bounds, evidence):
-    """Replace densities by the laws of the states given the rows up to theirs.
+    """Replace densities by the probabilities of the states given the rows up to theirs.
 
     `densities` (n_states, n_rows), changed in place; `transitions` (n_states,
-    n_states), rows sum to 1; `start` (n_states,): law of the first state of a
+    n_states), rows sum to 1; `start` (n_states,): distribution of the first state of a
     sequence. Sequence s consists of rows ``bounds[s]`` to ``bounds[s + 1] - 1``.
     `evidence` (n_rows,) receives the density of each row given those before it.
     """
@@ -201,14 +201,14 @@ def add_moments(rows, states, atoms, centers, full, sizes, counts, sums, product
 
 
 @kernel
-def invariant_law(transitions, law):
-    """Invariant law of a matrix of transitions, which is used up; `law` receives it.
+def stationary_distribution(transitions, distribution):
+    """Fill `distribution` with the stationary one of transitions, which are used up.
 
     By the elimination of Grassmann, Taksar and Heyman, which subtracts nothing: it is
-    accurate where states hardly communicate. `transitions` (n_states, n_states), `law`
-    (n_states,).
+    accurate where states hardly communicate. `transitions` (n_states, n_states),
+    `distribution` (n_states,).
     """
-    k = law.shape[0]
+    k = distribution.shape[0]
     for n in range(k - 1, 0, -1):
         leaving = 1e-300
         for j in range(n):
@@ -219,17 +219,17 @@ def invariant_law(transitions, law):
                 transitions[i, j] += transitions[i, n] * transitions[n, j]
     total = 0.0
     for n in range(k):
-        law[n] = 0.0 if n > 0 else 1.0
+        distribution[n] = 0.0 if n > 0 else 1.0
         for i in range(n):
-            law[n] += law[i] * transitions[i, n]
-        total += law[n]
+            distribution[n] += distribution[i] * transitions[i, n]
+        total += distribution[n]
     for n in range(k):
-        law[n] /= total
+        distribution[n] /= total
 
 
 @kernel
 def smooth(filtered, transitions, bounds):
-    """Replace the filtered laws of states by the laws given all rows of a sequence.
+    """Replace filtered probabilities of states by those given the whole sequence.
 
     `filtered` (n_states, n_rows), of `forward_filter`, is changed in place.
     """
@@ -255,7 +255,7 @@ def smooth(filtered, transitions, bounds):
 
 @kernel
 def viterbi(log_densities, log_transitions, log_start, bounds, previous, states):
-    """Most probable states of each sequence; the sum of the logs of their joint law.
+    """Most probable states of each sequence; the sum of their log joint probabilities.
 
     `log_densities` (n_states, n_rows); `previous` (n_states, n_rows) is work space;
     `states` (n_rows,) receives the states.

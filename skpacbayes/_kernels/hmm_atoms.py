@@ -3,10 +3,11 @@
 Weights, means and covariances of the atoms are summed out. Numbers of rows have the
 probability that pieces of a broken stick give them; rows of an atom have Student's
 predictive density given those before. `prior` is, everywhere, the number of rows that
-the prior mean counts for, the shape of the inverse gamma law, and (n_features,) what
-rounding adds to the square of a value. `members` are three groups of rows: counts and
-means (3, n_features); scatters (3, n_features, n_features), the prior's included: the
-Cholesky factor if `full`, else the diagonal; and (n_features,) work space.
+the prior mean counts for, the shape of the inverse gamma distribution, and
+(n_features,) what rounding adds to the square of a value. `members` are three groups of
+rows: counts and means (3, n_features); scatters (3, n_features, n_features), the
+prior's included: the Cholesky factor if `full`, else the diagonal; and (n_features,)
+work space.
 """
 
 import math
@@ -14,18 +15,6 @@ import math
 import numpy as np
 
 from . import kernel
-
-
-@kernel
-def _begin(which, origin, scale, full, members):
-    """Empty a group."""
-    counts, means, scatters, _ = members
-    for f in range(origin.shape[0]):
-        counts[which, f] = 0.0
-        means[which, f] = origin[f]
-        for g in range(origin.shape[0]):
-            scatters[which, f, g] = 0.0
-        scatters[which, f, f] = math.sqrt(2.0 * scale[f]) if full else scale[f]
 
 
 @kernel
@@ -60,21 +49,12 @@ def _log_predictive(row, which, prior, table, full, members):
 
 
 @kernel
-def _update(factor, work, first):
-    """Cholesky factor of a matrix to which `work`, zero before `first`, is added."""
-    d = work.shape[0]
-    for f in range(first, d):
-        root = math.hypot(factor[f, f], work[f])
-        cosine, sine = root / factor[f, f], work[f] / factor[f, f]
-        factor[f, f] = root
-        for g in range(f + 1, d):
-            factor[g, f] = (factor[g, f] + sine * work[g]) / cosine
-            work[g] = cosine * work[g] - sine * factor[g, f]
-
-
-@kernel
 def _join(row, which, prior, full, members):
-    """Add a row to a group."""
+    """Add a row to a group.
+
+    The Cholesky factor is updated by the gap from the mean, then by what rounding adds
+    to each feature: one vector after the other, all zero before feature `first`.
+    """
     counts, means, scatters, work = members
     mean_count, _, rounding = prior
     d = row.shape[0]
@@ -90,13 +70,22 @@ def _join(row, which, prior, full, members):
             work[f] = math.sqrt(weight) * gap
         else:
             scatters[which, f, f] += 0.5 * (weight * gap * gap + rounding[f])
-    if full:
-        _update(scatters[which], work, 0)
-        for f in range(d):
+    for vector in range(d + 1 if full else 0):
+        first = 0
+        if vector > 0:
+            first = vector - 1
             for g in range(d):
                 work[g] = 0.0
-            work[f] = math.sqrt(rounding[f])
-            _update(scatters[which], work, f)
+            work[first] = math.sqrt(rounding[first])
+        for f in range(first, d):
+            root = math.hypot(scatters[which, f, f], work[f])
+            cosine, sine = root / scatters[which, f, f], work[f] / scatters[which, f, f]
+            scatters[which, f, f] = root
+            for g in range(f + 1, d):
+                scatters[which, g, f] = (
+                    scatters[which, g, f] + sine * work[g]
+                ) / cosine
+                work[g] = cosine * work[g] - sine * scatters[which, g, f]
 
 
 @kernel
@@ -127,23 +116,14 @@ def _log_marginal(which, scale, prior, full, members):
 
 
 @kernel
-def _log_stick(n_here, n_after, concentration):
-    """Log probability of the numbers of rows in a piece of the stick and after it."""
-    return (
-        math.lgamma(1.0 + n_here)
-        + math.lgamma(concentration + n_after)
-        - math.lgamma(1.0 + concentration + n_here + n_after)
-    )
-
-
-@kernel
 def _log_sticks(sizes, concentration):
     """Log probability of the numbers of rows of all atoms, but for a constant."""
     last = sizes.shape[0] - 1
     n_after, total = sizes[last], 0.0
     for a in range(last - 1, -1, -1):
-        total += _log_stick(sizes[a], n_after, concentration)
+        total += math.lgamma(1.0 + sizes[a]) + math.lgamma(concentration + n_after)
         n_after += sizes[a]
+        total -= math.lgamma(1.0 + concentration + n_after)
     return total
 
 
@@ -200,43 +180,48 @@ def split_or_merge(
             if sizes[g, a] == 0.0:
                 here = a if left == 0 else here
                 left -= 1
+    counts, means, scatters, _ = members
     for which in range(3):
-        _begin(which, base[0][g], base[1][g], full, members)
-    log_choice, n_here, n_there = 0.0, 1.0, 1.0
-    for step in range(2):
-        row = rows[first if step == 0 else second]
-        _join(row, step, prior, full, members)
-        _join(row, 2, prior, full, members)
-    for position in range(start, n_rows):
-        t = order[position]
-        if shapes[t] != g or (atoms[t] != there and (split or atoms[t] != here)):
-            continue
-        row = rows[t]
-        log_here = _log_predictive(row, 0, prior, table, full, members)
-        log_there = _log_predictive(row, 1, prior, table, full, members)
-        odds = math.log(n_there / n_here) + log_there - log_here
-        chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
-        to_here = uniforms[t] < chance if split else atoms[t] == here
-        if to_here:
-            n_here += 1.0
-            log_choice += math.log(max(chance, 1e-300))
-        else:
-            n_there += 1.0
-            log_choice += math.log(max(1.0 - chance, 1e-300))
-        if split and to_here:
-            atoms[t] = here
-        _join(row, 0 if to_here else 1, prior, full, members)
-        _join(row, 2, prior, full, members)
-    log_before = _log_sticks(sizes[g], concentration)
-    sizes[g, here] = n_here if split else 0.0
-    sizes[g, there] = n_there if split else n_here + n_there
+        for f in range(rows.shape[1]):
+            counts[which, f], means[which, f] = 0.0, base[0][g, f]
+            scale = base[1][g, f]
+            for h in range(rows.shape[1]):
+                scatters[which, f, h] = 0.0
+            scatters[which, f, f] = math.sqrt(2.0 * scale) if full else scale
+    log_choice, n_here, n_there, logs = 0.0, 0.0, 0.0, np.empty(2)
+    for position in range(start - 2, n_rows):
+        t = first if position == start - 2 else order[position]
+        chosen, to_here = position < start, position == start - 2
+        if not chosen:
+            if shapes[t] != g or (atoms[t] != there and (split or atoms[t] != here)):
+                continue
+            for which in range(2):
+                logs[which] = _log_predictive(
+                    rows[t], which, prior, table, full, members
+                )
+            odds = math.log(n_there / n_here) + logs[1] - logs[0]
+            chance = 1.0 / (1.0 + math.exp(odds if odds < 700.0 else 700.0))
+            to_here = uniforms[t] < chance if split else atoms[t] == here
+            chosen_chance = chance if to_here else 1.0 - chance
+            log_choice += math.log(chosen_chance + 1e-300)
+            if split and to_here:
+                atoms[t] = here
+        n_here += 1.0 if to_here else 0.0
+        n_there += 0.0 if to_here else 1.0
+        for step in range(2):
+            which = 2 if step == 1 else (0 if to_here else 1)
+            _join(rows[t], which, prior, full, members)
     log_ratio = math.log(n_empty + (0.0 if split else 1.0)) - log_choice
     for which in range(3):
         log_marginal = _log_marginal(which, base[1][g], prior, full, members)
         log_ratio += log_marginal if which < 2 else -log_marginal
     log_ratio = log_ratio if split else -log_ratio
-    log_ratio += _log_sticks(sizes[g], concentration) - log_before
-    accepted = math.log(max(uniforms[n_rows + 1], 1e-300)) < log_ratio
+    for step in range(2):
+        log_sticks = _log_sticks(sizes[g], concentration)
+        log_ratio += log_sticks if step == 1 else -log_sticks
+        sizes[g, here] = n_here if split else 0.0
+        sizes[g, there] = n_there if split else n_here + n_there
+    accepted = math.log(uniforms[n_rows + 1] + 1e-300) < log_ratio
     if accepted and split:
         atoms[first] = here
     elif not accepted:
@@ -260,23 +245,19 @@ def swap_neighbors(shapes, atoms, sizes, concentration, thresholds):
     place = np.empty((n_shapes, n_atoms), dtype=np.int64)
     content = np.empty(n_atoms, dtype=np.int64)
     for g in range(n_shapes):
-        n_after = 0.0
+        log_before = 0.0
         for a in range(n_atoms):
-            n_after += sizes[g, a]
             content[a] = a
-        for a in range(n_atoms - 1):
-            one, other = sizes[g, a], sizes[g, a + 1]
-            n_after -= one
-            rest = n_after - other
-            log_ratio = _log_stick(other, one + rest, concentration)
-            log_ratio -= _log_stick(one, n_after, concentration)
-            if a < n_atoms - 2:
-                log_ratio += _log_stick(one, rest, concentration)
-                log_ratio -= _log_stick(other, rest, concentration)
-            if thresholds[g, a] < log_ratio:
-                sizes[g, a], sizes[g, a + 1] = other, one
-                content[a], content[a + 1] = content[a + 1], content[a]
-                n_after = one + rest
+        for a in range(-1, n_atoms - 1):
+            if a >= 0:
+                sizes[g, a], sizes[g, a + 1] = sizes[g, a + 1], sizes[g, a]
+            log_now = _log_sticks(sizes[g], concentration)
+            if a < 0 or thresholds[g, a] < log_now - log_before:
+                log_before = log_now
+                if a >= 0:
+                    content[a], content[a + 1] = content[a + 1], content[a]
+            else:
+                sizes[g, a], sizes[g, a + 1] = sizes[g, a + 1], sizes[g, a]
         for a in range(n_atoms):
             place[g, content[a]] = a
     for t in range(atoms.shape[0]):

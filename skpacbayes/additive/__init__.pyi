@@ -36,6 +36,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     basis: Any
     max_order: int
     feature_range: Any
+    categorical_features: ArrayLike | str | bool
     beta: Any
     slab_scale: float
     inverse_temperature: Literal["likelihood", "pac"] | float
@@ -64,7 +65,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: Any = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: Any = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def decision_function(self, X: ArrayLike) -> NDArray[Any]: ...
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]: ...
@@ -82,6 +83,7 @@ class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator): 
     basis: Any
     max_order: int
     feature_range: Any
+    categorical_features: ArrayLike | str | bool
     beta: Any
     slab_scale: float
     inverse_temperature: Literal["auto", "pac"] | float
@@ -108,7 +110,7 @@ class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator): 
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, loss: Literal["auc", "pairwise_logistic"] = ..., *, basis: Any = ..., max_order: int = ..., feature_range: Any = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "pac"] | float = ..., gamma: float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, loss: Literal["auc", "pairwise_logistic"] = ..., *, basis: Any = ..., max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "pac"] | float = ..., gamma: float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def decision_function(self, X: ArrayLike) -> NDArray[Any]: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> float: ...
@@ -125,6 +127,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     basis: Any
     max_order: int
     feature_range: Any
+    categorical_features: ArrayLike | str | bool
     beta: float
     slab: Literal["gaussian", "l1ball"]
     slab_scale: Literal["auto"] | float
@@ -152,11 +155,12 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     inverse_temperature_: float
     acceptance_rate_: float
     r_hat_: float
+    basis_: Any
     feature_ranges_: NDArray[Any]
     n_samples_seen_: int | float
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., beta: float = ..., slab: Literal["gaussian", "l1ball"] = ..., slab_scale: Literal["auto"] | float = ..., radius: float | None = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., noise_variance: Literal["auto"] | float = ..., sampler: Literal["collapsed", "carlin_chib"] = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab: Literal["gaussian", "l1ball"] = ..., slab_scale: Literal["auto"] | float = ..., radius: float | None = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., noise_variance: Literal["auto"] | float = ..., sampler: Literal["collapsed", "carlin_chib"] = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Any: ...
     def sufficient_statistics(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> NDArray[Any]: ...

@@ -14,7 +14,8 @@ from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import PacBayesEstimator, user_stack_level
 from .._chains import R_HAT_LIMIT, warn_unmixed
 from .._compat import HasMethods, Interval, StrOptions
-from ._basis import NAMED, Dictionary, Orthonormal
+from .._extras import extra_module
+from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal
 from ._mixing import variables_of
 from ._posterior import Posterior
 
@@ -57,6 +58,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         "basis": [StrOptions(set(NAMED)), HasMethods(["fit", "transform"])],
         "max_order": [Interval(Integral, 1, None, closed="left")],
         "feature_range": [None, tuple, list],
+        "categorical_features": [None, "array-like"],
         "beta": [Interval(Real, 0, 1, closed="neither")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
@@ -141,8 +143,9 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         ImportError
             If pandas is not installed.
         """
-        from pandas import DataFrame
-
+        pandas = extra_module(
+            "pandas", "demo", f"{type(self).__name__}.inclusion_frame"
+        )
         found = self._answer()
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         inclusion = found.posterior.inclusion()
@@ -151,7 +154,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
             "error": found.errors,
             "expected_order": inclusion.sum(axis=1),
         }
-        table = DataFrame(columns, index=names)
+        table = pandas.DataFrame(columns, index=names)
         return table.sort_values("probability", ascending=False, kind="stable")
 
     def _get_support_mask(self):
@@ -221,6 +224,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
         return tags
 
     def _models(self):
@@ -243,7 +247,39 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
                 for end in self.feature_range
             )
-        return Dictionary(self.basis, self.max_order, low, high, rows.X)
+        categorical = self._categorical()
+
+        def of(basis):
+            return Dictionary(basis, self.max_order, low, high, rows.X, categorical)
+
+        if isinstance(self.basis, str) and self.basis == "auto":
+            return self._best([of(basis) for basis in AUTOMATIC], rows)
+        return of(self.basis)
+
+    def _categorical(self):
+        """Columns of the categorical features, given by mask, column or name."""
+        given = self.categorical_features
+        if given is None or len(given) == 0:
+            return []
+        array = np.asarray(given)
+        if array.dtype == bool:
+            if array.shape != (self.n_features_in_,):
+                raise ValueError(
+                    "categorical_features as a mask must have a value for each of "
+                    f"{self.n_features_in_} features, got shape {array.shape}."
+                )
+            return np.flatnonzero(array).tolist()
+        return [self._column(feature) for feature in array.tolist()]
+
+    def _acceptable(self, X):
+        return not np.isinf(X).any()
+
+    def _rows(self, X):
+        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
+        rows = self._plain(X)
+        if rows is not None:
+            return rows
+        return super()._rows(X, ensure_all_finite="allow-nan")
 
     def _check_range(self):
         """Refuse a range that is not two finite ends, one below the other."""
@@ -288,6 +324,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         effect = found.posterior.mean()[feature] @ values[0]
         variance = found.posterior.variance(values, np.array([feature]))
         return effect, np.sqrt(variance)
+
+    def _grid(self, feature, n_points):
+        """Values of a variable in increasing order, to draw its effect."""
+        values = self._answer().dictionary.grid(n_points)[:, feature]
+        return np.sort(values[~np.isnan(values)])
 
     def _decision(self, X):
         """Intercept and sum of the effects, at validated rows."""
@@ -375,12 +416,20 @@ def usual_range(X, weights):
 
     Otherwise a few far rows would leave the others a small part of the range, where
     functions of low order are nearly lines. Where the quartiles are equal, nothing is
-    cut.
+    cut. Missing values do not count; the range of a variable without others is [0, 0].
     """
-    low, high = X.min(axis=0), X.max(axis=0)
-    quartiles = np.quantile(
-        X, [0.25, 0.75], axis=0, weights=weights, method="inverted_cdf"
-    )
+    absent = np.isnan(X)
+    X = np.where(absent.all(axis=0), 0.0, X)
+    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    quartiles = np.empty((2, len(low)))
+    for feature, column in enumerate(X.T):
+        present = ~absent[:, feature] | absent[:, feature].all()
+        quartiles[:, feature] = np.quantile(
+            column[present],
+            [0.25, 0.75],
+            weights=weights[present],
+            method="inverted_cdf",
+        )
     with np.errstate(over="ignore"):
         width = quartiles[1] - quartiles[0]
         reach = np.where(width > 0, FAR * width, np.inf)

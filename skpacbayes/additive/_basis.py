@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import SplineTransformer
 
 NAMED = ("legendre", "cosine", "fourier", "spline")
+AUTOMATIC = ("legendre", "cosine", "spline")  # among which "auto" chooses
 # A function whose variance, beyond what the functions before it explain, is a smaller
 # share of its own than this adds nothing that rounding would not.
 NEGLIGIBLE = 1e-10
@@ -18,7 +19,9 @@ class Dictionary:
     """The first functions of a basis, for each of several variables.
 
     Each variable is mapped to [-1, 1] by its range, and clipped there: a polynomial
-    explodes outside.
+    explodes outside. Where a variable has missing values among the rows `X`, its first
+    function is that of being missing. The functions of a categorical variable are those
+    of being in its most frequent categories, the others together.
 
     Parameters
     ----------
@@ -29,29 +32,53 @@ class Dictionary:
     low, high : ndarray of shape (n_features,)
         The ranges.
     X : ndarray of shape (n_samples, n_features), default=None
-        Rows to which a transformer is fitted, one clone for each variable.
+        Rows to which a transformer is fitted, one clone for each variable; NaN is a
+        missing value.
+    categorical : sequence of int, default=()
+        Categorical variables.
+
+    Attributes
+    ----------
+    max_order : int
+        Number of functions of each variable, that of being missing included.
+    missing : ndarray of bool of shape (n_features,)
+        Which variables have a function of being missing.
     """
 
-    def __init__(self, basis, max_order, low, high, X=None):
+    def __init__(self, basis, max_order, low, high, X=None, categorical=()):
         self.basis, self.max_order = basis, max_order
         self.low, self.high = low, high
+        self.missing = np.zeros(len(low), dtype=bool)
+        self._categories = {}
+        if X is not None:
+            self.missing = np.isnan(X).any(axis=0)
+            self._categories = {j: most_frequent(X[:, j]) for j in categorical}
         if basis == "spline":
             self._knots, self._smooth = smoothest_splines(max_order)
         elif not isinstance(basis, str):
             points = self.mapped(X, range(len(low)))
+            points = [t[~np.isnan(t)] if np.isnan(t).any() else t for t in points]
+            points = [t if len(t) else np.zeros(1) for t in points]
             self._fitted = [clone(basis).fit(t[:, None]) for t in points]
             found = zip(self._fitted, points, strict=True)
             widths = [len(transformed(f, t[:1])) for f, t in found]
             self.max_order = min(max_order, max(widths))
+        self._width = self.max_order  # without the function of being missing
+        self.max_order += bool(self.missing.any())
 
     def mapped(self, X, features):
-        """Return the variables in [-1, 1], as rows; 0 where a range has no length."""
+        """Return the variables in [-1, 1], as rows; 0 where a range has no length.
+
+        A missing value stays NaN.
+        """
         features = list(features)
         low, high = self.low[features, None], self.high[features, None]
         middle, half = low / 2 + high / 2, high / 2 - low / 2
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             t = (X.T[features] - middle) / half
-        return np.where(half > 0, t, 0.0).clip(-1, 1)
+        t = np.where(half > 0, t, 0.0).clip(-1, 1)
+        t[np.isnan(X.T[features])] = np.nan
+        return t
 
     def __call__(self, X, features=None):
         """Evaluate the functions at the rows of X.
@@ -66,46 +93,99 @@ class Dictionary:
         Returns
         -------
         values : ndarray of shape (n_chosen_features, max_order, n_samples)
-            The values.
+            The values. NaN where a variable is missing that has no function for it.
         """
         features = range(X.shape[1]) if features is None else features
         t = self.mapped(X, features)
+        absent = self._absent(X, features)
+        values = self._of_present(np.where(absent, 0.0, t), features)
+        for row, feature in enumerate(features):
+            if feature in self._categories:
+                values[row] = 0.0
+                found = self._categories[feature][: self._width]
+                values[row, : len(found)] = X[:, feature] == found[:, None]
+        chosen = self.missing[list(features)]
+        values = np.where(
+            absent[:, None], np.where(chosen, 0.0, np.nan)[:, None, None], values
+        )
+        if self.max_order == self._width:
+            return values
+        result = np.zeros((len(t), self.max_order, len(X)))
+        result[~chosen, : self._width] = values[~chosen]
+        result[chosen, 0], result[chosen, 1:] = absent[chosen], values[chosen]
+        return result
+
+    def _absent(self, X, features):
+        """Which values are missing or of an unknown category, (n_chosen, n_samples)."""
+        absent = np.isnan(X.T[list(features)])
+        for row, feature in enumerate(features):
+            if feature in self._categories:
+                absent[row] |= ~np.isin(X[:, feature], self._categories[feature])
+        return absent
+
+    def check_missing(self, X):
+        """Refuse missing values of variables that have no function for them."""
+        new = self._absent(X, range(X.shape[1])).any(axis=1) & ~self.missing
+        if new.any():
+            raise ValueError(
+                f"feature {np.flatnonzero(new)[0]} has missing values or new "
+                "categories, but no missing values in the first rows of the stream, so "
+                "that they have no effect to be learnt: begin the stream with rows "
+                "that have some."
+            )
+
+    def _of_present(self, t, features):
+        """Functions of values that are not missing, (n_chosen, width, n_samples)."""
         if isinstance(self.basis, str):
             return getattr(self, f"_{self.basis}")(t)
-        values = np.zeros((len(t), self.max_order, len(X)))
+        values = np.zeros((len(t), self._width, t.shape[1]))
         for row, feature in enumerate(features):
-            found = transformed(self._fitted[feature], t[row])[: self.max_order]
+            found = transformed(self._fitted[feature], t[row])[: self._width]
             values[row, : len(found)] = found
         return values
 
     def along(self, n_points=401):
         """Evaluate the functions along [-1, 1], of all variables or for all at once."""
         t = np.linspace(-1, 1, n_points)
-        if isinstance(self.basis, str):
+        alike = not (self.missing.any() or self._categories)
+        if alike and isinstance(self.basis, str):
             return getattr(self, f"_{self.basis}")(t[None])
-        rows = self.low + (t[:, None] + 1) / 2 * (self.high - self.low)
-        return self(rows)
+        return self(self.grid(n_points))
+
+    def grid(self, n_points):
+        """Rows along the ranges; the categories in turn; missing in the last row."""
+        rows = self.low + np.linspace(0, 1, n_points)[:, None] * (self.high - self.low)
+        for feature, categories in self._categories.items():
+            rows[:, feature] = np.resize(categories, n_points)
+        rows[-1, self.missing] = np.nan
+        return rows
 
     def _legendre(self, t):
-        values = np.empty((len(t), self.max_order, t.shape[1]))
+        values = np.empty((len(t), self._width, t.shape[1]))
         before, now = np.ones_like(t), t
-        for k in range(1, self.max_order + 1):
+        for k in range(1, self._width + 1):
             values[:, k - 1] = now
             before, now = now, ((2 * k + 1) * t * now - k * before) / (k + 1)
         return values
 
     def _cosine(self, t):
-        k = np.arange(1, self.max_order + 1)[:, None]
+        k = np.arange(1, self._width + 1)[:, None]
         return np.cos(k * (np.pi / 2) * (t[:, None] + 1))
 
     def _fourier(self, t):
-        k = np.arange(1, self.max_order + 1)[:, None]
+        k = np.arange(1, self._width + 1)[:, None]
         angle = (k + 1) // 2 * np.pi * t[:, None]
         return np.where(k % 2 == 1, np.sin(angle), np.cos(angle))
 
     def _spline(self, t):
         splines = self._knots.transform(t.reshape(-1, 1)) @ self._smooth
-        return np.moveaxis(splines.reshape(*t.shape, self.max_order), 2, 1)
+        return np.moveaxis(splines.reshape(*t.shape, self._width), 2, 1)
+
+
+def most_frequent(values):
+    """Return categories, the most frequent first; of equally frequent, the smaller."""
+    categories, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    return categories[np.argsort(-counts, kind="stable")]
 
 
 def transformed(transformer, t):
@@ -200,9 +280,14 @@ class Orthonormal:
             self.orders += new
 
     def __call__(self, values, features=slice(None)):
-        """Evaluate the orthonormal functions, from values of the dictionary's."""
+        """Evaluate the orthonormal functions, from values of the dictionary's.
+
+        They are 0, their mean, where the dictionary's are NaN.
+        """
         transform = self.transform[features].transpose(0, 2, 1)
-        return transform @ (values - self.means[features, :, None])
+        centred = values - self.means[features, :, None]
+        centred[np.isnan(centred)] = 0.0
+        return transform @ centred
 
     def damped(self):
         """Divide the k-th function of each variable by k.
@@ -214,10 +299,9 @@ class Orthonormal:
 
     def rescaled(self, dictionary, n_points=1001):
         """Divide each function by its largest absolute value on [-1, 1]."""
-        low, high = dictionary.low, dictionary.high
-        grid = low + np.linspace(0, 1, n_points)[:, None] * (high - low)
+        grid = dictionary.grid(n_points)
         largest = np.zeros(self.means.shape)
-        for feature in range(len(low)):
+        for feature in range(len(largest)):
             values = self(dictionary(grid, [feature]), [feature])
             largest[feature] = abs(values[0]).max(axis=1)
         self.transform /= np.where(largest > 0, largest, 1.0)[:, None, :]

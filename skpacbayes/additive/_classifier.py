@@ -39,6 +39,10 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
         of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
         range a feature counts as at its end.
+    categorical_features : array-like of int, str or bool, default=None
+        Columns or names of categorical features, or a mask: their values are numbers
+        that stand for categories. Those that are rarer than the `max_order` most
+        frequent ones have one effect together; new ones count as missing.
     beta : float in (0, 1), default=0.5
         Each function multiplies the prior of a model by beta. At 1/2 all numbers of
         variables are about as probable, at 1/3 each variable more halves the
@@ -86,7 +90,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
-    coefficients_ : ndarray of shape (n_features, max_order)
+    coefficients_ : ndarray of shape (n_features, n_functions)
         Coefficients of the functions, as `prediction` says. The k-th function of a
         variable has standard deviation 1 / k over the rows.
     intercept_ : float
@@ -136,6 +140,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     Each weight multiplies a row's loss: rows repeated have the same posterior as rows
     of weight two, though not the same random numbers.
 
+    A variable with missing values (NaN) has one function more, its first: the level of
+    the rows where it is missing.
+
     References
     ----------
     .. [1] N. Chopin, S. Gadat, B. Guedj, A. Guyader and E. Vernet (2015). On some
@@ -180,6 +187,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         *,
         max_order=8,
         feature_range=None,
+        categorical_features=None,
         beta=0.5,
         slab_scale=1.0,
         inverse_temperature="likelihood",
@@ -197,6 +205,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         self.basis = basis
         self.max_order = max_order
         self.feature_range = feature_range
+        self.categorical_features = categorical_features
         self.beta = beta
         self.slab_scale = slab_scale
         self.inverse_temperature = inverse_temperature
@@ -218,7 +227,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
+            Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
             Labels, of two classes.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -102,9 +102,8 @@ class PartialEffectsDisplay:
         rows = None if X is None else estimator._rows(X)
         points, effects, stds = [], [], []
         for feature in features:
-            low, high = estimator.feature_ranges_[feature]
-            grid = np.linspace(low, high, N_POINTS)
-            table = np.zeros((N_POINTS, n_features))
+            grid = estimator._grid(feature, N_POINTS)
+            table = np.zeros((len(grid), n_features))
             table[:, feature] = grid
             effect, std = estimator._effect(table, feature)
             points.append(grid)

@@ -5,10 +5,16 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, is_plain, refuse_beyond, updates_state
-from .._compat import Interval, StrOptions
+from .._base import (
+    fit_context,
+    is_plain,
+    refuse_beyond,
+    updates_state,
+    validate_data,
+)
+from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -17,8 +23,10 @@ from .._stream import (
     partial_fit_context,
 )
 from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
+from ._basis import NAMED
 from ._certificates import certify_regression
-from ._regressor_chains import LEAST_DISTANCE, Settings, sample
+from ._chain import MOST_VARIABLES
+from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
@@ -44,14 +52,19 @@ class SparseAdditiveGibbsRegressor(
         Functions of a variable mapped to [-1, 1]: "legendre" (polynomials, for smooth
         effects), "cosine" (half frequencies, for rough ones), "fourier" (full
         frequencies, which want periodic effects), "spline" (from smooth to rough), or
-        a transformer of one column.
+        a transformer of one column. "auto" chooses among the first, the second and
+        "spline" by evidence: the BIC of a greedy model; `basis_` is its choice.
     max_order : int, default=8
-        Number of functions of each variable.
+        Number of functions of each variable, besides that of being missing.
     feature_range : tuple (low, high), default=None
         What is mapped to [-1, 1]: numbers, or arrays of shape (n_features,). None for
         the range of the rows of `fit`, or of the first rows of a stream, at most ten
         interquartile ranges beyond their quartiles. The whole range, as in the paper:
         ``(X.min(axis=0), X.max(axis=0))``.
+    categorical_features : array-like of int, str or bool, default=None
+        Columns or names of categorical features, or a mask: their values are numbers
+        that stand for categories. Those that are rarer than the `max_order` most
+        frequent ones have one effect together; new ones count as missing.
     beta : float, default=0.5
         Each function divides the prior of a model by 1 / beta.
     slab : {"gaussian", "l1ball"}, default="gaussian"
@@ -96,9 +109,10 @@ class SparseAdditiveGibbsRegressor(
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
-    coefficients_ : ndarray of shape (n_features, max_order)
+    coefficients_ : ndarray of shape (n_features, n_functions)
         Coefficients that predict, of functions orthogonal over the rows of the fit: the
-        k-th has standard deviation 1 / k or, under "l1ball", largest value 1.
+        k-th has standard deviation 1 / k or, under "l1ball", largest value 1. There
+        are `max_order`, one more where a variable has missing values.
     intercept_ : float
         Mean of y: what is predicted where all effects are 0.
     models_ : ndarray of shape (n_models, n_features)
@@ -114,6 +128,8 @@ class SparseAdditiveGibbsRegressor(
     r_hat_ : float
         Largest potential scale reduction, over halves of chains, of the log posterior
         and of the presence of each uncertain variable. Near 1 if the chains agree.
+    basis_ : str or transformer
+        The basis used.
     feature_ranges_ : ndarray of shape (n_features, 2)
         Ranges that are mapped to [-1, 1].
     n_samples_seen_ : int or float
@@ -143,6 +159,11 @@ class SparseAdditiveGibbsRegressor(
     weights of all orders, or draw one order anew. In the ball coefficients are drawn
     from the normal law and accepted against the ball. Algorithm 7 as printed in [1]_
     does not leave the posterior invariant; "carlin_chib" has the ratio that does.
+
+    A variable with missing values (NaN) has one function more, its first: the level of
+    the rows where it is missing. One that is missing only in new rows then has the mean
+    effect, 0. The functions of a categorical variable are those of being in one of its
+    categories, the most frequent first.
 
     The intercept has a flat prior. The time of a move grows with n_features x max_order
     and the square of the number of functions in the model.
@@ -176,6 +197,7 @@ class SparseAdditiveGibbsRegressor(
 
     _parameter_constraints: dict = {
         **_SparseAdditiveGibbs._parameter_constraints,
+        "basis": [StrOptions({"auto", *NAMED}), HasMethods(["fit", "transform"])],
         "slab": [StrOptions({"gaussian", "l1ball"})],
         "slab_scale": [StrOptions({"auto"}), SCALE],
         "radius": [None, SCALE],
@@ -192,6 +214,7 @@ class SparseAdditiveGibbsRegressor(
         *,
         max_order=8,
         feature_range=None,
+        categorical_features=None,
         beta=0.5,
         slab="gaussian",
         slab_scale="auto",
@@ -211,6 +234,7 @@ class SparseAdditiveGibbsRegressor(
         self.basis = basis
         self.max_order = max_order
         self.feature_range = feature_range
+        self.categorical_features = categorical_features
         self.beta = beta
         self.slab = slab
         self.slab_scale = slab_scale
@@ -234,7 +258,7 @@ class SparseAdditiveGibbsRegressor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
+            Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -248,9 +272,9 @@ class SparseAdditiveGibbsRegressor(
         Raises
         ------
         ValueError
-            If X or y is not finite, if y is beyond 1e150 or varies by less than 1e-140,
-            if fewer than two rows have a positive weight, or if two parameters do not
-            agree.
+            If X is infinite or y not finite, if y is beyond 1e150 or varies by less
+            than 1e-140, if fewer than two rows have a positive weight, or if two
+            parameters do not agree.
         """
         rows = self._checked(X, y, sample_weight, reset=True, least=2)
         self._begin(rows)
@@ -267,7 +291,7 @@ class SparseAdditiveGibbsRegressor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
+            Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -281,7 +305,8 @@ class SparseAdditiveGibbsRegressor(
         Raises
         ------
         ValueError
-            If X or y is not finite or has another width; nothing is then changed.
+            If X is infinite, y not finite, X has another width, or a variable is
+            missing that never was in the first rows; nothing is then changed.
         """
         streaming = self._streaming()
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
@@ -300,7 +325,7 @@ class SparseAdditiveGibbsRegressor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
+            Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -425,6 +450,11 @@ class SparseAdditiveGibbsRegressor(
         return replace(certificate, observed=float(errors.mean()))
 
     @property
+    def basis_(self):
+        """The basis used."""
+        return self._answer().dictionary.basis
+
+    @property
     def noise_variance_(self):
         """Variance of the noise, given or estimated."""
         return float(self._answer().noise_variance)
@@ -439,6 +469,7 @@ class SparseAdditiveGibbsRegressor(
             y,
             dtype=np.float64,
             order="C",
+            ensure_all_finite="allow-nan",
             reset=reset,
             y_numeric=True,
             ensure_min_samples=least,
@@ -492,6 +523,16 @@ class SparseAdditiveGibbsRegressor(
 
     def _bounded(self):
         return self.slab == "l1ball"
+
+    def _best(self, dictionaries, rows):
+        """Choose functions: those whose greedy model has the smallest criterion."""
+        most = MOST_VARIABLES if self.max_active is None else self.max_active
+
+        def criterion(dictionary):
+            problem = rows.problem(dictionary, self._bounded())
+            return greedy_model(problem, problem.gram.reader(), most)[-1]
+
+        return min(dictionaries, key=criterion)
 
     def __sklearn_is_fitted__(self):
         return self._streaming() and self.n_samples_seen_ > 0

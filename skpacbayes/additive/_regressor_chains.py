@@ -136,7 +136,7 @@ class Setup:
 
     def first_models(self):
         """Choose models: greedily for the first chain, no variable for the others."""
-        *first, noise = greedy_model(self.problem, self._readers[0], self.most)
+        *first, noise, _ = greedy_model(self.problem, self._readers[0], self.most)
         nothing = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
         return [first] + [nothing] * (self.settings.n_chains - 1), noise
 
@@ -269,6 +269,8 @@ def greedy_model(problem, reader, most):
         The model.
     noise_variance : float
         Mean squared residual, over the degrees of freedom.
+    criterion : float
+        The criterion, minus twice the log evidence but for terms that stay bounded.
     """
     ranks, weight = problem.functions.orders, problem.weight
     prior = Prior.flat(ranks, most, RIDGE * weight)
@@ -298,7 +300,7 @@ def greedy_model(problem, reader, most):
         orders.append(int(order[a]))
     noise = (problem.square - 2 * fit) / max(weight - 1 - used, 1.0)
     noise = max(noise, least_noise(problem))
-    return np.array(features, dtype=int), np.array(orders, dtype=int), noise
+    return np.array(features, dtype=int), np.array(orders, dtype=int), noise, best
 
 
 def least_noise(problem):

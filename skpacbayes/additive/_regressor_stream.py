@@ -151,6 +151,7 @@ class Sums:
 
     def products(self, rows):
         """Return the sums of products of some rows."""
+        self.dictionary.check_missing(rows.X)
         flat = self.dictionary(rows.X).reshape(-1, len(rows))
         design = np.vstack([np.ones(len(rows)), rows.y - self.origin, flat])
         return (design * rows.weights) @ design.T
@@ -291,6 +292,7 @@ class Stream:
             self.rows = self.rows.joined(part)
             return len(part)
         part = rows.part(start, start + BLOCK - len(self.pending))
+        self.sums.dictionary.check_missing(part.X)
         self.pending = self.pending.joined(part)
         if len(self.pending) == BLOCK:
             self._add_pending()

@@ -7,8 +7,8 @@ from scipy.special import log_expit, logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
 
+from .._base import validate_data
 from .._chains import run_chains
 from .._stream import checked_weights
 from ._base import Fitted, _SparseAdditiveGibbs
@@ -72,7 +72,13 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
     def _two_classes(self, X, y, sample_weight=None, class_weight=None):
         """Validate rows of two classes; return those of positive weight."""
         X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2,
         )
         check_classification_targets(y)
         kind = type_of_target(y)
@@ -123,6 +129,11 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         dictionary = self._dictionary(rows)
         values = dictionary(rows.X)
         if self.inverse_temperature == "pac":  # the prior may not depend on the rows
+            if dictionary.missing.any() or self._categorical():
+                raise ValueError(
+                    "inverse_temperature='pac' needs rows without missing values and "
+                    "no categorical_features."
+                )
             low, high = dictionary.low, dictionary.high
             grid = low + np.linspace(0, 1, N_POINTS)[:, None] * (high - low)
             moments = weighted_moments(dictionary(grid), np.ones(N_POINTS))

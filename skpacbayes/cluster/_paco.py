@@ -13,10 +13,10 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import fit_context, updates_state, user_stack_level
+from .._base import fit_context, updates_state, user_stack_level, validate_data
 from .._chains import run_chains
 from .._compat import Interval, StrOptions
 from .._stream import (

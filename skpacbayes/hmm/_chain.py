@@ -1,11 +1,10 @@
-"""A Markov chain on states, atoms and parameters: the blocked Gibbs sampler."""
+"""The Gibbs sampler where emissions are mixtures of Gaussians."""
 
 import numpy as np
 from scipy.special import gammaln
 
 from .._kernels.hmm import (
     add_moments,
-    draw_states,
     emission_densities,
     forward_filter,
 )
@@ -17,9 +16,11 @@ from ._conditionals import (
     draw_locations,
     draw_log_weights,
     draw_transitions,
+    mean_transitions,
 )
+from ._gibbs import GibbsChain
 from ._model import Parameters, covariances
-from ._start import groups, guesses
+from ._start import groups
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
@@ -27,8 +28,6 @@ _LOG_2_PI = np.log(2 * np.pi)
 # proposal is expensive.
 _SPLIT_RATE = {False: 0.5, True: 0.25}
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
-_N_TRIAL = 20  # sweeps from each guess at the states
-_MARGIN = 10.0  # of the logarithms of likelihoods
 
 
 def components(parameters, model, features, rounding):
@@ -79,13 +78,15 @@ def densities_of(rows, parameters, model, uniforms=None):
     uniforms = highest if uniforms is None else uniforms
     work = np.empty((k * model.n_atoms + 3, BLOCK))
     for index, features, columns in rows.groups:
-        law = *components(parameters, model, features, rows.rounding), model.full
+        mixture = *components(parameters, model, features, rows.rounding), model.full
         if index is None:
-            emission_densities(columns, *law, uniforms, highest, densities, atoms, work)
+            emission_densities(
+                columns, *mixture, uniforms, highest, densities, atoms, work
+            )
             continue
         n = len(index)
         few = np.empty(n), np.empty((k, n)), np.empty((k, atoms.size and n), np.int64)
-        emission_densities(columns, *law, uniforms[index], *few, work)
+        emission_densities(columns, *mixture, uniforms[index], *few, work)
         highest[index], densities[:, index] = few[:2]
         if atoms.size:
             atoms[:, index] = few[2]
@@ -93,26 +94,13 @@ def densities_of(rows, parameters, model, uniforms=None):
 
 
 def filtered(rows, parameters, model, uniforms=None):
-    """Laws of the states given the rows so far; log densities of rows; atoms."""
-    highest, laws, atoms = densities_of(rows, parameters, model, uniforms)
+    """Probabilities of states given the rows so far; log densities of rows; atoms."""
+    highest, probabilities, atoms = densities_of(rows, parameters, model, uniforms)
     evidence = np.empty(len(rows))
     forward_filter(
-        laws, parameters.transitions, parameters.start, rows.bounds, evidence
+        probabilities, parameters.transitions, parameters.start, rows.bounds, evidence
     )
-    return laws, highest + np.log(evidence), atoms
-
-
-def observed_rows(rows):
-    """Rows of which something was observed, with zeros for gaps, and their bounds."""
-    observed = np.flatnonzero(~np.isnan(rows.values).all(axis=1))
-    values = np.nan_to_num(rows.values[observed], nan=0.0)
-    return observed, values, np.searchsorted(observed, rows.bounds)
-
-
-def guesses_at(rows, model, rng):
-    """Guesses at the states of the rows of which something was observed."""
-    _, values, bounds = observed_rows(rows)
-    return guesses(values, bounds, model.n_states, rng)
+    return probabilities, highest + np.log(evidence), atoms
 
 
 def sizes_of(shapes, atoms, model):
@@ -135,64 +123,18 @@ def means_of(values, shapes, atoms, model):
     return means.T.reshape(model.n_shapes, model.n_atoms, model.n_features)
 
 
-class Chain:
-    """Gibbs sampler of states, atoms and parameters, given rows.
+class Chain(GibbsChain):
+    """Gibbs sampler where emissions are mixtures of Gaussians."""
 
-    Parameters
-    ----------
-    rows : Rows
-        Sequences in standard units.
-    model : Model
-        The prior.
-    rng : numpy.random.Generator
-        Source of random numbers.
-    parameters : Parameters or None
-        Where the chain is; None to start it.
-    starts : list of ndarray of shape (n_observed,), or None
-        Guesses at the states of the rows that are not missing; None to make them.
-    """
-
-    def __init__(self, rows, model, rng, parameters=None, starts=None):
-        self.rows, self.model, self.rng = rows, model, rng
-        self.parameters = parameters
-        self.states = np.zeros(len(rows), dtype=np.int64)
+    def _prepare(self):
+        model, rows = self.model, self.rows
         self._complete = rows.values.copy() if model.full else rows.values
-        self._moves = np.zeros((model.n_states, model.n_states))
-        self._firsts = np.zeros(model.n_states)
         halves = model.shape + 0.5 * np.arange(len(rows) + 1)
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
-        if parameters is None:
-            self._start(guesses_at(rows, model, rng) if starts is None else starts)
 
-    def sweep(self):
-        """Draw everything once.
-
-        Returns
-        -------
-        log_densities : ndarray of shape (n_rows,)
-            Of each row given those before it, at the parameters before the sweep.
-        """
-        atoms, log_densities = self._draw_states()
-        self._draw_parameters(atoms)
-        return log_densities
-
-    def _draw_states(self):
-        """Draw states and atoms given the parameters, which are left as they are."""
-        uniforms = self.rng.random((2, len(self.rows)))
-        laws, log_densities, atoms = filtered(
-            self.rows, self.parameters, self.model, uniforms[0]
-        )
-        draw_states(
-            laws,
-            self.parameters.transitions,
-            self.rows.bounds,
-            uniforms[1],
-            self.states,
-            self._moves,
-            self._firsts,
-        )
-        return atoms[self.states, np.arange(len(atoms[0]))], log_densities
+    def _filtered(self, uniforms):
+        return filtered(self.rows, self.parameters, self.model, uniforms)
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
@@ -282,45 +224,22 @@ class Chain:
             filled = centers[states, own][:, hidden] + draws[..., 0]
             self._complete[index[:, None], hidden] = filled
 
-    def _start(self, starts):
-        """Start from the first guess at the states, or from one that is much likelier.
-
-        After a few sweeps from each: likelier by so much that chance is excluded, for
-        where the order of the rows says nothing all guesses are about as likely.
-        """
-        observed, values, _ = observed_rows(self.rows)
-        trials = []
-        for states in starts:
-            self._start_from(states, values, observed)
-            log_likelihoods = [self.sweep().sum() for _ in range(_N_TRIAL)]
-            mean = np.mean(log_likelihoods[_N_TRIAL // 2 :])
-            if not trials or mean > trials[-1][0] + _MARGIN:
-                trials.append((mean, self.parameters))
-        self.parameters = trials[-1][1]
-
-    def _start_from(self, states, values, observed):
-        """Draw parameters given states, and atoms of k-means, of the rows observed."""
-        model, rows = self.model, self.rows
+    def _begin(self, start, values):
+        """Set parameters to draw from, given states; atoms of the rows observed."""
+        model, states = self.model, start.states
         k, d = model.n_states, model.n_features
-        self.states[:], self.states[observed] = 0, states
         locations = np.zeros((k, d))
         for j in np.unique(states):
             locations[j] = np.median(values[states == j], axis=0)
-        residuals = values - locations[states]
-        n_shapes = min(_N_SHAPES * d, model.n_atoms)
-        atoms = np.full(len(rows), -1)
-        atoms[observed] = groups(residuals, n_shapes, self.rng)
-        self._moves[:], self._firsts[:] = 0.0, 0.0
-        for start, stop in zip(rows.bounds[:-1], rows.bounds[1:], strict=True):
-            path = self.states[start:stop]
-            np.add.at(self._moves, (path[:-1], path[1:]), 1.0)
-            self._firsts[path[:1]] += 1.0
+        atoms = np.zeros(len(values), dtype=np.int64)
+        if start.several:
+            n_groups = min(_N_SHAPES * d, model.n_atoms)
+            atoms = groups(values - locations[states], n_groups, self.rng)
         means = np.zeros((model.n_shapes, model.n_atoms, d))
         if not model.shared:
             means, locations = means + locations[:, None], np.zeros((k, d))
         self.parameters = Parameters(
-            np.full((k, k), 1.0 / k),
-            np.full(k, 1.0 / k),
+            *mean_transitions(self._moves, model),
             np.zeros(means.shape[:2]),
             means,
             np.broadcast_to(np.eye(d), (*means.shape, d)).copy(),
@@ -328,4 +247,4 @@ class Chain:
             np.zeros((model.n_shapes, d)),
             np.full((model.n_shapes, d), model.scale_shape / model.scale_rate),
         )
-        self._draw_parameters(atoms)
+        return atoms

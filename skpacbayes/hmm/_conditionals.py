@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.hmm import invariant_law
+from .._kernels.hmm import stationary_distribution
 
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
@@ -40,7 +40,7 @@ class Moments(NamedTuple):
 
 
 def draw_log_weights(sizes, concentration, rng):
-    """Logarithms of the weights of truncated stick-breaking laws given rows.
+    """Logarithms of the weights of truncated stick-breaking distributions given rows.
 
     `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta; as a
     ratio of gamma variables, so that what is left of the stick keeps its digits.
@@ -92,7 +92,7 @@ def draw_base(occupied, parameters, model, rng):
 
 
 def draw_atoms(moments, means, origins, scales, model, rng):
-    """Means and factors of the atoms given their rows, from conjugate laws.
+    """Means and factors of the atoms given their rows, from conjugate distributions.
 
     The moments are of shapes, about `means` (n_shapes, n_atoms, n_features); `origins`
     and `scales` (n_shapes, n_features).
@@ -120,7 +120,7 @@ def draw_atoms(moments, means, origins, scales, model, rng):
 
 
 def _draw_factors(model, counts, sums, products, step, prior, rng):
-    """Factors of inverse covariances, of a Wishart law by Bartlett's decomposition."""
+    """Factors of Wishart matrices, inverse covariances, by Bartlett's decomposition."""
     d = sums.shape[-1]
     gaps, scales = prior
     lower = np.tril(products)
@@ -164,28 +164,42 @@ def draw_locations(moments, moved, parameters, model, rng):
 
 
 def draw_transitions(moves, firsts, parameters, model, rng):
-    """Matrix of transitions and law of the first state given the states.
+    """Matrix of transitions and distribution of the first state given the states.
 
-    A row is drawn from its Dirichlet law given the moves, restricted to entries of at
-    least `min_transition`. Where the first states have the invariant law, that is all
-    but its conditional law: a Metropolis step accepts it, row after row, with the ratio
-    of the invariant probabilities of the first states.
+    A row is drawn from its Dirichlet distribution given the moves, restricted to
+    entries of at least `min_transition`. Where the first states have the stationary
+    distribution, that is a proposal: a Metropolis step accepts it, row after row, with
+    the ratio of the stationary probabilities of the first states.
     """
     proposed = _propose(parameters.transitions, moves, model, rng)
     if not model.stationary:
         return proposed, draw_dirichlet(firsts + model.transition_prior, rng)
-    transitions, law = parameters.transitions, parameters.start
+    transitions, start = parameters.transitions, parameters.start
     present = firsts > 0
     thresholds = -rng.standard_exponential(model.n_states)
     for i, threshold in enumerate(thresholds):
-        candidate, new_law = transitions.copy(), np.empty_like(law)
+        candidate, new_start = transitions.copy(), np.empty_like(start)
         candidate[i] = proposed[i]
-        invariant_law(candidate.copy(), new_law)
+        stationary_distribution(candidate.copy(), new_start)
         with np.errstate(divide="ignore"):
-            gains = firsts[present] * np.log(new_law[present] / law[present])
+            gains = firsts[present] * np.log(new_start[present] / start[present])
         if gains.sum() > threshold:
-            transitions, law = candidate, new_law
-    return transitions, law
+            transitions, start = candidate, new_start
+    return transitions, start
+
+
+def mean_transitions(moves, model):
+    """Return likely transitions given the states, and the first state's distribution.
+
+    The mean with one move more of each kind, drawn towards the uniform matrix as far as
+    `min_transition` asks for it.
+    """
+    k, least = model.n_states, model.min_transition
+    shares = (moves + 1.0) / (moves + 1.0).sum(axis=1, keepdims=True)
+    transitions, start = least + (1.0 - k * least) * shares, np.full(k, 1.0 / k)
+    if model.stationary:
+        stationary_distribution(transitions.copy(), start)
+    return transitions, start
 
 
 def draw_dirichlet(alphas, rng):
@@ -197,10 +211,10 @@ def draw_dirichlet(alphas, rng):
 
 
 def _propose(transitions, moves, model, rng):
-    """Draw rows from Dirichlet laws restricted to entries that are not too small.
+    """Draw rows from Dirichlet distributions whose entries are not too small.
 
     By rejection; where that fails, by slice steps from the row as it is, which leave
-    the law as it is and are reversible.
+    the distribution as it is and are reversible.
     """
     alphas, least = moves + model.transition_prior, model.min_transition
     proposed = draw_dirichlet(alphas, rng)

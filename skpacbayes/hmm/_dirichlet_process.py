@@ -13,19 +13,27 @@ from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
 from . import _posterior
+from ._discrete_answers import (
+    category_probabilities,
+    count_medians,
+    count_quantiles,
+)
+from ._discrete_model import Counts, not_counts
 from ._forecast import Forecast, forecast_quantiles, state_forecasts
-from ._model import Model
+from ._model_choice import Models
 from ._sampling import Settings, sample_posterior
-from ._series import Series, rows_of, sequence_bounds
+from ._series import Series, sequence_bounds
 
 _LARGEST = 12  # number of states that "auto" tries, at most
-_MOST_FULL = 20  # features for which "auto" tries full covariances, at most
 
 
 class DirichletProcessHMM(
     ArviZMixin, DensityMixin, SeriesEstimator, StreamingEstimator
 ):
     """Hidden Markov model whose emissions are Dirichlet process mixtures.
+
+    `partial_fit` keeps all rows: memory, and the cost of the next answer, grow with
+    the length of the stream.
 
     A hidden state moves by a Markov chain, and each row is a noisy look at it. What the
     rows of a state look like has no shape given beforehand: they may be skewed, have
@@ -38,10 +46,15 @@ class DirichletProcessHMM(
     n_states : int or "auto", default=2
         Number of states. "auto" tries one, two, three and so on, at most 12, and takes
         the smallest number that is not clearly worse than the best (see Notes).
-    emission : {"auto", "translated", "per_state"}, default="auto"
+    emission : {"auto", "translated", "per_state", "poisson", "categorical"}, \
+            default="auto"
         "per_state": each state has a shape of its own. "translated": all states have
         one shape, each at a location of its own, the model of [2]_; where regimes
-        differ in spread or shape it fails. "auto" takes the one that predicts better.
+        differ in spread or shape it fails. "poisson": counts; each state has a mixture
+        of Poisson distributions, so that they may be overdispersed. "categorical": each
+        distinct value of a feature is a category, without an order. "auto" takes what
+        predicts best of the first two and, where all values are whole numbers from 0,
+        of "poisson"; where these vary little, "poisson" alone.
     n_atoms : int, default=10
         Largest number of Gaussians that a shape mixes: where its Dirichlet process is
         truncated.
@@ -57,7 +70,7 @@ class DirichletProcessHMM(
         matrix, or one of its own with a Dirichlet prior.
     covariance_type : {"auto", "diag", "full"}, default="auto"
         Covariances of the atoms. "auto" takes what predicts better; with more than 20
-        features it is "diag".
+        features it is "diag". Counts and categories are independent given their atom.
     n_iter : int, default=500
         Sweeps of each chain after the burn-in.
     burn_in : int, default=300
@@ -78,7 +91,7 @@ class DirichletProcessHMM(
     n_states_scores_ : ndarray of shape (n_tried,)
         With ``n_states="auto"``, the predictive score of one, two, three and so on
         states, in nats per row (see Notes); else empty.
-    emission_ : {"translated", "per_state"}
+    emission_ : {"translated", "per_state", "poisson", "categorical"}
         The emission that was chosen.
     covariance_type_ : {"diag", "full"}
         The covariances that were chosen.
@@ -89,7 +102,10 @@ class DirichletProcessHMM(
     startprob_ : ndarray of shape (n_states,)
         Posterior mean of the distribution of the first state.
     locations_ : ndarray of shape (n_states, n_features)
-        Posterior mean of the median of each feature in each state.
+        Posterior mean of the median of each feature in each state. Not defined for
+        categories.
+    categories_ : list of ndarray of shape (n_categories,)
+        With ``emission="categorical"``, the sorted values of each feature; else empty.
     log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
         Log density of all rows at each sweep, states and atoms summed out.
     r_hat_ : float
@@ -117,6 +133,9 @@ class DirichletProcessHMM(
       mu_l ~ N(c, 20 S_l). Each shape learns its scale b ~ gamma(1/2, 2) for each
       feature, and with "per_state" its origin c ~ N(0, 10 I); with "translated", c = 0
       and m_j ~ N(0, 10 I).
+    - Counts: y_t ~ sum_l w_xl prod_f Poisson(lambda_xlf), lambda ~ gamma(1, rho_xf) and
+      rho ~ gamma(1, mean of the feature over all rows). Categories: tables with
+      Jeffreys' prior take the place of the Poisson distributions.
 
     A sweep draws all x by a filter forwards and a pass backwards, atoms summed out;
     then the atoms; b and c; w, mu and S; m; and Q. In one sweep of two a Metropolis
@@ -139,16 +158,21 @@ class DirichletProcessHMM(
     distinct values, whose variance is added to the squares of an atom: no atom shrinks
     to a point.
 
-    A chain starts with k-means that sees rows beyond the 5 % and 95 % quantiles there,
-    so that outliers make no state. Groups of rows need not be states: so with 40 such
-    groups as symbols, the likeliest of five short chains of a hidden Markov model of
-    these is another start, which is taken if after 20 sweeps from either its log-
-    likelihood is higher by more than 10. States have no names: after each sweep those
+    A chain has three starts. The first is k-means that sees rows beyond the 5 % and
+    95 % quantiles there, so that outliers make no state. Groups of rows need not be
+    states: so with 40 such groups as symbols, the likeliest of five short chains of a
+    hidden Markov model of these is the second. States may differ in spread or
+    correlation alone: the likeliest of five short chains of a hidden Markov model with
+    one Gaussian a state is the third, from which each shape begins with one atom. After
+    15 sweeps from each, the next 15 are scored; another than the first is taken if its
+    predictive score is higher by more than 15 nats in total. States have no names:
+    after each sweep those
     of the draw are assigned to the labels that the rows had before, and those of the
     chains to each other's. Where R-hat is above 1.1 there is a warning, and only the
     chain with the largest mean log-likelihood has its draws kept. There is a warning,
-    too, where the rows hardly tell the states apart, and where
-    ``emission="translated"`` predicts clearly worse than "per_state" would.
+    too, where less than 95 % of the rows have the same most probable state in all
+    chains, where the rows hardly tell the states apart, and where "translated" predicts
+    clearly worse than "per_state" would, or "poisson" worse than "categorical".
 
     Answers for new rows are means over 100 of the draws at most; there an atom without
     rows has its prior predictive distribution, Student's with 4 degrees of freedom, so
@@ -215,7 +239,9 @@ class DirichletProcessHMM(
 
     _parameter_constraints: dict = {
         "n_states": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "emission": [StrOptions({"auto", "translated", "per_state"})],
+        "emission": [
+            StrOptions({"auto", "translated", "per_state", "poisson", "categorical"})
+        ],
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "concentration": [Interval(Real, 0, None, closed="neither")],
         "transition_prior": [Interval(Real, 0, None, closed="neither")],
@@ -288,8 +314,9 @@ class DirichletProcessHMM(
         Raises
         ------
         ValueError
-            If `min_transition` exceeds 1 / `n_states`, or `lengths` do not sum to the
-            number of rows.
+            If `min_transition` exceeds 1 / `n_states`, `lengths` do not sum to the
+            number of rows, or ``emission="poisson"`` and a value is negative, not
+            whole, or above 1e9.
         """
         X = self._rows(X, reset=True)
         self._series = Series(X, sequence_bounds(len(X), lengths, groups))
@@ -321,13 +348,17 @@ class DirichletProcessHMM(
         Raises
         ------
         ValueError
-            If a parameter of the model changed since the stream began.
+            If a parameter of the model changed since the stream began, or
+            ``emission="poisson"`` and a value is no count.
         """
         if self._streaming():
-            self._extend(self._rows(X))
+            X = self._rows(X)
+            self._check_counts(X)
+            self._extend(X)
         else:
             X = self._rows(X, reset=True)
-            self._settings(1)
+            self._check_counts(X)
+            self._settings(X)
             self._series = Series(X, sequence_bounds(len(X)))
             self._seed, self._before = self._draw_seed(), None
         return self
@@ -462,7 +493,9 @@ class DirichletProcessHMM(
         forecast : Forecast
             A named tuple: `quantiles` (n_quantiles, n_steps, n_features) of each
             feature at each step; `state_probabilities` (n_steps, n_states). Both are of
-            the posterior predictive distribution, the mean over draws.
+            the posterior predictive distribution, the mean over draws. For categories
+            `quantiles` is None and `category_probabilities` has, for each feature, an
+            array (n_steps, n_categories), in the order of `categories_`.
         """
         if not (isinstance(n_steps, Integral) and n_steps >= 1):
             raise ValueError(f"n_steps={n_steps!r} should be an integer of at least 1.")
@@ -475,9 +508,14 @@ class DirichletProcessHMM(
         rows, _ = self._new_rows(X)
         draws = found.used_draws()
         states = state_forecasts(rows, draws, found.model, n_steps)
+        means = states.mean(axis=0)
+        if found.model.emission == "categorical":
+            shares = category_probabilities(states, draws, found.model)
+            return Forecast(None, means, shares)
+        if found.model.emission == "poisson":
+            return Forecast(count_quantiles(states, draws, found.model, levels), means)
         values = forecast_quantiles(states, draws, found.model, levels)
-        values = values * found.units.unit + found.units.offset
-        return Forecast(values, states.mean(axis=0))
+        return Forecast(found.units.restored(values), means)
 
     def sample(self, n_samples=1, random_state=None):
         """Draw a sequence from the posterior predictive distribution.
@@ -505,8 +543,8 @@ class DirichletProcessHMM(
         found = self._answer()
         draws = found.used_draws()
         draw = draws[generator.integers(len(draws))]
-        rows, states = _posterior.simulate(n_samples, draw, generator)
-        return rows * found.units.unit + found.units.offset, states
+        rows, states = _posterior.simulate(n_samples, draw, found.model, generator)
+        return found.units.restored(rows), states
 
     def emission_density(self, grid, state=None, quantiles=None):
         """Density of the emissions: its posterior mean, or quantiles.
@@ -558,7 +596,7 @@ class DirichletProcessHMM(
     @property
     def emission_(self):
         """The emission that was chosen."""
-        return "translated" if self._answer().model.shared else "per_state"
+        return self._answer().model.emission
 
     @property
     def covariance_type_(self):
@@ -584,9 +622,20 @@ class DirichletProcessHMM(
     def locations_(self):
         """Posterior mean of the median of each feature in each state."""
         found = self._answer()
+        if found.model.emission == "categorical":
+            raise AttributeError("Categories have no median: there are no locations_.")
+        if found.model.emission == "poisson":
+            return count_medians(found.used_draws(), found.model)
         used = type(found.draws)(*(part[found.used] for part in found.draws))
-        standard = _posterior.medians(used).mean(axis=0)
-        return standard * found.units.unit + found.units.offset
+        return found.units.restored(_posterior.medians(used).mean(axis=0))
+
+    @property
+    def categories_(self):
+        """Categories of each feature, sorted; empty unless they are."""
+        found = self._answer()
+        if found.model.emission != "categorical":
+            return []
+        return [values.copy() for values in found.units.values]
 
     @property
     def log_likelihoods_(self):
@@ -610,10 +659,10 @@ class DirichletProcessHMM(
 
     def _sample(self, tasks):
         """Sample from the posterior, going on from the chains there are."""
-        settings = self._settings(self.n_features_in_)
+        settings = self._settings(self._series.rows)
         return sample_posterior(self._series, settings, self._seed, self._before, tasks)
 
-    def _settings(self, n_features):
+    def _settings(self, X):
         """Return what the parameters ask for; ValueError if they contradict."""
         auto = self.n_states == "auto"
         least = self.min_transition
@@ -622,25 +671,9 @@ class DirichletProcessHMM(
                 f"min_transition={least} should be at most 1 / n_states = "
                 f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
             )
-
-        def models(n_states, emission=self.emission):
-            shared = {"auto": [True, False], "translated": [True]}
-            full = {"full": [True], "diag": [False]}
-            both = [False, True] if 1 < n_features <= _MOST_FULL else [False]
-            return [
-                self._model(n_features, n_states, one_shape, of_covariance)
-                for one_shape in shared.get(emission, [False])
-                if n_states > 1 or one_shape == (emission == "translated")
-                for of_covariance in full.get(self.covariance_type, both)
-            ]
-
-        def rivals(n_states):
-            contradicted = self.emission == "translated" and n_states > 1
-            return models(n_states, "per_state") if contradicted else []
-
         return Settings(
-            models=models,
-            rivals=rivals,
+            models=Models(self, X).allowed,
+            rivals=Models(self, X).rivals,
             n_states=None if auto else self.n_states,
             largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
             burn_in=self.burn_in,
@@ -650,21 +683,15 @@ class DirichletProcessHMM(
             n_jobs=self.n_jobs,
         )
 
-    def _model(self, n_features, n_states, shared, full):
-        return Model(
-            n_states=n_states,
-            n_atoms=self.n_atoms,
-            n_features=n_features,
-            shared=shared and n_states > 1,
-            full=full,
-            concentration=float(self.concentration),
-            transition_prior=float(self.transition_prior),
-            min_transition=float(self.min_transition),
-            stationary=self.startprob == "stationary",
-        )
+    def _check_counts(self, X):
+        """ValueError if counts are asked for, and these rows are none."""
+        if self.emission == "poisson":
+            Counts.of(X).rows(X, [0, len(X)])
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():
+            return False
+        if self.emission == "poisson" and not_counts(X) is not None:
             return False
         self._extend(X)
         return True
@@ -699,8 +726,9 @@ class DirichletProcessHMM(
 
     def _new_rows(self, X, lengths=None, groups=None):
         """Sequences in standard units, and the log of the unit volume of each row."""
-        found, X = self._answer(), self._rows(X)
-        return rows_of(X, found.units, sequence_bounds(len(X), lengths, groups))
+        units, X = self._answer().units, self._rows(X)
+        rows = units.rows(X, sequence_bounds(len(X), lengths, groups))
+        return rows, units.log_volume(X)
 
     def _grid(self, grid):
         """Points to answer for, as `_new_rows` has rows."""
@@ -712,4 +740,5 @@ class DirichletProcessHMM(
                 f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
                 "features."
             )
-        return rows_of(grid, self._answer().units, sequence_bounds(len(grid)))
+        units = self._answer().units
+        return units.rows(grid, sequence_bounds(len(grid))), units.log_volume(grid)

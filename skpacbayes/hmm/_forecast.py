@@ -15,12 +15,14 @@ _MOST_POINTS = 100  # at which distribution functions are computed together
 class Forecast(NamedTuple):
     """What follows a sequence.
 
-    `quantiles` (n_quantiles, n_steps, n_features); `state_probabilities` (n_steps,
-    n_states).
+    `quantiles` (n_quantiles, n_steps, n_features), None for categories;
+    `state_probabilities` (n_steps, n_states); `category_probabilities`: for each
+    feature (n_steps, n_categories), None unless they are categories.
     """
 
-    quantiles: np.ndarray
+    quantiles: np.ndarray | None
     state_probabilities: np.ndarray
+    category_probabilities: list | None = None
 
 
 def state_forecasts(rows, draws, model, n_steps):

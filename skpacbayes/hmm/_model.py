@@ -1,4 +1,4 @@
-"""A hidden Markov model whose emissions are Dirichlet process mixtures: its law."""
+"""A hidden Markov model whose emissions are Dirichlet process mixtures: its prior."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ class Model(NamedTuple):
     """What a chain needs to know of an estimator's parameters.
 
     `shared`: one shape for all states, moved by a location of each; else each state
-    has its own. `stationary`: the first state has the invariant law of the transitions.
+    has its own. `stationary`: the first state has the stationary distribution of the
+    transitions.
     The rest is the prior of the atoms and of the locations, in standard units.
     """
 
@@ -43,6 +44,11 @@ class Model(NamedTuple):
     def units(X):
         """Return the zero and the unit of each feature of rows."""
         return units_of(X)
+
+    @property
+    def emission(self):
+        """The parameter `emission` that asks for it."""
+        return "translated" if self.shared else "per_state"
 
     @property
     def n_shapes(self):
@@ -91,6 +97,11 @@ class Parameters(NamedTuple):
             self.scales[own],
             self.occupied[own],
         )
+
+    def follow(self, before, units):
+        """Parameters in other units, given those that they are in."""
+        ratio = before.unit / units.unit
+        return self.rescaled(ratio, (before.offset - units.offset) / units.unit)
 
     def rescaled(self, ratio, shift):
         """Follow the rows to ``rows * ratio + shift``, for each feature."""

@@ -4,8 +4,10 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr
 
 from .._kernels.hmm import forward_filter, smooth, viterbi
+from . import _discrete_answers
 from ._chain import densities_of
-from ._model import Parameters, covariances
+from ._discrete_model import DiscreteModel
+from ._model import covariances
 
 _N_HALVINGS = 60
 _NEVER = -1e300  # logarithm of the weight of an atom that is left out
@@ -18,6 +20,8 @@ def _densities(rows, draw, model):
     over the prior, Student's, takes its place. So one row far away costs but the
     logarithm of its distance.
     """
+    if isinstance(model, DiscreteModel):
+        return _discrete_answers.densities(rows, draw, model)
     known = np.where(draw.occupied, draw.log_weights, _NEVER)
     highest, densities, _ = densities_of(rows, draw._replace(log_weights=known), model)
     new = logsumexp(np.where(draw.occupied, _NEVER, draw.log_weights), axis=1)
@@ -57,11 +61,11 @@ def _log_student(rows, draw, model):
 
 
 def filtered_states(rows, draw, model):
-    """Laws of the states given the rows so far, and log densities of rows."""
-    laws, unit = _densities(rows, draw, model)
+    """Probabilities of the states given the rows so far, and log densities of rows."""
+    probabilities, unit = _densities(rows, draw, model)
     evidence = np.empty(len(rows))
-    forward_filter(laws, draw.transitions, draw.start, rows.bounds, evidence)
-    return laws, unit + np.log(evidence)
+    forward_filter(probabilities, draw.transitions, draw.start, rows.bounds, evidence)
+    return probabilities, unit + np.log(evidence)
 
 
 def state_probabilities(rows, draws, model):
@@ -71,9 +75,9 @@ def state_probabilities(rows, draws, model):
     """
     total = np.zeros((model.n_states, len(rows)))
     for draw in draws:
-        laws, _ = filtered_states(rows, draw, model)
-        smooth(laws, draw.transitions, rows.bounds)
-        total += laws
+        probabilities, _ = filtered_states(rows, draw, model)
+        smooth(probabilities, draw.transitions, rows.bounds)
+        total += probabilities
     return np.ascontiguousarray(total.T) / len(draws)
 
 
@@ -133,15 +137,32 @@ def medians(draws):
     return draws.locations + 0.5 * (low + high)
 
 
-def simulate(n_samples, parameters: Parameters, rng):
-    """Rows, in standard units, and states of one sequence."""
-    k, d = parameters.locations.shape
-    states = np.empty(n_samples, dtype=np.int64)
+def simulate(n_samples, parameters, model, rng):
+    """Rows, in the units of a chain, and states of one sequence."""
+    states = _path(n_samples, parameters, rng)
+    if isinstance(model, DiscreteModel):
+        return _discrete_answers.emissions(states, parameters, model, rng), states
+    return _emissions(states, parameters, rng), states
+
+
+def _path(n_samples, parameters, rng):
+    """States of one sequence."""
+    k, states = len(parameters.start), np.empty(n_samples, dtype=np.int64)
     passed = parameters.transitions.cumsum(axis=1)
-    law = parameters.start.cumsum()
+    distribution = parameters.start.cumsum()
     for t, uniform in enumerate(rng.random(n_samples)):
-        states[t] = min(np.searchsorted(law, uniform * law[-1], side="right"), k - 1)
-        law = passed[states[t]]
+        states[t] = min(
+            np.searchsorted(distribution, uniform * distribution[-1], side="right"),
+            k - 1,
+        )
+        distribution = passed[states[t]]
+    return states
+
+
+def _emissions(states, parameters, rng):
+    """Draw a row for each state from its mixture of Gaussians."""
+    k, d = parameters.locations.shape
+    n_samples = len(states)
     weights = np.exp(parameters.log_weights).cumsum(axis=1)
     shapes = states if len(weights) == k else np.zeros_like(states)
     thresholds = rng.random(n_samples) * weights[shapes, -1]
@@ -149,4 +170,4 @@ def simulate(n_samples, parameters: Parameters, rng):
     noise = rng.standard_normal((n_samples, d, 1))
     noise = np.linalg.solve(parameters.factors[shapes, atoms], noise)[..., 0]
     centers = parameters.locations[states] + parameters.means[shapes, atoms]
-    return centers + noise, states
+    return centers + noise

@@ -9,22 +9,33 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
-from ._chain import Chain
 from ._run import Run, stacked
-from ._selection import CandidatesOf, best_of, path_of_states
-from ._series import Rows
+from ._selection import (
+    CandidatesOf,
+    Learnt,
+    chain_of,
+    path_of_states,
+    simplest_of,
+)
 
 N_USED = 100  # draws that answer for new rows, at most
 _GROWTH = 1.5  # of the rows, after which a choice of the model is made again
 _GAIN = 0.01  # nats a row that another emission must gain before there is a warning
+_REASON = {
+    "per_state": "States differ in more than their location; use emission='auto' or "
+    "'per_state'.",
+    "categorical": "Values vary less than counts of their mean do; use "
+    "emission='categorical'.",
+}
+_LEAST_SAME = 0.95  # of the rows have the same state in all chains
 _LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
 
 
 class Settings(NamedTuple):
     """What is asked for: models that are allowed, and how many sweeps of them.
 
-    `models(n_states)` lists the models that may be chosen; `rivals(n_states)` those
-    with which they are compared, without being chosen; `n_states` is None, with a
+    `models(n_states)` lists the models that may be chosen; `rivals(model)` those
+    with which the chosen one is compared, to warn; `n_states` is None, with a
     `largest` number, to choose it.
     """
 
@@ -43,7 +54,7 @@ class Choice(NamedTuple):
     """A model, a chain of it that was run already or None, and scores of numbers."""
 
     model: object
-    chain: Chain | None
+    chain: object
     scores: np.ndarray
 
 
@@ -105,17 +116,17 @@ def sample_posterior(series, settings, seed, before, tasks):
     posterior : Posterior
         Changes nothing that it was made from.
     """
-    X, rng = series.rows, np.random.default_rng(seed)
-    units = settings.models(1)[0].units(X)
-    rows = Rows(units.standard(X), series.bounds, units.rounding)
-    n_chosen = len(X)
-    if before is not None and not _outgrown(before, settings, len(X)):
+    rng, n_chosen = np.random.default_rng(seed), len(series)
+    if before is not None and not _outgrown(before, settings, len(series)):
         choice = Choice(before.model, None, before.scores)
-        runs = _continued(before, rows, units, settings)
+        learnt = Learnt.of(series, choice.model)
+        runs = _continued(before, learnt, settings)
         n_chosen = before.n_chosen
     else:
-        choice = choose_model(rows, settings, rng)
-        runs = _begun(choice, before, rows, settings, rng)
+        tried = CandidatesOf(series, rng)
+        choice = choose_model(tried, settings)
+        learnt = tried.learnt(choice.model)
+        runs = _begun(choice, before, learnt.rows, settings, rng)
     run_chains(
         runs,
         burn_in=settings.burn_in,
@@ -126,30 +137,33 @@ def sample_posterior(series, settings, seed, before, tasks):
     for run in runs[1:]:
         run.relabel(runs[0].votes)
     states = [(run.chain.parameters, run.chain.rng, run.votes) for run in runs]
-    chains = Chains(choice.model, units, states, n_chosen, choice.scores)
-    return _posterior(runs, chains, units.log_volume(X).sum())
+    chains = Chains(choice.model, learnt.units, states, n_chosen, choice.scores)
+    return _posterior(runs, chains, learnt.log_volume.sum())
 
 
-def choose_model(rows, settings, rng):
-    """Choose the model whose short chain predicts rows best from those before them."""
-    tried = CandidatesOf(rows, rng)
+def choose_model(tried, settings):
+    """Choose the model whose short chain predicts rows best from those before them.
+
+    `tried`: the candidates, by their models.
+    """
     n_states, scores = settings.n_states, np.empty(0)
     if n_states is None:
         n_states, scores = path_of_states(
             lambda number: tried[settings.models(number)[-1]], settings.largest
         )
-    models, rivals = settings.models(n_states), settings.rivals(n_states)
-    if len(models) == 1 and not rivals and not tried:
+    models = settings.models(n_states)
+    if len(models) == 1 and not settings.rivals(models[0]) and not tried:
         return Choice(models[0], None, scores)
     best = _best_model(tried, models)
+    rivals = settings.rivals(best.model)
     if rivals:
         rival = _best_model(tried, rivals)
         if rival.clearly_better(best, _GAIN):
+            chosen, other = best.model.emission, rival.model.emission
             _warn(
-                "The rows contradict emission='translated': with emission='per_state' "
+                f"The rows contradict emission='{chosen}': with emission='{other}' "
                 "rows are predicted better from those before, by "
-                f"{(rival.scores - best.scores).mean():.2f} nats each. States differ "
-                "in more than their location; use emission='auto' or 'per_state'."
+                f"{(rival.scores - best.scores).mean():.2f} nats each. {_REASON[other]}"
             )
     return Choice(best.model, best.chain, scores)
 
@@ -157,15 +171,17 @@ def choose_model(rows, settings, rng):
 def _best_model(tried, models):
     """Return the best candidate: of covariances first, then of emissions with these."""
     last = models[-1].shared
-    best = best_of([tried[model] for model in models if model.shared == last])
+    best = simplest_of([tried[model] for model in models if model.shared == last])
     rest = [model for model in models if model.full == best.model.full]
-    return best_of([tried[model] for model in rest])
+    return simplest_of([tried[model] for model in rest])
 
 
 def _outgrown(before, settings, n_rows):
     """Whether a choice was made, and of so few rows that it must be made again."""
     of_emission = settings.n_states and len(settings.models(settings.n_states)) > 1
     chosen = settings.n_states is None or of_emission
+    if before.model not in settings.models(before.model.n_states):
+        return True  # rows that are no counts, or a category that is new
     return bool(chosen) and n_rows >= _GROWTH * before.n_chosen
 
 
@@ -177,19 +193,17 @@ def _begun(choice, before, rows, settings, rng):
     for number, own in enumerate(rng.spawn(settings.n_chains)):
         chain = choice.chain
         if number or chain is None:
-            chain = Chain(rows, choice.model, own)
+            chain = chain_of(rows, choice.model, own)
         runs.append(Run(chain, votes[number], settings.thin))
     return runs
 
 
-def _continued(before, rows, units, settings):
+def _continued(before, learnt, settings):
     """Chains that go on, in the units of the rows there are now."""
-    ratio = before.units.unit / units.unit
-    shift = (before.units.offset - units.offset) / units.unit
     runs = []
     for parameters, rng, votes in before.states:
-        parameters = parameters.rescaled(ratio, shift)
-        chain = Chain(rows, before.model, copy.deepcopy(rng), parameters)
+        parameters = parameters.follow(before.units, learnt.units)
+        chain = chain_of(learnt.rows, before.model, copy.deepcopy(rng), parameters)
         runs.append(Run(chain, votes, settings.thin))
     return runs
 
@@ -209,6 +223,7 @@ def _posterior(runs, chains, log_volume):
     )
     if of_chains > R_HAT_LIMIT:
         runs = runs[best : best + 1]
+    _warn_of_chains(runs)
     _warn_of_states(sum(run.votes for run in runs))
     draws = stacked([draw for run in runs for draw in run.draws])
     n_draws = len(draws.start)
@@ -223,6 +238,18 @@ def _posterior(runs, chains, log_volume):
         n_iter,
         chains,
     )
+
+
+def _warn_of_chains(runs):
+    """Warn if chains of one log-likelihood call the rows by different states."""
+    states = np.array([run.votes.argmax(axis=0) for run in runs])
+    same = (states == states[0]).all(axis=0).mean()
+    if same < _LEAST_SAME:
+        _warn(
+            "The chains disagree about the states: for "
+            f"{same:.0%} of the rows the most probable state is the same in all "
+            f"{len(runs)} chains. Increase n_iter and burn_in, or n_chains."
+        )
 
 
 def _warn_of_states(votes):

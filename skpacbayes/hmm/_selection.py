@@ -1,59 +1,59 @@
 """Choose a model by how well short chains predict each row from those before it."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ._chain import Chain, guesses_at
+from ._chain import Chain
+from ._discrete_chain import DiscreteChain
+from ._discrete_model import DiscreteModel
+from ._gibbs import starts_for
+from ._score import PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
 _N_WORSE = 2  # numbers of states, one after the other, that do not improve the score
+_CHANCE = 5.0  # nats in total by which scores of equally good models differ
 _CLEAR = 3.0  # standard errors by which a score is clearly better
 
 
-class PredictiveScore:
-    """The widely applicable information criterion of a model, row by row [1]_.
+class Learnt(NamedTuple):
+    """Rows as a model takes them, the units, and the log unit volume of each row."""
 
-    Of each row the log of its mean predictive density given the rows before it, less
-    the variance of the log over the draws, which is what the fit to the row itself
-    adds. States are summed out. The mean estimates the score of rows to come.
+    units: object
+    rows: object
+    log_volume: np.ndarray
 
-    References
-    ----------
-    .. [1] S. Watanabe, "Asymptotic equivalence of Bayes cross validation and widely
-       applicable information criterion in singular learning theory", Journal of
-       Machine Learning Research 11, 2010.
-    """
+    @classmethod
+    def of(cls, series, model):
+        """Put the rows of a series into the units of the model."""
+        units = model.units(series.rows)
+        rows = units.learning_rows(series.rows, series.bounds)
+        return cls(units, rows, units.log_volume(series.rows))
 
-    def __init__(self, n_rows):
-        self._n = 0
-        self._mean, self._squares = np.zeros(n_rows), np.zeros(n_rows)
-        self._log_total = np.full(n_rows, -np.inf)
 
-    def add(self, log_densities):
-        """Take in the log densities of all rows at one draw."""
-        self._n += 1
-        self._log_total = np.logaddexp(self._log_total, log_densities)
-        gap = log_densities - self._mean
-        self._mean = self._mean + gap / self._n
-        self._squares = self._squares + gap * (log_densities - self._mean)
+def rows_kind(model):
+    """Return what models share whose rows are the same."""
+    return model.emission if isinstance(model, DiscreteModel) else "continuous"
 
-    def of_rows(self):
-        """Score of each row, (n_rows,)."""
-        variance = self._squares / max(self._n - 1, 1)
-        return self._log_total - np.log(self._n) - variance
+
+def chain_of(rows, model, rng, parameters=None, starts=None):
+    """Return a chain of the model."""
+    kind = DiscreteChain if isinstance(model, DiscreteModel) else Chain
+    return kind(rows, model, rng, parameters, starts)
 
 
 class Candidate:
     """A model, a chain of it that was run for a while, and its score."""
 
-    def __init__(self, rows, model, rng, starts):
+    def __init__(self, learnt, model, rng, starts):
         self.model = model
-        self.chain = Chain(rows, model, rng, starts=starts)
+        self.chain = chain_of(learnt.rows, model, rng, starts=starts)
         for _ in range(_N_DROPPED):
             self.chain.sweep()
-        score = PredictiveScore(len(rows))
+        score = PredictiveScore(len(learnt.rows))
         for _ in range(_N_SCORED):
             score.add(self.chain.sweep())
-        self.scores = score.of_rows()
+        self.scores = score.of_rows() - learnt.log_volume
 
     def clearly_better(self, other, least=0.0):
         """Whether the mean score is higher, by more than chance and `least`."""
@@ -65,21 +65,43 @@ class Candidate:
 class CandidatesOf(dict):
     """Candidates by their models, made when they are first asked for."""
 
-    def __init__(self, rows, rng):
+    def __init__(self, series, rng):
         super().__init__()
-        self._rows, self._rng, self._guesses = rows, rng, {}
+        self._series, self._rng, self._rows, self._starts = series, rng, {}, {}
 
     def __missing__(self, model):
-        k = model.n_states
-        if k not in self._guesses:
-            self._guesses[k] = guesses_at(self._rows, model, self._rng)
-        self[model] = Candidate(self._rows, model, self._rng, self._guesses[k])
+        learnt = self.learnt(model)
+        kind = model.n_states, model.full, rows_kind(model)
+        if kind not in self._starts:
+            self._starts[kind] = starts_for(learnt.rows, model, self._rng)
+        self[model] = Candidate(learnt, model, self._rng, self._starts[kind])
         return self[model]
+
+    def learnt(self, model):
+        """Return the rows as the model takes them."""
+        kind = rows_kind(model)
+        if kind not in self._rows:
+            self._rows[kind] = Learnt.of(self._series, model)
+        return self._rows[kind]
 
 
 def best_of(candidates):
     """Return the candidate with the highest score."""
     return max(candidates, key=lambda candidate: candidate.scores.mean())
+
+
+def simplest_of(candidates):
+    """Return the first candidate that no later one beats by more than chance.
+
+    Two kinds of emission that describe the rows equally well differ by chance in their
+    scores; the first, simpler one tells the states apart where the order of the rows
+    does not.
+    """
+    best = candidates[0]
+    for candidate in candidates[1:]:
+        if candidate.scores.sum() > best.scores.sum() + _CHANCE:
+            best = candidate
+    return best
 
 
 def path_of_states(candidate_of, largest):

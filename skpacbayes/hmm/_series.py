@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal law
+_IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal
 _FARTHEST = 1e100  # from zero, in standard units
 _LEAST_GAP = 1e-3  # between neighbouring values, in standard units
 
@@ -92,13 +92,25 @@ class Units(NamedTuple):
             standard = (X - self.offset) / self.unit
         return np.ascontiguousarray(standard.clip(-_FARTHEST, _FARTHEST))
 
+    def rows(self, X, bounds):
+        """Sequences in standard units."""
+        return Rows(self.standard(X), bounds)
+
+    def learning_rows(self, X, bounds):
+        """Sequences in standard units, with what rounding adds to squares."""
+        return Rows(self.standard(X), bounds, self.rounding)
+
+    def restored(self, rows):
+        """Rows in the units of X."""
+        return rows * self.unit + self.offset
+
     def log_volume(self, X):
         """Log of the product of the units of what is observed of each row."""
         return ~np.isnan(X) @ np.log(self.unit)
 
 
 def units_of(X):
-    """Median and interquartile range, as a normal law's deviation, of each feature.
+    """Median and interquartile range, as a normal deviation, of each feature.
 
     Where the range is zero, the deviation; where that is zero or nothing was observed,
     one. Where values repeat they were rounded, to the median gap between neighbours.
@@ -115,11 +127,6 @@ def units_of(X):
             if 1 < len(values) < len(seen):
                 gap[f] = min(np.median(np.diff(values)) / unit[f], 1.0)
     return Units(offset, unit, gap.clip(_LEAST_GAP) ** 2 / 12)
-
-
-def rows_of(X, units, bounds):
-    """Rows in standard units, and the log of the unit volume of what is observed."""
-    return Rows(units.standard(X), bounds), units.log_volume(X)
 
 
 class Group(NamedTuple):
@@ -145,6 +152,7 @@ class Rows:
         self.rounding = np.broadcast_to(np.float64(rounding), values.shape[1:]).copy()
         self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
         self.groups = list(self._grouped(~np.isnan(values)))
+        self.coordinates = values  # where starts are looked for
 
     def __len__(self):
         return len(self.values)

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -9,12 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._kernels.hmm import draw_states, forward_filter
 from ._conditionals import draw_dirichlet
+from ._model import MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
 
 _CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
 _REACH = 2  # rows before and after one that are averaged with it
 _N_SYMBOLS, _LEAST_ROWS = 40, 10  # symbols at most, and rows of one on average
 _N_RANDOM = 3  # starts of the symbols' chain that are random
+_PIECES = 5, 20, 80  # rows of the random pieces that the Gaussians' chains start from
 _N_SWEEPS, _N_COUNTED = 60, 10  # sweeps of each, of which the last are compared
+_LOWEST = -700.0  # exponents are raised to it: their exponential is positive
 
 
 def groups(values, n_groups, rng):
@@ -29,29 +33,56 @@ def groups(values, n_groups, rng):
     return found.astype(np.int64)
 
 
-def guesses(values, bounds, n_states, rng):
-    """Return the states of rows, by their values alone and by their order too.
+class Start(NamedTuple):
+    """Where a chain may start: states of the rows, and whether shapes begin divided.
 
-    `values` (n_rows, n_features), `bounds` (n_sequences + 1,). The first guess is by
-    k-means. Where emissions are not single lumps that finds the lumps, not the states.
-    The second takes the lumps for symbols, many more than states, and asks which states
-    explain in what order these come: a hidden Markov model whose emissions are tables,
-    a chain of which costs little. Of several the likeliest counts, begun at the first
-    guess, at the same for means of neighbours (few moves between states blur them
-    less than noise), and at random.
+    `several`: the rows of a shape are shared out among atoms by k-means; else they all
+    have one atom, which later sweeps split.
+    """
+
+    states: np.ndarray
+    several: bool
+
+
+def starts(values, bounds, n_states, full, rng):
+    """Return starts: by the values of the rows, by their order, and by both.
+
+    `values` (n_rows, n_features), `bounds` (n_sequences + 1,); `full`: whether the
+    atoms have covariances. The first start is by k-means. Where emissions are not
+    single lumps that finds the lumps, not the states. The second takes the lumps for
+    symbols, many more than states, and asks which states explain in what order these
+    come: a hidden Markov model whose emissions are tables, a chain of which costs
+    little. States that share their lumps, and differ in spread or correlation, are
+    found by the third: a hidden Markov model with one Gaussian a state. Of several
+    chains of each model the likeliest counts.
     """
     first = groups(values, n_states, rng)
     n_symbols = min(_N_SYMBOLS, len(values) // _LEAST_ROWS)
     if n_states == 1 or n_symbols <= n_states:
-        return [first]
+        return [Start(first, True)]
     symbols = groups(values, n_symbols, rng)
-    starts = [first, groups(means_of_neighbours(values, bounds), n_states, rng)]
-    starts += list(rng.integers(n_states, size=(_N_RANDOM, len(values))))
+    of_groups = [first, groups(means_of_neighbours(values, bounds), n_states, rng)]
+    tables = Tables(symbols, n_states, n_symbols)
+    random = list(rng.integers(n_states, size=(_N_RANDOM, len(values))))
+    by_order = likeliest(tables, bounds, of_groups + random, n_states, rng)
+    gaussians = Gaussians(values, n_states, full)
+    pieces = [random_pieces(len(values), n, n_states, rng) for n in _PIECES]
+    by_both = likeliest(gaussians, bounds, of_groups + pieces, n_states, rng)
+    return [Start(first, True), Start(by_order, True), Start(by_both, False)]
+
+
+def random_pieces(n_rows, length, n_states, rng):
+    """Cut the rows into pieces of `length`, each of one random state."""
+    states = rng.integers(n_states, size=1 + n_rows // length)
+    return np.repeat(states, length)[:n_rows]
+
+
+def likeliest(emissions, bounds, guesses, n_states, rng):
+    """Return the states of the likeliest of short chains from each guess."""
     trials = [
-        sampled_states(symbols, bounds, start, n_states, n_symbols, rng)
-        for start in starts
+        sampled_states(emissions, bounds, guess, n_states, rng) for guess in guesses
     ]
-    return [first, max(trials, key=lambda trial: trial[0])[1]]
+    return max(trials, key=lambda trial: trial[0])[1]
 
 
 def means_of_neighbours(values, bounds):
@@ -62,25 +93,64 @@ def means_of_neighbours(values, bounds):
     return np.mean([values[(rows + s).clip(firsts, lasts)] for s in steps], axis=0)
 
 
-def sampled_states(symbols, bounds, states, n_states, n_symbols, rng):
-    """Gibbs sampler of states given symbols: mean log-likelihood, and the last states.
+def sampled_states(emissions, bounds, states, n_states, rng):
+    """Gibbs sampler of states given emissions: mean log-likelihood, and last states.
 
-    The law of the symbols in a state has Jeffreys' prior, that of the moves from it
-    the uniform one; a sequence starts in any state.
+    The rows of transitions have uniform priors; a sequence starts in any state.
     """
-    states, n_cells = states.copy(), n_states * n_symbols
+    states = states.copy()
     moves, firsts = np.zeros((n_states, n_states)), np.zeros(n_states)
     for start, stop in itertools.pairwise(bounds):
         np.add.at(moves, (states[start : stop - 1], states[start + 1 : stop]), 1.0)
     uniform, evidence = np.full(n_states, 1.0 / n_states), np.empty(len(states))
     log_likelihoods = []
     for _ in range(_N_SWEEPS):
-        counts = np.bincount(states * n_symbols + symbols, minlength=n_cells)
-        emissions = draw_dirichlet(0.5 + counts.reshape(n_states, n_symbols), rng)
         transitions = draw_dirichlet(1.0 + moves, rng)
-        laws = emissions.take(symbols, axis=1)
-        forward_filter(laws, transitions, uniform, bounds, evidence)
-        log_likelihoods.append(np.log(evidence).sum())
+        log_units, probabilities = emissions.drawn(states, rng)
+        forward_filter(probabilities, transitions, uniform, bounds, evidence)
+        log_likelihoods.append((np.log(evidence) + log_units).sum())
         uniforms = rng.random(len(states))
-        draw_states(laws, transitions, bounds, uniforms, states, moves, firsts)
+        draw_states(probabilities, transitions, bounds, uniforms, states, moves, firsts)
     return np.mean(log_likelihoods[-_N_COUNTED:]), states
+
+
+class Tables:
+    """Emissions that are symbols: a table for each state, with Jeffreys' prior."""
+
+    def __init__(self, symbols, n_states, n_symbols):
+        self.symbols, self.shape = symbols, (n_states, n_symbols)
+
+    def drawn(self, states, rng):
+        """Log unit, and densities of the rows in each state at a draw of the tables."""
+        n_states, n_symbols = self.shape
+        cells = states * n_symbols + self.symbols
+        counts = np.bincount(cells, minlength=n_states * n_symbols)
+        emissions = draw_dirichlet(0.5 + counts.reshape(self.shape), rng)
+        return 0.0, emissions.take(self.symbols, axis=1)
+
+
+class Gaussians:
+    """Emissions that are one Gaussian for each state."""
+
+    def __init__(self, values, n_states, full):
+        self.values, self.n_states, self.full = values, n_states, full
+
+    def drawn(self, states, rng):
+        """Log units (n_rows,), and densities in each state at the posterior modes."""
+        values, d = self.values, self.values.shape[1]
+        logs = np.empty((self.n_states, len(values)))
+        for state in range(self.n_states):
+            own = values[states == state]
+            n = len(own)
+            mean = own.sum(axis=0) / (n + MEAN_COUNT)
+            gaps = own - mean
+            scatter = gaps.T @ gaps + MEAN_COUNT * np.outer(mean, mean)
+            if not self.full:
+                scatter = np.diag(scatter.diagonal())
+            scatter += 2 * SCALE_SHAPE / SCALE_RATE * np.eye(d)
+            root = np.linalg.cholesky(scatter / (n + 2 * SHAPE + d - 1))
+            gaps = np.linalg.solve(root, (values - mean).T)
+            logs[state] = -0.5 * (gaps * gaps).sum(axis=0)
+            logs[state] -= np.log(root.diagonal()).sum() + 0.5 * d * np.log(2 * np.pi)
+        highest = logs.max(axis=0)
+        return highest, np.exp((logs - highest).clip(_LOWEST))

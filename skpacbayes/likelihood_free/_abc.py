@@ -1,6 +1,5 @@
 """A posterior from a table of simulations."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,11 +10,10 @@ from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from .._arviz import ChainDraws, inference_data
-from .._base import are_finite, fit_context, is_plain, user_stack_level
+from .._base import are_finite, fit_context, is_plain, validate_data
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions, check_sample_weight
 from .._stream import StreamingEstimator, partial_fit_context
@@ -27,12 +25,10 @@ from ._abc_choice import (
 )
 from ._abc_settings import Settings
 from ._abc_support import Support
-from ._abc_table import Table
+from ._abc_table import Table, refuse_too_few, within_reach
 from ._simulate import SimulationTable
 
 FIRST_FIT = 1000  # simulations from which a stream learns its settings
-FAR = 0.5  # ranges of a summary outside its range, from which on we warn
-FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares overflow
 
 
 class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
@@ -642,7 +638,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 ensure_non_negative=True,
                 allow_all_zero_weights=least == 1,
             )
-            _refuse_too_few(weights, least)
+            refuse_too_few(weights, least)
         if reset:
             self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
             self._one_dimensional = y.ndim == 1
@@ -713,24 +709,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     def _observed(self, X):
         """Coordinates of observations in the metric; warn of those far outside."""
         table, settings = self._table, self._ready()
-        beyond = np.maximum(table.lowest - X, X - table.highest)
-        ranges = table.highest - table.lowest
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            ratio = np.where(beyond > 0, beyond / ranges, 0.0)
-        if table.n_rows > 1 and (ratio > FAR).any():
-            row, column = np.unravel_index(ratio.argmax(), ratio.shape)
-            warnings.warn(
-                f"{np.count_nonzero((ratio > FAR).any(axis=1))} of {len(X)} "
-                "observations are far outside the simulations, and what is said of "
-                f"them is extrapolated: at row {row}, summary {column} is "
-                f"{X[row, column]:.6g}, {ratio[row, column]:.3g} times the simulated "
-                f"range outside [{table.lowest[column]:.6g}, "
-                f"{table.highest[column]:.6g}].",
-                UserWarning,
-                stacklevel=user_stack_level(),
-            )
-        margin = FARTHEST * np.maximum(1.0, ranges)
-        X = np.clip(X, table.lowest - margin, table.highest + margin)
+        X = within_reach(X, table)
         return np.ascontiguousarray(settings.neighbors.metric.project(X.T).T)
 
     def _for_each(self, X, function):
@@ -774,18 +753,3 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     def _like_y(self, values):
         """Drop the last axis where y had one dimension."""
         return values[..., 0] if self._one_dimensional else values
-
-
-def _refuse_too_few(weights, least):
-    """Refuse weights that stand for fewer simulations than a fit needs."""
-    if np.count_nonzero(weights) < least > 1:
-        raise ValueError(
-            f"sample_weight is zero for all simulations but "
-            f"{np.count_nonzero(weights)}, while {least} are required."
-        )
-    if weights.sum() < least > 1:
-        raise ValueError(
-            f"sample_weight sums to {weights.sum():.6g}, while {least} "
-            "simulations are required: a weight is how many simulations a row "
-            "stands for."
-        )

@@ -1,6 +1,13 @@
 """The table of simulations, which grows."""
 
+import warnings
+
 import numpy as np
+
+from .._base import user_stack_level
+
+FAR = 0.5  # ranges of a summary outside its range, from which on we warn
+FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares overflow
 
 GROWTH = 1.25  # of the room, when it is full
 TILE = 2**14  # rows
@@ -115,3 +122,53 @@ def _resized(array, n_used, capacity, axis=0):
 def tiles(n_rows):
     """Slices of rows that are worked on together."""
     return (slice(start, min(start + TILE, n_rows)) for start in range(0, n_rows, TILE))
+
+
+def within_reach(X, table):
+    """Warn of observations far outside a table; move nearer those at the farthest.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_observations, n_summaries)
+        Observations.
+    table : Table
+        The simulations.
+
+    Returns
+    -------
+    X : ndarray of shape (n_observations, n_summaries)
+        The observations, at most 1e100 ranges of the table away.
+    """
+    beyond = np.maximum(table.lowest - X, X - table.highest)
+    ranges = table.highest - table.lowest
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        ratio = np.where(beyond > 0, beyond / ranges, 0.0)
+    if table.n_rows > 1 and (ratio > FAR).any():
+        row, column = np.unravel_index(ratio.argmax(), ratio.shape)
+        warnings.warn(
+            f"{np.count_nonzero((ratio > FAR).any(axis=1))} of {len(X)} "
+            "observations are far outside the simulations, and what is said of "
+            f"them is extrapolated: at row {row}, summary {column} is "
+            f"{X[row, column]:.6g}, {ratio[row, column]:.3g} times the simulated "
+            f"range outside [{table.lowest[column]:.6g}, "
+            f"{table.highest[column]:.6g}].",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
+    margin = FARTHEST * np.maximum(1.0, ranges)
+    return np.clip(X, table.lowest - margin, table.highest + margin)
+
+
+def refuse_too_few(weights, least):
+    """Refuse weights that stand for fewer simulations than a fit needs."""
+    if np.count_nonzero(weights) < least > 1:
+        raise ValueError(
+            f"sample_weight is zero for all simulations but "
+            f"{np.count_nonzero(weights)}, while {least} are required."
+        )
+    if weights.sum() < least > 1:
+        raise ValueError(
+            f"sample_weight sums to {weights.sum():.6g}, while {least} "
+            "simulations are required: a weight is how many simulations a row "
+            "stands for."
+        )

@@ -1,13 +1,15 @@
 """The table that the posteriors are made from."""
 
+from functools import partial
 from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._compat import Interval, validate_params
+from .._compat import HasMethods, Interval, validate_params
 from ._abc_support import as_bounds
+from ._simulate_proposal import TruncatedPrior
 
 
 class SimulationTable(tuple):
@@ -92,6 +94,8 @@ class SimulationTable(tuple):
         "vectorized": ["boolean"],
         "callback": [callable, None],
         "bounds": ["array-like", None],
+        "proposal": [HasMethods(["sample", "log_density"]), None],
+        "observed": ["array-like", None],
     },
     prefer_skip_nested_validation=True,
 )
@@ -106,6 +110,8 @@ def simulate(
     vectorized=True,
     callback=None,
     bounds=None,
+    proposal=None,
+    observed=None,
 ):
     """Draw parameters from a prior, simulate with each, and keep the summaries.
 
@@ -139,6 +145,12 @@ def simulate(
     bounds : array-like of shape (n_parameters, 2) or (2,), default=None
         Support of the prior of each parameter; None to ask distributions for it, and
         for none where the prior is a function.
+    proposal : ABCPosteriorKDE, default=None
+        Posterior from an earlier round: parameters are then drawn from the prior
+        restricted to where this posterior, given `observed`, has all but a thousandth
+        of its mass. Fit a new estimator to the table of the last round.
+    observed : array-like of shape (1, n_summaries), default=None
+        The summaries observed, with `proposal`.
 
     Returns
     -------
@@ -152,7 +164,8 @@ def simulate(
     Raises
     ------
     ValueError
-        If all simulations fail, or the shapes do not match.
+        If all simulations fail, the shapes do not match, only one of `proposal` and
+        `observed` is given, or the prior has hardly any draw where the proposal is.
     TypeError
         If the prior is none of what it may be.
 
@@ -164,6 +177,15 @@ def simulate(
     -----
     To leave failed simulations out is to condition the prior on success: with many of
     them, make the failure itself a summary.
+
+    A prior restricted to a region that holds the posterior gives the same posterior, so
+    that rounds need no importance weights [1]_. The table of such a round is for the
+    observation it was made for: for others the prior is not the user's.
+
+    References
+    ----------
+    .. [1] M. Deistler, P. J. Gonçalves and J. H. Macke, "Truncated proposals for
+       scalable and hassle-free simulation-based inference", NeurIPS 2022.
 
     Examples
     --------
@@ -188,10 +210,17 @@ def simulate(
     root = np.random.SeedSequence(
         check_random_state(random_state).randint(2**31 - 1, size=4)
     )
+    if (proposal is None) != (observed is None):
+        given, needed = ("proposal", "observed")[:: 1 if observed is None else -1]
+        raise ValueError(f"{given} needs {needed} too.")
+    source = prior
+    if proposal is not None:
+        rng = np.random.default_rng(root.spawn(1)[0])
+        source = TruncatedPrior(partial(_draw, prior), proposal, observed, rng)
     starts = range(0, n_simulations, batch_size)
     sizes = [min(batch_size, n_simulations - start) for start in starts]
     batches = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_batch)(prior, simulator, size, seed, vectorized)
+        delayed(_batch)(source, simulator, size, seed, vectorized)
         for size, seed in zip(sizes, root.spawn(len(sizes)), strict=True)
     )
     table, n_made = [], 0

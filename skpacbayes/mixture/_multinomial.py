@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.special import digamma
-from sklearn.utils.validation import check_non_negative, validate_data
+from sklearn.utils.validation import check_non_negative
 
+from .._base import validate_data
 from .._compat import Interval
 from ._divergences import dirichlet_divergence
 from ._family import Family

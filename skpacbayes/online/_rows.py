@@ -2,9 +2,9 @@
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._base import refuse_beyond
+from .._base import refuse_beyond, validate_data
 from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, checked_weights
 

@@ -4,6 +4,7 @@ import inspect
 import os
 import pickle
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -80,3 +81,19 @@ def test_every_docstring_can_be_read(site):
     _, warnings = site
     errors = [line for line in warnings.splitlines() if "[docutils]" in line]
     assert errors == []
+
+
+def test_the_map_is_up_to_date_and_its_boxes_lead_somewhere(site):
+    documented, _ = site
+    drawn = (ROOT / "doc/images/choose.svg").read_text(encoding="utf-8")
+    maker = runpy.run_path(str(ROOT / "doc/make_flowchart.py"))
+    assert drawn == maker["flowchart"](), "run python doc/make_flowchart.py"
+    linked = set(re.findall(r'href="../generated/(.*?).html"', drawn))
+    assert len(linked) > 15
+    assert linked - set(documented) == set()
+
+
+def test_every_estimator_has_a_row_that_says_when_to_use_another():
+    page = (ROOT / "doc/user_guide/choose.rst").read_text(encoding="utf-8")
+    listed = set(re.findall(r"~(skpacbayes[.]\w+[.]\w+)`", page))
+    assert {path for path, cls in public_classes() if hasattr(cls, "fit")} <= listed

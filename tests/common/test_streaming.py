@@ -131,6 +131,7 @@ def additive(length=120, inexact=KEEPS_FEW, **parameters):
         numbers,
         length=length,
         inexact={"integer_weights": inexact},
+        missing=True,
     )
 
 

@@ -83,9 +83,9 @@ def test_units_do_not_matter():
 def test_labels_are_kept_through_the_chains():
     """All draws of all chains call the same state by the same name."""
     X, _ = two_states()
-    model = markov(n_chains=4, n_atoms=1).fit(X)
+    model = markov(n_chains=8, n_atoms=1, random_state=2).fit(X)
     locations = model._answer().draws.locations[..., 0]
-    assert len(locations) == 400
+    assert len(locations) == 800
     assert len(np.unique(np.sign(locations[:, 1] - locations[:, 0]))) == 1
     chains = model._answer().chains.states
     starts = [chain.locations[1] > chain.locations[0] for chain, *_ in chains]

@@ -199,3 +199,30 @@ def test_origin_and_unit_do_not_matter(shift, unit):
     assert_allclose(proba, expected.predict_proba(X), atol=1e-3)
     values = shift + unit * expected.forecast(2).quantiles
     assert_allclose(moved.forecast(2).quantiles, values, rtol=1e-6, atol=1e-3 * unit)
+
+
+# Seeds.
+
+
+def overlapping(n_samples=300):
+    """Two states whose rows overlap, and hardly stay: many are anybody's guess."""
+    rng = np.random.default_rng(4)
+    states = rng.integers(2, size=n_samples)
+    return rng.normal(size=(n_samples, 1)) + 2.5 * states[:, None]
+
+
+@pytest.mark.parametrize("rows", [spreads, correlations, overlapping])
+def test_seeds_agree_on_the_states_or_warn(rows):
+    """Of six seeds all give the same states as most do, or those that do not warn."""
+    X = rows() if rows is overlapping else rows(250)[0]
+    found, silent = [], []
+    for seed in range(6):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found.append(markov(random_state=seed).fit(X).predict(X))
+        silent.append(not caught)
+    agree = np.array([[agreement(a, b)[0] >= 0.95 for b in found] for a in found])
+    with_most = agree[agree.sum(axis=1).argmax()]
+    assert not (~with_most & silent).any()
+    if rows is not overlapping:
+        assert with_most.sum() >= 5

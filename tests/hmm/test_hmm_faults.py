@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 
 from skpacbayes.hmm._chain import filtered
 from skpacbayes.hmm._series import Rows, sequence_bounds, units_of
+from skpacbayes.hmm._start import Start
 
 # Chains of a hundred sweeps are told that they are short.
 pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
@@ -157,7 +158,7 @@ def test_grid_search_over_one_sequence():
 
 
 def test_lengths_are_routed_whole():
-    X, _ = two_states(60)
+    X, _ = two_states(60, seed=1)
     with config_context(enable_metadata_routing=True):
         model = markov(n_iter=10, burn_in=10)
         model.set_fit_request(lengths=True).set_score_request(lengths=False)
@@ -326,8 +327,12 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
     second, others = two_states(300, stay=0.8, seed=2)
     X = np.column_stack([first, second])
     starts = iter([others, states, others, states])
-    monkeypatch.setattr("skpacbayes.hmm._chain.guesses", lambda *_: [next(starts)])
-    model = markov(n_chains=4, emission="per_state", random_state=1)
+    monkeypatch.setattr(
+        "skpacbayes.hmm._gibbs.starts", lambda *_: [Start(next(starts), several=True)]
+    )
+    model = markov(
+        n_chains=4, emission="per_state", covariance_type="diag", random_state=1
+    )
     with pytest.warns(
         ConvergenceWarning,
         match=r"chains disagree: R-hat .* is 1\.\d\d, more than 1\.1",

@@ -11,7 +11,7 @@ from hmm_reference import JointLaw, largest_score
 from numpy.testing import assert_allclose
 
 from skpacbayes._kernels.hmm import draw_states
-from skpacbayes.hmm import _chain
+from skpacbayes.hmm import _chain, _gibbs
 from skpacbayes.hmm._chain import Chain
 from skpacbayes.hmm._series import Rows
 
@@ -142,7 +142,7 @@ def looking_forward_only(monkeypatch):
     def wrong(laws, transitions, *rest):
         draw_states(laws, np.ones_like(transitions), *rest)
 
-    monkeypatch.setattr(_chain, "draw_states", wrong)
+    monkeypatch.setattr(_gibbs, "draw_states", wrong)
 
 
 def forgetting_the_step(monkeypatch):

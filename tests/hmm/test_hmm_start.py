@@ -1,12 +1,15 @@
-"""The guesses at the states that chains start from."""
+"""What chains start from: states by values, by order and by both, and transitions."""
 
 import numpy as np
 import pytest
+from hmm_points import model_of
 from hmm_rows import agreement
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
-from skpacbayes.hmm._start import guesses, means_of_neighbours
+from skpacbayes.hmm._chain import Chain
+from skpacbayes.hmm._series import Rows
+from skpacbayes.hmm._start import Start, means_of_neighbours, starts
 
 
 def cyclic(k, stay):
@@ -26,9 +29,56 @@ def test_order_tells_what_values_do_not(transitions, seed):
         "bimodal", n_features=3, transition_matrix=transitions, random_state=seed
     )
     rng = np.random.default_rng(seed)
-    by_values, by_order = guesses(X, np.array([0, len(X)]), 3, rng)
-    assert agreement(states, by_order, 3)[0] > 0.85
-    assert agreement(states, by_values, 3)[0] < 0.75
+    by_values, by_order, _ = starts(X, np.array([0, len(X)]), 3, True, rng)
+    assert by_values.several
+    assert by_order.several
+    assert agreement(states, by_order.states, 3)[0] > 0.85
+    assert agreement(states, by_values.states, 3)[0] < 0.75
+
+
+def correlated(seed):
+    """Three states that differ in the correlation of two features alone."""
+    rng = np.random.default_rng(seed)
+    states = ((rng.random(1500) > 0.96) * rng.integers(1, 3, 1500)).cumsum() % 3
+    r = np.array([0.85, 0.1, -0.85])[states]
+    X = rng.normal(size=(1500, 2))
+    X[:, 1] = r * X[:, 0] + np.sqrt(1 - r * r) * X[:, 1]
+    return X, states
+
+
+@pytest.mark.parametrize("seed", range(20, 24))
+def test_gaussians_tell_states_that_share_their_lumps(seed):
+    """Neither groups of values nor symbols see a correlation in time."""
+    X, states = correlated(seed)
+    rng = np.random.default_rng(seed)
+    by_values, _, by_both = starts(X, np.array([0, len(X)]), 3, True, rng)
+    assert agreement(states, by_both.states, 3)[0] > 0.8
+    assert agreement(states, by_values.states, 3)[0] < 0.55
+    assert not by_both.several
+
+
+def test_correlation_regimes_by_default():
+    X, states = correlated(30)
+    model = DirichletProcessHMM(3, n_iter=100, burn_in=100, random_state=0).fit(X)
+    assert model.covariance_type_ == "full"
+    assert agreement(states, model.predict(X), 3)[0] > 0.8
+
+
+@pytest.mark.parametrize("stationary", [False, True])
+def test_a_chain_starts_from_the_transitions_of_its_states(stationary):
+    """Two states of one shape, of which nothing but the transitions tells.
+
+    A chain that begins with uniform transitions keeps some rows of them, where the
+    Metropolis step rejects, and loses the states in its first sweep.
+    """
+    model = model_of(2, shared=False, stationary=stationary, min_transition=1e-3)
+    states = np.repeat([0, 1], 300)
+    rows = Rows(np.random.default_rng(0).normal(size=(600, 1)), [0, 600])
+    for seed in range(20):
+        start = [Start(states, several=False)]
+        chain = Chain(rows, model, np.random.default_rng(seed), starts=start)
+        chain._start_from(start[0])
+        assert chain.parameters.transitions.diagonal().min() > 0.95
 
 
 @pytest.mark.filterwarnings("ignore:The chains disagree")  # of a hundred sweeps
@@ -51,7 +101,8 @@ def test_means_of_neighbours_stay_within_a_sequence():
 def test_few_rows_are_guessed_by_their_values_alone():
     states = np.repeat([0, 1], 10)
     X = np.random.default_rng(0).normal(size=(20, 1)) + 20.0 * states[:, None]
-    (found,) = guesses(X, np.array([0, 20]), 2, np.random.default_rng(0))
-    assert agreement(states, found)[0] == 1.0
-    (found,) = guesses(X, np.array([0, 20]), 1, np.random.default_rng(0))
-    assert_array_equal(found, 0)
+    bounds = np.array([0, 20])
+    (found,) = starts(X, bounds, 2, False, np.random.default_rng(0))
+    assert agreement(states, found.states)[0] == 1.0
+    (found,) = starts(X, bounds, 1, False, np.random.default_rng(0))
+    assert_array_equal(found.states, 0)

@@ -211,7 +211,7 @@ def test_add_moments(kernel, full):
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 5])
-@twin_of(hmm.invariant_law)
+@twin_of(hmm.stationary_distribution)
 def test_invariant_law(kernel, n_states):
     transitions = np.random.default_rng(4).dirichlet(np.ones(n_states), n_states)
     law = np.empty(n_states)
@@ -221,7 +221,7 @@ def test_invariant_law(kernel, n_states):
     assert_allclose(law, expected / expected.sum(), rtol=1e-9)
 
 
-@twin_of(hmm.invariant_law)
+@twin_of(hmm.stationary_distribution)
 def test_invariant_law_of_states_that_hardly_communicate(kernel):
     """That of two states is in the ratio of the ways in."""
     law = np.empty(2)

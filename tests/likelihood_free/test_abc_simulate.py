@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
-from scipy.stats import multivariate_normal, norm, uniform
+from scipy.stats import kstest, multivariate_normal, norm, uniform
 
 from skpacbayes import ABCPosteriorKDE, PosteriorDisplay, simulate
 
@@ -145,3 +145,59 @@ def test_display():
         PosteriorDisplay.from_estimator(one, X[:2])
     with pytest.raises(ValueError, match="names must have one entry for each of 1"):
         PosteriorDisplay.from_estimator(one, X[:1], names=["a", "b"])
+
+
+def second_round(first_prior, observed, n=1500, **parameters):
+    """Return the posterior of a first round, and the table of a second."""
+    first = simulate(first_prior, noisy, n, random_state=0, **parameters)
+    posterior = ABCPosteriorKDE(random_state=0).fit(first)
+    found = simulate(
+        first_prior,
+        noisy,
+        n,
+        random_state=1,
+        proposal=posterior,
+        observed=observed,
+        **parameters,
+    )
+    return posterior, found
+
+
+def test_a_second_round_draws_the_prior_where_the_posterior_is():
+    """The region is an interval with 99.9 % of the posterior; the prior, in it."""
+    observed = [[1.0]]
+    _, found = second_round([norm(0, 3)], observed)
+    low, high = found.parameters.min(), found.parameters.max()
+    exact = norm(0.9, np.sqrt(0.9))  # prior N(0, 9), noise of variance 1
+    assert exact.cdf(high) - exact.cdf(low) > 0.99
+    assert high - low < 10 * exact.std()
+    inside = norm(0, 3).cdf([low, high])
+    shares = (norm(0, 3).cdf(found.parameters.ravel()) - inside[0]) / np.diff(inside)
+    assert kstest(shares, "uniform").pvalue > 1e-4
+
+
+def test_a_second_round_reaches_what_a_wide_prior_hides():
+    """Of 1500 draws on (-200, 200)^2 hardly any is near: the first is far too wide."""
+    observed = np.array([[60.0, -30.0]])
+    prior = [uniform(-200, 400), uniform(-200, 400)]
+    _, found = second_round(prior, observed)
+    assert_array_equal(found.bounds, [[-200, 200], [-200, 200]])
+    second = ABCPosteriorKDE(adjustment=None, random_state=0).fit(found)
+    alone = ABCPosteriorKDE(adjustment=None, random_state=0).fit(
+        simulate(prior, noisy, 3000, random_state=0)
+    )
+    (after,), (before,) = (
+        e.predict(observed, return_std=True)[1] for e in (second, alone)
+    )
+    assert (before > 3).all()  # the exact deviation is 1
+    assert (after < 2).all()
+
+
+def test_proposals_that_cannot_be():
+    posterior, _ = second_round([norm(0, 3)], [[1.0]])
+    with pytest.raises(ValueError, match="proposal needs observed too"):
+        simulate([norm(0, 3)], noisy, 10, proposal=posterior)
+    with pytest.raises(ValueError, match="observed needs proposal too"):
+        simulate(norm(0, 3), noisy, 10, observed=[[1.0]])
+    with pytest.raises(ValueError, match="proposal and prior do not agree"):
+        simulate([norm(900, 1)], noisy, 10, proposal=posterior, observed=[[1.0]])

@@ -1,0 +1,67 @@
+"""
+Customers arriving one by one: when to open a new line, with PACOClusterer
+==========================================================================
+
+A shop notes of each customer how often he comes and how much he spends. From the 400th
+customer on a group of a new kind arrives, which nobody has announced; the customers are
+drawn for this example. When is the shop sure enough to open a line for them?
+"""
+
+# %%
+# Three kinds of customers, then a fourth.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skpacbayes import (
+    ClusterCountDisplay,
+    EllipsesDisplay,
+    PACOClusterer,
+    StreamDisplay,
+)
+
+rng = np.random.default_rng(1)
+names = ["log of visits a month", "log of euros a visit"]
+centers = np.array([[0.0, 2.0], [2.0, 2.5], [0.5, 4.5], [2.5, 4.5]])
+START, END = 400, 700
+kind = rng.choice(3, size=END, p=[0.5, 0.3, 0.2])
+kind[START:][rng.random(END - START) < 0.2] = 3
+X = centers[kind] + rng.normal(size=(END, 2)) * [0.35, 0.25]
+truth = np.array([len(np.unique(kind[: t + 1])) for t in range(END)])
+
+figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
+display = StreamDisplay.from_estimator(
+    PACOClusterer(random_state=0), X, every=5, truth=truth, ax=axes
+)
+plt.show()
+
+# %%
+# A line is opened when the number has been higher for 30 customers: one odd customer is
+# no group. The first 200 are not judged, as the estimator itself calibrates on them.
+
+judged = display.n_rows >= 200
+rows, found = display.n_rows[judged], display.values[judged]
+known, opened = int(found[0]), []
+for last in range(6, len(found) + 1):
+    if found[last - 6 : last].min() > known:
+        known = int(found[last - 6 : last].min())
+        opened.append(int(rows[last - 1]))
+first = int(np.flatnonzero(kind == 3)[0])
+print(f"lines at customer 200: {int(found[0])}")
+print(f"the first customer of the new kind is number {first}")
+print("a line is opened at customers", *opened)
+print("customers of that kind by then:", *((kind[:end] == 3).sum() for end in opened))
+
+# %%
+# How sure is the number at the end, and where are the groups?
+
+clusterer = display.estimator_
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+ClusterCountDisplay.from_estimator(clusterer, ax=left)
+EllipsesDisplay.from_estimator(clusterer, X, ax=right)
+right.set(xlabel=names[0], ylabel=names[1])
+plt.show()
+
+# %%
+# **The decision.** Open the line at the customer printed above. The bars say how sure
+# the number is: where two numbers share the probability, wait for more customers.

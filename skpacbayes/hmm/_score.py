@@ -1,0 +1,36 @@
+"""How well draws of the parameters predict each row from those before it."""
+
+import numpy as np
+
+
+class PredictiveScore:
+    """The widely applicable information criterion of a model, row by row [1]_.
+
+    Of each row the log of its mean predictive density given the rows before it, less
+    the variance of the log over the draws, which is what the fit to the row itself
+    adds. States are summed out. The mean estimates the score of rows to come.
+
+    References
+    ----------
+    .. [1] S. Watanabe, "Asymptotic equivalence of Bayes cross validation and widely
+       applicable information criterion in singular learning theory", Journal of
+       Machine Learning Research 11, 2010.
+    """
+
+    def __init__(self, n_rows):
+        self._n = 0
+        self._mean, self._squares = np.zeros(n_rows), np.zeros(n_rows)
+        self._log_total = np.full(n_rows, -np.inf)
+
+    def add(self, log_densities):
+        """Take in the log densities of all rows at one draw."""
+        self._n += 1
+        self._log_total = np.logaddexp(self._log_total, log_densities)
+        gap = log_densities - self._mean
+        self._mean = self._mean + gap / self._n
+        self._squares = self._squares + gap * (log_densities - self._mean)
+
+    def of_rows(self):
+        """Score of each row, (n_rows,)."""
+        variance = self._squares / max(self._n - 1, 1)
+        return self._log_total - np.log(self._n) - variance

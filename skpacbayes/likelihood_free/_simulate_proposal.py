@@ -1,0 +1,73 @@
+"""A prior truncated to where a posterior is: what a further round draws from."""
+
+import numpy as np
+
+OUTSIDE = 1e-3  # posterior mass that the region leaves out
+N_DRAWS = 2000  # of the posterior, that define the region
+MARGIN = 0.1  # of the box around these draws, relative to its sides
+LEAST_SHARE = 1e-6  # of the prior's draws in the region, below which a round ends
+
+
+class TruncatedPrior:
+    """The prior, restricted to the region of highest density of a posterior [1]_.
+
+    Where the region holds the posterior, that under the truncated prior is the same:
+    simulations of several rounds need no weights.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws from the prior: of a number and a generator.
+    posterior : ABCPosteriorKDE
+        Fitted to the rounds before.
+    observed : ndarray of shape (1, n_summaries)
+        Summaries observed.
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    References
+    ----------
+    .. [1] M. Deistler, P. J. Gonçalves and J. H. Macke, "Truncated proposals for
+       scalable and hassle-free simulation-based inference", NeurIPS 2022.
+    """
+
+    def __init__(self, draw, posterior, observed, rng):
+        self._draw, self._posterior, self._observed = draw, posterior, observed
+        seed = int(rng.integers(2**31))
+        draws = posterior.sample(observed, N_DRAWS, random_state=seed)[0]
+        self._least = np.quantile(self._log_density(draws), OUTSIDE)
+        draws = _as_table(draws)
+        margin = MARGIN * np.ptp(draws, axis=0)
+        self._low, self._high = draws.min(axis=0) - margin, draws.max(axis=0) + margin
+
+    def __call__(self, n_draws, rng):
+        """Draw from the prior until enough draws are in the region."""
+        kept, n_kept, n_drawn, size = [], 0, 0, n_draws
+        while n_kept < n_draws:
+            draws = np.asarray(self._draw(size, rng), dtype=np.float64)
+            n_drawn += size
+            kept.append(draws[self._inside(draws)])
+            n_kept += len(kept[-1])
+            if n_kept + 1 < LEAST_SHARE * n_drawn:
+                raise ValueError(
+                    f"proposal and prior do not agree: of {n_drawn:,} draws from the "
+                    f"prior {n_kept} are where the posterior is."
+                )
+            share = max(n_kept, 1) / n_drawn
+            size = int(np.clip(1.2 * (n_draws - n_kept) / share, 1000, 2**20))
+        return np.concatenate(kept)[:n_draws]
+
+    def _inside(self, draws):
+        """Whether draws are in the region: in its box first, which costs little."""
+        table = _as_table(draws)
+        inside = ((table >= self._low) & (table <= self._high)).all(axis=1)
+        if inside.any():
+            inside[inside] = self._log_density(draws[inside]) >= self._least
+        return inside
+
+    def _log_density(self, draws):
+        return self._posterior.log_density(self._observed, draws)[0]
+
+
+def _as_table(draws):
+    return draws[:, None] if draws.ndim == 1 else draws

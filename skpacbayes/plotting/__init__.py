@@ -1,0 +1,24 @@
+"""Pictures of fitted estimators, by scikit-learn's convention of displays.
+
+Displays that several families share are here; they read what is public, and import no
+family.
+"""
+
+from ._choice import ChoiceDisplay
+from ._clusters import ClusterCountDisplay, StreamDisplay
+from ._ellipses import EllipsesDisplay
+from ._filter import FilterDisplay
+from ._loss import ProgressiveLossDisplay
+from ._regimes import RegimesDisplay
+from ._trace import TraceDisplay
+
+__all__ = [
+    "ChoiceDisplay",
+    "ClusterCountDisplay",
+    "EllipsesDisplay",
+    "FilterDisplay",
+    "ProgressiveLossDisplay",
+    "RegimesDisplay",
+    "StreamDisplay",
+    "TraceDisplay",
+]

@@ -1,0 +1,126 @@
+# Written by .ci/make_stubs.py from signatures and docstrings.
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+import skpacbayes
+from numpy.typing import ArrayLike, NDArray
+
+
+__all__ = [
+    "ChoiceDisplay",
+    "ClusterCountDisplay",
+    "EllipsesDisplay",
+    "FilterDisplay",
+    "ProgressiveLossDisplay",
+    "RegimesDisplay",
+    "StreamDisplay",
+    "TraceDisplay",
+]
+
+class ChoiceDisplay:
+    curves: dict[str, tuple[NDArray[Any], ...]]
+    chosen: float
+    xlabel: str
+    ylabel: str
+    ax_: Any
+    figure_: Any
+    def __init__(self, curves: dict[str, tuple[NDArray[Any], ...]], chosen: float, *, xlabel: str, ylabel: str) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class ClusterCountDisplay:
+    probabilities: NDArray[Any]
+    n_clusters: int
+    ax_: Any
+    figure_: Any
+    def __init__(self, probabilities: NDArray[Any], n_clusters: int) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.PACOClusterer, *, ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class EllipsesDisplay:
+    means: NDArray[Any]
+    covariances: NDArray[Any]
+    weights: NDArray[Any]
+    n_stds: float
+    rows: NDArray[Any]
+    labels: NDArray[Any]
+    names: tuple[str, ...]
+    ax_: Any
+    figure_: Any
+    def __init__(self, means: NDArray[Any], covariances: NDArray[Any], weights: NDArray[Any], *, n_stds: float = ..., rows: NDArray[Any] | None = ..., labels: NDArray[Any] | None = ..., names: tuple[str, ...] = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.TemperedVBGaussianMixture | skpacbayes.PACOClusterer, X: ArrayLike | None = ..., *, features: tuple[int, ...] = ..., n_stds: float = ..., ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class FilterDisplay:
+    means: NDArray[Any]
+    stds: NDArray[Any]
+    times: NDArray[Any]
+    n_stds: float
+    rows: NDArray[Any]
+    name: str
+    ax_: Any
+    figure_: Any
+    def __init__(self, means: NDArray[Any], stds: NDArray[Any], *, times: NDArray[Any] | None = ..., n_stds: float = ..., rows: NDArray[Any] | None = ..., name: str = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.ClusteredParticleFilter, X: ArrayLike, *, smooth: bool = ..., state: int = ..., times: ArrayLike | None = ..., n_stds: float = ..., rows: bool = ..., inputs: ArrayLike | None = ..., ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class ProgressiveLossDisplay:
+    n_rows: NDArray[Any]
+    losses: NDArray[Any]
+    certificate: skpacbayes.Certificate
+    name: str
+    estimator_: Any
+    ax_: Any
+    figure_: Any
+    def __init__(self, n_rows: NDArray[Any], losses: NDArray[Any], *, certificate: skpacbayes.Certificate | None = ..., name: str = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = ..., *, n_points: int = ..., ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class RegimesDisplay:
+    values: NDArray[Any]
+    probabilities: NDArray[Any]
+    times: NDArray[Any]
+    name: str
+    ax_: Any
+    figure_: Any
+    def __init__(self, values: NDArray[Any], probabilities: NDArray[Any], *, times: NDArray[Any] | None = ..., name: str = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.DirichletProcessHMM, X: ArrayLike, *, feature: int = ..., times: ArrayLike | None = ..., ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class StreamDisplay:
+    n_rows: NDArray[Any]
+    values: NDArray[Any]
+    name: str
+    truth: NDArray[Any]
+    estimator_: Any
+    ax_: Any
+    figure_: Any
+    def __init__(self, n_rows: NDArray[Any], values: NDArray[Any], *, name: str = ..., truth: NDArray[Any] | None = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = ..., *, attribute: str = ..., every: int = ..., truth: ArrayLike | None = ..., ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class TraceDisplay:
+    series: dict[str, NDArray[Any]]
+    r_hat_: dict[str, float]
+    axes_: NDArray[Any]
+    figure_: Any
+    def __init__(self, series: dict[str, NDArray[Any]]) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, n_variables: int = ..., figure: Any = ...) -> Self: ...
+    def plot(self, *, figure: Any = ...) -> Self: ...
+

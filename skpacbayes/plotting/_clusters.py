@@ -1,0 +1,210 @@
+"""The number of clusters: its posterior, and how it changes along a stream."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import along_stream, axes_of, needs_matplotlib
+
+
+class ClusterCountDisplay:
+    """Posterior of the number of clusters.
+
+    Use :meth:`from_estimator` to make one from a fitted estimator.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (max_clusters,)
+        Posterior probabilities of 1, 2, ... clusters.
+    n_clusters : int
+        The number that the estimator takes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes, after `plot`.
+    figure_ : matplotlib Figure
+        The figure, after `plot`.
+
+    See Also
+    --------
+    StreamDisplay : The number of clusters after every so many rows of a stream.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import make_blobs
+    >>> from skpacbayes import ClusterCountDisplay, PACOClusterer
+    >>> X, _ = make_blobs(200, centers=3, cluster_std=0.5, random_state=0)
+    >>> clusterer = PACOClusterer(random_state=0).fit(X)
+    >>> display = ClusterCountDisplay.from_estimator(clusterer)
+    >>> display.n_clusters
+    3
+    """
+
+    def __init__(self, probabilities, n_clusters):
+        self.probabilities, self.n_clusters = probabilities, n_clusters
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None):
+        """Plot the posterior of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : PACOClusterer
+            Fitted estimator.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : ClusterCountDisplay
+            The display, plotted.
+        """
+        needs_matplotlib(cls)
+        check_is_fitted(estimator)
+        posterior = estimator.n_clusters_posterior_
+        return cls(posterior, estimator.n_clusters_).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Plot a bar for each number; that of the estimator is dark.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : ClusterCountDisplay
+            The display, with `ax_` and `figure_`.
+        """
+        ax = axes_of(self, ax)
+        last = max(int(np.flatnonzero(self.probabilities).max()) + 1, self.n_clusters)
+        sizes = np.arange(1, last + 1)
+        colors = np.where(sizes == self.n_clusters, "tab:blue", "lightsteelblue")
+        shown = np.zeros(last)
+        shown[: len(self.probabilities)] = self.probabilities[:last]
+        ax.bar(sizes, shown, color=list(colors))
+        ax.set(xlabel="clusters", ylabel="posterior probability", ylim=(0, 1))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        return self
+
+
+class StreamDisplay:
+    """A number that an estimator finds, after every so many rows of a stream.
+
+    Use :meth:`from_estimator` to let an estimator learn a stream, and draw it.
+
+    Parameters
+    ----------
+    n_rows : ndarray of shape (n_points,)
+        Numbers of rows learnt.
+    values : ndarray of shape (n_points,)
+        What the estimator found then.
+    name : str, default="clusters"
+        What the values are.
+    truth : ndarray of shape (n_points,), default=None
+        The values as they are, where that is known.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The estimator after all rows, if made by `from_estimator`.
+    ax_ : matplotlib Axes
+        Axes, after `plot`.
+    figure_ : matplotlib Figure
+        The figure, after `plot`.
+
+    See Also
+    --------
+    ClusterCountDisplay : How sure the number of clusters is.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from skpacbayes import PACOClusterer, StreamDisplay, make_paco_model
+    >>> X, _ = make_paco_model(6, random_state=0)  # a new group every 20 rows
+    >>> clusterer = PACOClusterer(random_state=0)
+    >>> display = StreamDisplay.from_estimator(clusterer, X[:120], every=40)
+    >>> display.values
+    array([2, 4, 6])
+    """
+
+    def __init__(self, n_rows, values, *, name="clusters", truth=None):
+        self.n_rows, self.values = n_rows, values
+        self.name, self.truth = name, truth
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        y=None,
+        *,
+        attribute="n_clusters_",
+        every=1,
+        truth=None,
+        ax=None,
+    ):
+        """Let a clone of the estimator learn a stream, and plot.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Has `partial_fit`; fitted or not.
+        X : array-like of shape (n_samples, n_features)
+            Rows, in their order.
+        y : array-like of shape (n_samples,), default=None
+            Targets, if the estimator takes them.
+        attribute : str
+            The fitted attribute that is drawn, a number; `n_clusters_` by default.
+        every : int, default=1
+            The attribute is read after every so many rows.
+        truth : array-like of shape (n_samples,), default=None
+            Its true value after each row, where that is known.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : StreamDisplay
+            The display, plotted.
+        """
+        needs_matplotlib(cls)
+        check_scalar(every, "every", Integral, min_val=1)
+        ends = np.append(np.arange(every, len(X), every), len(X))
+        values = []
+        for model in along_stream(estimator, X, y, ends):
+            values.append(getattr(model, attribute))
+        truth = None if truth is None else np.asarray(truth)[ends - 1]
+        name = attribute.removesuffix("_").removeprefix("n_").replace("_", " ")
+        display = cls(ends, np.array(values), name=name, truth=truth)
+        display.estimator_ = model
+        return display.plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Plot the values as steps.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : StreamDisplay
+            The display, with `ax_` and `figure_`.
+        """
+        ax = axes_of(self, ax)
+        if self.truth is not None:
+            ax.step(self.n_rows, self.truth, where="post", color="0.6", label="truth")
+        ax.step(self.n_rows, self.values, where="post", label="found")
+        if self.truth is not None:
+            ax.legend()
+        ax.set(xlabel="rows learnt", ylabel=self.name)
+        return self

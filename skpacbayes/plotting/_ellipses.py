@@ -1,0 +1,166 @@
+"""Components of a mixture as ellipses."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import axes_of, needs_matplotlib
+
+
+class EllipsesDisplay:
+    """Clusters or components as ellipses, over the rows.
+
+    Use :meth:`from_estimator` to make one from a fitted estimator.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_components, 2)
+        Centres.
+    covariances : ndarray of shape (n_components, 2, 2)
+        Covariances.
+    weights : ndarray of shape (n_components,)
+        Shares of the rows.
+    n_stds : float, default=2.0
+        Half axes of the ellipses, in standard deviations.
+    rows : ndarray of shape (n_samples, 2), default=None
+        Rows, drawn as dots.
+    labels : ndarray of shape (n_samples,), default=None
+        Labels of the rows.
+    names : tuple of str, default=("x0", "x1")
+        Names of the two features.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes, after `plot`.
+    figure_ : matplotlib Figure
+        The figure, after `plot`.
+
+    See Also
+    --------
+    ClusterCountDisplay : How sure the number of clusters is.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_iris
+    >>> from skpacbayes import EllipsesDisplay, TemperedVBGaussianMixture
+    >>> X = load_iris().data
+    >>> mixture = TemperedVBGaussianMixture(3, random_state=0).fit(X)
+    >>> display = EllipsesDisplay.from_estimator(mixture, X, features=(2, 3))
+    >>> len(display.ax_.patches)
+    3
+    """
+
+    def __init__(
+        self,
+        means,
+        covariances,
+        weights,
+        *,
+        n_stds=2.0,
+        rows=None,
+        labels=None,
+        names=("x0", "x1"),
+    ):
+        self.means, self.covariances, self.weights = means, covariances, weights
+        self.n_stds, self.rows, self.labels = n_stds, rows, labels
+        self.names = names
+
+    @classmethod
+    def from_estimator(cls, estimator, X=None, *, features=(0, 1), n_stds=2.0, ax=None):
+        """Plot the components of a fitted mixture, or the clusters of a clusterer.
+
+        Parameters
+        ----------
+        estimator : TemperedVBGaussianMixture or PACOClusterer
+            Fitted estimator of at least two features; scikit-learn's Gaussian mixtures
+            will do, too.
+        X : array-like of shape (n_samples, n_features), default=None
+            Rows to draw, in the colours of their labels.
+        features : tuple of int, default=(0, 1)
+            Columns of the two axes.
+        n_stds : float, default=2.0
+            Half axes of the ellipses, in standard deviations.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : EllipsesDisplay
+            The display, plotted.
+        """
+        needs_matplotlib(cls)
+        check_is_fitted(estimator)
+        means, covariances, weights = _components(estimator)
+        pair = list(features)
+        names = getattr(estimator, "feature_names_in_", None)
+        return cls(
+            means[:, pair],
+            covariances[:, pair][:, :, pair],
+            weights,
+            n_stds=n_stds,
+            rows=None if X is None else np.asarray(X)[:, pair],
+            labels=None if X is None else estimator.predict(X),
+            names=tuple(f"x{j}" if names is None else str(names[j]) for j in pair),
+        ).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Plot the rows and the ellipses; the heavier a component, the wider its line.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : EllipsesDisplay
+            The display, with `ax_` and `figure_`.
+        """
+        ax = axes_of(self, ax)
+        from matplotlib.patches import Ellipse
+
+        if self.rows is not None:
+            shades = {"c": self.labels % 10, "cmap": "tab10", "vmin": 0, "vmax": 9}
+            ax.scatter(*self.rows.T, s=8, alpha=0.6, **shades)
+        for mean, covariance, weight in zip(
+            self.means, self.covariances, self.weights, strict=True
+        ):
+            squares, axes = np.linalg.eigh(covariance)
+            width, height = 2 * self.n_stds * np.sqrt(squares)
+            ax.add_patch(
+                Ellipse(
+                    mean,
+                    width,
+                    height,
+                    angle=float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))),
+                    fill=False,
+                    lw=0.8 + 2 * float(weight),
+                )
+            )
+        ax.plot(*self.means.T, "kx")
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        ax.autoscale_view()
+        return self
+
+
+def _components(estimator):
+    """Means, covariances as matrices, and weights of the components."""
+    if hasattr(estimator, "cluster_centers_"):
+        means = estimator.cluster_centers_
+        ratios = estimator.cluster_scales_ / estimator.scale_
+        covariances = estimator.covariance_ * ratios[:, None, None] ** 2
+        return means, covariances, estimator.cluster_shares_
+    means = estimator.means_
+    n_components, n_features = means.shape
+    given = np.asarray(estimator.covariances_)
+    if given.shape == (n_components, n_features, n_features):
+        covariances = given
+    elif estimator.covariance_type == "diag":
+        covariances = given[:, :, None] * np.eye(n_features)
+    elif estimator.covariance_type == "spherical":
+        covariances = given[:, None, None] * np.eye(n_features)
+    else:  # one for all
+        covariances = np.broadcast_to(given, (n_components, n_features, n_features))
+    return means, covariances, estimator.weights_

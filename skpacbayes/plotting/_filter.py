@@ -1,0 +1,139 @@
+"""The state behind a sequence, with a band."""
+
+import numpy as np
+from sklearn.base import clone
+
+from ._base import axes_of, needs_matplotlib
+
+
+class FilterDisplay:
+    """Filtered or smoothed state of a sequence, with a band.
+
+    Use :meth:`from_estimator` to make one from a particle filter and rows.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_timesteps,)
+        Means of the state.
+    stds : ndarray of shape (n_timesteps,)
+        Its standard deviations.
+    times : ndarray of shape (n_timesteps,), default=None
+        Times of the rows; None for their numbers.
+    n_stds : float, default=2.0
+        Half the width of the band, in standard deviations.
+    rows : ndarray of shape (n_timesteps,), default=None
+        Measurements, drawn as dots.
+    name : str, default="state"
+        What is drawn.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes, after `plot`.
+    figure_ : matplotlib Figure
+        The figure, after `plot`.
+
+    See Also
+    --------
+    RegimesDisplay : Regimes behind a sequence.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from skpacbayes import ClusteredParticleFilter, FilterDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> level = np.cumsum(rng.normal(size=80))
+    >>> X = (level + rng.normal(size=80))[:, None]
+    >>> tracker = ClusteredParticleFilter(n_particles=200, random_state=0)
+    >>> display = FilterDisplay.from_estimator(tracker, X, rows=True)
+    >>> covered = np.abs(level - display.means) < 2 * display.stds
+    >>> bool(covered.mean() > 0.8)
+    True
+    """
+
+    def __init__(self, means, stds, *, times=None, n_stds=2.0, rows=None, name="state"):
+        self.means, self.stds, self.times = means, stds, times
+        self.n_stds, self.rows, self.name = n_stds, rows, name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        *,
+        smooth=True,
+        state=0,
+        times=None,
+        n_stds=2.0,
+        rows=False,
+        inputs=None,
+        ax=None,
+    ):
+        """Let a clone of the filter follow rows from the first, and plot.
+
+        Parameters
+        ----------
+        estimator : ClusteredParticleFilter
+            The filter; fitted or not.
+        X : array-like of shape (n_timesteps, n_features)
+            Rows in the order of time; NaN is a missing value.
+        smooth : bool, default=True
+            Whether a state is that given all rows, or that given the rows up to it.
+        state : int, default=0
+            Which coordinate of the state.
+        times : array-like of shape (n_timesteps,), default=None
+            Times of the rows; None for their numbers.
+        n_stds : float, default=2.0
+            Half the width of the band, in standard deviations.
+        rows : bool, default=False
+            Whether to draw column `state` of X as dots: where the measurement is that
+            of the state.
+        inputs : array-like of shape (n_timesteps, n_inputs), default=None
+            Inputs of each row.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : FilterDisplay
+            The display, plotted.
+        """
+        needs_matplotlib(cls)
+        model = clone(estimator)
+        follow = model.fit_smooth if smooth else model.fit_filter
+        means, stds = follow(X, inputs=inputs)
+        return cls(
+            means[:, state],
+            stds[:, state],
+            times=None if times is None else np.asarray(times),
+            n_stds=n_stds,
+            rows=np.asarray(X)[:, state] if rows else None,
+            name=f"{'smoothed' if smooth else 'filtered'} state",
+        ).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Plot the mean and the band.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : FilterDisplay
+            The display, with `ax_` and `figure_`.
+        """
+        ax = axes_of(self, ax)
+        times = np.arange(len(self.means)) if self.times is None else self.times
+        band = self.n_stds * self.stds
+        if self.rows is not None:
+            ax.plot(times, self.rows, ".", color="0.5", ms=4, label="measured")
+        ax.fill_between(times, self.means - band, self.means + band, alpha=0.3, lw=0)
+        ax.plot(times, self.means, label=self.name)
+        ax.set(xlabel="time", ylabel=self.name)
+        if self.rows is not None:
+            ax.legend()
+        return self

@@ -1,0 +1,129 @@
+"""Regimes behind a sequence."""
+
+import numpy as np
+
+from ._base import axes_of, needs_matplotlib
+
+
+class RegimesDisplay:
+    """A sequence over the probabilities of its regimes.
+
+    Use :meth:`from_estimator` to make one from a fitted estimator and rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_timesteps,)
+        One feature of the rows.
+    probabilities : ndarray of shape (n_timesteps, n_states)
+        Probabilities of the states.
+    times : ndarray of shape (n_timesteps,), default=None
+        Times of the rows; None for their numbers.
+    name : str, default="x0"
+        Name of the feature.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes, after `plot`.
+    figure_ : matplotlib Figure
+        The figure, after `plot`.
+
+    See Also
+    --------
+    FilterDisplay : The state of a particle filter, with a band.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from skpacbayes import DirichletProcessHMM, RegimesDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> speed = np.repeat([0.0, 3.0, 0.0], 40)
+    >>> X = (speed + 0.3 * rng.normal(size=120))[:, None]
+    >>> model = DirichletProcessHMM(2, n_iter=60, burn_in=40, random_state=0).fit(X)
+    >>> display = RegimesDisplay.from_estimator(model, X)
+    >>> display.probabilities.shape
+    (120, 2)
+    """
+
+    def __init__(self, values, probabilities, *, times=None, name="x0"):
+        self.values, self.probabilities = values, probabilities
+        self.times, self.name = times, name
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, feature=0, times=None, ax=None):
+        """Compute the probabilities of the regimes, and plot.
+
+        Parameters
+        ----------
+        estimator : DirichletProcessHMM
+            Fitted estimator.
+        X : array-like of shape (n_timesteps, n_features)
+            Rows in the order of time.
+        feature : int, default=0
+            The column that is drawn.
+        times : array-like of shape (n_timesteps,), default=None
+            Times of the rows, in ascending order; None for their numbers.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : RegimesDisplay
+            The display, plotted.
+        """
+        needs_matplotlib(cls)
+        probabilities = estimator.predict_proba(X)
+        names = getattr(estimator, "feature_names_in_", None)
+        return cls(
+            np.asarray(X)[:, feature],
+            probabilities,
+            times=None if times is None else np.asarray(times),
+            name=f"x{feature}" if names is None else str(names[feature]),
+        ).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Plot the values; behind them each state has a colour, mixed where unsure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : RegimesDisplay
+            The display, with `ax_` and `figure_`.
+        """
+        ax = axes_of(self, ax)
+        from matplotlib import colormaps
+        from matplotlib.patches import Patch
+
+        n_rows, n_states = self.probabilities.shape
+        times = np.arange(n_rows) if self.times is None else self.times
+        ax.plot(times, self.values, color="black", lw=0.8, marker=".", ms=2)
+        limits = ax.get_ylim()
+        # The extremes of this map differ in lightness, too.
+        colors = colormaps["viridis"](np.linspace(1.0, 0.25, n_states))[:, :3]
+        shades = 1 - 0.55 * (1 - self.probabilities @ colors)
+        where = np.asarray(ax.convert_xunits(times), dtype=float)
+        middle = (where[1:] + where[:-1]) / 2
+        edges = np.concatenate([where[:1], middle, where[-1:]])
+        ax.pcolormesh(
+            edges,
+            [0, 1],
+            shades[None],
+            transform=ax.get_xaxis_transform(),
+            zorder=0,
+        )
+        key = 1 - 0.55 * (1 - colors)
+        ax.legend(
+            handles=[
+                Patch(color=color, label=f"state {j}") for j, color in enumerate(key)
+            ]
+        )
+        ax.set(xlabel="time", ylabel=self.name)
+        ax.set_ylim(limits)  # those of the values: the shades have none
+        ax.margins(x=0)
+        return self

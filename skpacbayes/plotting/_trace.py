@@ -1,0 +1,116 @@
+"""Draws of chains, one after the other."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._chains import r_hat
+from .._extras import extra_module
+from ._base import needs_matplotlib
+
+
+class TraceDisplay:
+    """Draws of each chain in their order, with R-hat.
+
+    Chains that agree overlap; a chain that stays apart, or that still drifts, needs
+    more iterations. Use :meth:`from_estimator` to make one from a fitted sampler.
+
+    Parameters
+    ----------
+    series : dict of str to ndarray of shape (n_chains, n_draws)
+        Draws of each variable.
+
+    Attributes
+    ----------
+    r_hat_ : dict of str to float
+        R-hat of each variable, rank-normalised and split.
+    axes_ : ndarray of shape (n_variables,)
+        Axes, after `plot`.
+    figure_ : matplotlib Figure
+        The figure, after `plot`.
+
+    See Also
+    --------
+    PosteriorDisplay : Marginals and pairs of a simulator's posterior.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from skpacbayes import SparseAdditiveGibbsRegressor, TraceDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(100, 5))
+    >>> y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=100)
+    >>> model = SparseAdditiveGibbsRegressor(n_iter=400, random_state=0).fit(X, y)
+    >>> display = TraceDisplay.from_estimator(model, n_variables=2)
+    >>> len(display.axes_)
+    2
+    """
+
+    def __init__(self, series):
+        self.series = series
+        self.r_hat_ = {name: float(r_hat(drawn)) for name, drawn in series.items()}
+
+    @classmethod
+    def from_estimator(cls, estimator, *, n_variables=4, figure=None):
+        """Plot the variables of which the chains of a sampler agree least.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted sampler: one that has `to_arviz` without arguments.
+        n_variables : int, default=4
+            Number of variables, at most; those with the largest R-hat.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : TraceDisplay
+            The display, plotted.
+        """
+        needs_matplotlib(cls)
+        check_is_fitted(estimator)
+        draws = estimator._chain_draws()
+        every = cls(dict(_series({**draws.sample_stats, **draws.posterior})))
+        worst = sorted(every.r_hat_, key=lambda name: -every.r_hat_[name])
+        chosen = worst[:n_variables]
+        return cls({name: every.series[name] for name in chosen}).plot(figure=figure)
+
+    def plot(self, *, figure=None):
+        """Plot each variable on its axes.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : TraceDisplay
+            The display, with `axes_` and `figure_`.
+        """
+        what = f"{type(self).__name__}.plot"
+        plt = extra_module("matplotlib.pyplot", "plot", what)
+        count = len(self.series)
+        if figure is None:
+            figure = plt.figure(figsize=(8, 0.6 + 1.5 * count), layout="constrained")
+        self.figure_ = figure
+        self.axes_ = figure.subplots(count, 1, squeeze=False)[:, 0]
+        for ax, (name, chains) in zip(self.axes_, self.series.items(), strict=True):
+            for chain in chains:
+                ax.plot(chain, lw=0.7)
+            ax.set_title(f"{name}: R-hat {self.r_hat_[name]:.3f}", fontsize="medium")
+            ax.margins(x=0)
+        self.axes_[-1].set_xlabel("draw")
+        return self
+
+
+def _series(variables):
+    """Yield the name and the chains of each number that is drawn."""
+    for name, drawn in variables.items():
+        drawn = np.asarray(drawn, dtype=float)
+        flat = drawn.reshape(*drawn.shape[:2], -1)
+        for j, place in enumerate(np.ndindex(drawn.shape[2:])):
+            label = f"{name}[{', '.join(map(str, place))}]" if place else name
+            yield label, flat[:, :, j]

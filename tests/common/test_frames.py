@@ -1,0 +1,80 @@
+"""Data frames of every kind come in with their names, and go out on request."""
+
+import numpy as np
+import pytest
+from cases import ESTIMATORS, cheap, learn, rows
+from sklearn.base import BaseEstimator
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
+KINDS = ["pandas", "polars", "pyarrow"]
+METHODS = [
+    (name, method)
+    for name, public in ESTIMATORS.items()
+    for method in ("fit", "partial_fit")
+    if hasattr(public, method)
+]
+TRANSFORMERS = [name for name in ESTIMATORS if hasattr(ESTIMATORS[name], "transform")]
+X, Y = rows(60)
+
+
+def frame(kind, columns):
+    """A table with named columns, of one of the libraries."""
+    library = pytest.importorskip(kind, reason=f"{kind} is not installed")
+    if kind == "pyarrow":
+        return library.table(columns)
+    return library.DataFrame(columns)
+
+
+def answers(estimator, X):
+    """What an estimator says of rows."""
+    methods = ("predict", "score_samples", "transform")
+    return [getattr(estimator, m)(X) for m in methods if hasattr(estimator, m)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_a_frame_is_its_array_with_names(name, method, kind):
+    table = frame(kind, {"dose": X[:, 0], "age": X[:, 1]})
+    of_frame = learn(cheap(name), method, table, Y)
+    assert list(of_frame.feature_names_in_) == ["dose", "age"]
+    of_array = learn(cheap(name), method, X, Y)
+    for ours, expected in zip(
+        answers(of_frame, table), answers(of_array, X), strict=True
+    ):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "array", "list"])
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_words_are_refused_by_column(name, method, kind):
+    columns = {"dose": X[:, 0], "town": ["1.5", "Oslo", *["Rome"] * 58]}
+    if kind in KINDS:
+        table, column = frame(kind, columns), "town"
+    else:
+        table = np.array(list(columns.values()), dtype=object).T
+        table, column = (table, 1) if kind == "array" else (table.tolist(), 1)
+    with pytest.raises(ValueError, match="Oslo") as raised:
+        learn(cheap(name), method, table, Y)
+    said = f"Column {column!r} of X has 'Oslo', and {name} needs numbers: drop the"
+    assert str(raised.value).startswith(said)
+
+
+@pytest.mark.parametrize("name", ["OnlineVIRegressor", *TRANSFORMERS])
+def test_words_are_refused_in_a_question(name):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=["dose", "town"])
+    estimator: BaseEstimator = cheap(name).fit(table, Y)
+    with pytest.raises(ValueError, match="Column 'town' of X has 'Oslo'"):
+        estimator.predict(table.assign(town="Oslo"))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_set_output(name, kind):
+    table = frame(kind, {"dose": X[:, 0], "age": X[:, 1]})
+    estimator = cheap(name).fit(table, Y)
+    expected = estimator.transform(table)
+    out = estimator.set_output(transform=kind).transform(table)
+    assert type(out) is type(table)
+    assert list(out.columns) == list(estimator.get_feature_names_out())
+    np.testing.assert_array_equal(np.asarray(out), expected)

@@ -1,0 +1,207 @@
+"""Displays show what the estimators say, on axes that are given or new."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.mixture import GaussianMixture
+
+import skpacbayes
+from skpacbayes import (
+    ABCPosteriorKDE,
+    ChoiceDisplay,
+    ClusterCountDisplay,
+    ClusteredParticleFilter,
+    DirichletProcessHMM,
+    EllipsesDisplay,
+    FilterDisplay,
+    OnlineVIClassifier,
+    OnlineVIRegressor,
+    PACOClusterer,
+    ProgressiveLossDisplay,
+    RegimesDisplay,
+    SSMCKMeansInit,
+    StreamDisplay,
+    TemperedVBGaussianMixture,
+    TraceDisplay,
+    make_paco_model,
+)
+from skpacbayes._chains import r_hat
+
+matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 2)) + np.repeat([[0.0, 0.0], [8.0, 0.0]], 60, axis=0)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax():
+    return plt.figure().subplots()
+
+
+@pytest.mark.parametrize("name", skpacbayes.plotting.__all__)
+def test_displays_follow_the_convention(name):
+    display = getattr(skpacbayes.plotting, name)
+    drawn_on = {"ax", "figure"}
+    for method in (display.from_estimator, display.plot):
+        parameters = inspect.signature(method).parameters
+        (place,) = drawn_on & parameters.keys()
+        assert parameters[place].default is None
+        assert parameters[place].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_posterior_of_the_number_of_clusters(ax):
+    model = PACOClusterer(random_state=0).fit(X)
+    display = ClusterCountDisplay.from_estimator(model, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    heights = [bar.get_height() for bar in ax.patches]
+    assert sum(heights) == pytest.approx(1.0)
+    assert heights[1] == model.n_clusters_posterior_[1]
+    dark = [bar.get_facecolor() for bar in ax.patches]
+    assert dark[model.n_clusters_ - 1] not in dark[model.n_clusters_ :]
+
+
+def test_clusters_along_a_stream():
+    rows, group = make_paco_model(6, random_state=0)
+    model = PACOClusterer(random_state=0)
+    display = StreamDisplay.from_estimator(model, rows[:90], every=40, truth=group + 1)
+    np.testing.assert_array_equal(display.n_rows, [40, 80, 90])
+    np.testing.assert_array_equal(display.truth, group[[39, 79, 89]] + 1)
+    expected = PACOClusterer(random_state=0)
+    for start, stop, found in zip(
+        [0, 40, 80], [40, 80, 90], display.values, strict=True
+    ):
+        assert expected.partial_fit(rows[start:stop]).n_clusters_ == found
+    assert not hasattr(model, "n_clusters_")  # a clone has learnt
+    np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), display.values)
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_band_of_a_filter(smooth, ax):
+    series = np.cumsum(RNG.normal(size=(50, 1)), axis=0)
+    model = ClusteredParticleFilter(n_particles=100, random_state=0)
+    times = np.datetime64("2020-01-01") + np.arange(50)
+    display = FilterDisplay.from_estimator(
+        model, series, smooth=smooth, times=times, rows=True, n_stds=3, ax=ax
+    )
+    follow = model.fit_smooth if smooth else model.fit_filter
+    means, stds = follow(series)
+    np.testing.assert_array_equal(display.means, means[:, 0])
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx((means + 3 * stds).max())
+
+
+@pytest.mark.parametrize("dated", [True, False])
+def test_regimes(dated):
+    series = np.r_[RNG.normal(size=60), RNG.normal(size=60) + 9][:, None]
+    model = DirichletProcessHMM(2, n_iter=20, burn_in=20, random_state=0).fit(series)
+    times = np.datetime64("2020-01-01") + np.arange(120) if dated else None
+    display = RegimesDisplay.from_estimator(model, series, times=times)
+    shades = display.ax_.collections[0].get_array()[0]
+    assert np.abs(shades[10] - shades[110]).max() > 0.2
+    np.testing.assert_allclose(shades[10], shades[11], atol=0.05)
+    low, high = display.ax_.get_xlim()
+    assert high - low == pytest.approx(119)
+    higher = RegimesDisplay(series[:, 0] + 1000, display.probabilities).plot()
+    assert higher.ax_.get_ylim()[0] > 900
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_ellipses_have_the_covariances(kind):
+    model = TemperedVBGaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    display = EllipsesDisplay.from_estimator(model, X, n_stds=1.5)
+    theirs = GaussianMixture(2, covariance_type=kind, means_init=model.means_).fit(X)
+    expected = EllipsesDisplay.from_estimator(theirs)
+    np.testing.assert_allclose(
+        display.covariances, expected.covariances, rtol=0.3, atol=0.1
+    )
+    for ellipse, covariance in zip(
+        display.ax_.patches, display.covariances, strict=True
+    ):
+        halves = np.array([ellipse.width, ellipse.height]) / 2 / 1.5
+        np.testing.assert_allclose(
+            np.sort(halves**2), np.linalg.eigvalsh(covariance), rtol=1e-9
+        )
+        angle = np.radians(ellipse.angle)
+        first = np.array([np.cos(angle), np.sin(angle)]) * halves[0]
+        second = np.array([-np.sin(angle), np.cos(angle)]) * halves[1]
+        found = np.outer(first, first) + np.outer(second, second)
+        np.testing.assert_allclose(found, covariance, atol=1e-9)
+
+
+def test_ellipses_of_clusters():
+    model = PACOClusterer(random_state=0).fit(X)
+    display = EllipsesDisplay.from_estimator(model, X)
+    assert len(display.ax_.patches) == model.n_clusters_ == 2
+    within = X[:60] - X[:60].mean(axis=0)
+    own = display.covariances[model.predict(X[:1])[0]]
+    np.testing.assert_allclose(own, np.cov(within.T), atol=0.6)
+
+
+def test_curves_of_a_choice():
+    mixture = TemperedVBGaussianMixture("auto", max_components=4, random_state=0).fit(X)
+    display = ChoiceDisplay.from_estimator(mixture)
+    places, scores = display.curves["bound"]
+    assert places[scores.argmax()] == display.chosen == mixture.n_components_
+    posterior = ABCPosteriorKDE(random_state=0, n_validation=20)
+    posterior.fit(X, X[:, 0] + RNG.normal(size=120))
+    display = ChoiceDisplay.from_estimator(posterior)
+    best = max(scores.max() for _, scores in display.curves.values())
+    assert best == posterior.cv_table_["mean_score"].max()
+    hmm = DirichletProcessHMM("auto", n_iter=10, burn_in=10, random_state=0)
+    display = ChoiceDisplay.from_estimator(hmm.fit(X[:, :1]))
+    assert len(display.curves["score"][0]) == len(hmm.n_states_scores_)
+
+
+def test_no_choice_no_curve():
+    with pytest.raises(ValueError, match="SSMCKMeansInit has chosen nothing"):
+        ChoiceDisplay.from_estimator(SSMCKMeansInit(2, random_state=0).fit(X))
+
+
+def test_traces_begin_with_the_worst():
+    model = DirichletProcessHMM(2, n_iter=30, burn_in=0, n_chains=3, random_state=0)
+    model.fit(X[:, :1])
+    display = TraceDisplay.from_estimator(model, n_variables=3)
+    values = list(display.r_hat_.values())
+    assert values == sorted(values, reverse=True)
+    every = TraceDisplay.from_estimator(model, n_variables=99)
+    assert max(every.r_hat_.values()) == values[0]
+    expected = r_hat(model.log_likelihoods_[:, -30:])
+    assert every.r_hat_["log_likelihood"] == pytest.approx(float(expected))
+    assert len(display.axes_[0].lines) in (1, 3)
+
+
+def test_losses_and_the_certificate():
+    y = X @ [1.0, -2.0]
+    model = OnlineVIRegressor(prior_scale="auto")
+    display = ProgressiveLossDisplay.from_estimator(model, X, y)
+    expected = clone(model).partial_fit(X, y)
+    assert display.losses[-1] == pytest.approx(expected.cumulative_loss_ / 120)
+    assert display.n_rows[-1] == 120
+    (bound,) = (
+        line.get_ydata()[0]
+        for line in display.ax_.lines
+        if line.get_linestyle() == "--"
+    )
+    assert bound == pytest.approx(expected.certificate().bound / 120)
+
+
+def test_losses_of_labels_without_a_certificate():
+    model = OnlineVIClassifier("oga", loss="hinge", prior_scale=1.0, forgetting=0.0)
+    labels = np.repeat(["a", "b"], 60)
+    order = RNG.permutation(120)
+    display = ProgressiveLossDisplay.from_estimator(model, X[order], labels[order])
+    assert display.certificate is None
+    assert len(display.ax_.lines) == 1
