@@ -8,8 +8,8 @@ from ._paco_cells import CellTracker
 
 # With refresh="auto", the chain runs after every row at first, then after so many rows
 # that the stream has grown by this share of what came since. It takes longer with more
-# columns: from 10 on it runs after every second row or every d / 10 rows, and from 20 on
-# after twice that share.
+# columns: from 10 on it runs after every second row, or every d / 10 rows, and from 20
+# on after twice that share.
 _EVERY_ROW = 200
 _COLUMNS = 10
 _GROWTH = 0.1
