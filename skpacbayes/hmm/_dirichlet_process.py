@@ -12,17 +12,17 @@ from .._base import SeriesEstimator, fit_context
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
-from . import _posterior
-from ._discrete_answers import (
+from . import _dirichlet_process_posterior as _posterior
+from ._dirichlet_process_discrete_answers import (
     category_probabilities,
     count_medians,
     count_quantiles,
 )
-from ._discrete_model import Counts, not_counts
-from ._forecast import Forecast, forecast_quantiles, state_forecasts
-from ._model_choice import Models
-from ._sampling import Settings, sample_posterior
-from ._series import Series, sequence_bounds
+from ._dirichlet_process_discrete_model import Counts, not_counts
+from ._dirichlet_process_forecast import Forecast, forecast_quantiles, state_forecasts
+from ._dirichlet_process_model_choice import Models
+from ._dirichlet_process_sampling import Settings, sample_posterior
+from ._dirichlet_process_series import Series, sequence_bounds
 
 _LARGEST = 12  # number of states that "auto" tries, at most
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skpacbayes.hmm._model import Model, Parameters, covariances
+from skpacbayes.hmm._dirichlet_process_model import Model, Parameters, covariances
 
 
 def model_of(n_states=2, n_features=1, **options):

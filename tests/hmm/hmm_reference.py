@@ -109,7 +109,7 @@ class JointLaw:
     Parameters
     ----------
     model : object
-        With the attributes of `skpacbayes.hmm._model.Model`.
+        With the attributes of `skpacbayes.hmm._dirichlet_process_model.Model`.
     lengths : list of int
         Numbers of rows of the sequences.
     """

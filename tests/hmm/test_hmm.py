@@ -21,10 +21,10 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 import skpacbayes
-from skpacbayes.hmm._conditionals import Moments, draw_atoms
-from skpacbayes.hmm._model import Model, Parameters
-from skpacbayes.hmm._posterior import _log_student, medians
-from skpacbayes.hmm._series import Rows, sequence_bounds
+from skpacbayes.hmm._dirichlet_process_conditionals import Moments, draw_atoms
+from skpacbayes.hmm._dirichlet_process_model import Model, Parameters
+from skpacbayes.hmm._dirichlet_process_posterior import _log_student, medians
+from skpacbayes.hmm._dirichlet_process_series import Rows, sequence_bounds
 
 # Chains of a hundred sweeps are told that they are short.
 pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")

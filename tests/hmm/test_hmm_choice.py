@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, t
 from sklearn.exceptions import ConvergenceWarning
 
-from skpacbayes.hmm._selection import PredictiveScore
+from skpacbayes.hmm._dirichlet_process_selection import PredictiveScore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
 
@@ -149,7 +149,7 @@ def test_forecasts_are_exact(emission):
 
 
 def filtered_by_hand(rows, draw, model):
-    from skpacbayes.hmm._posterior import log_emissions
+    from skpacbayes.hmm._dirichlet_process_posterior import log_emissions
 
     logs = next(iter(log_emissions(rows, [draw], model)))
     law = draw.start

@@ -13,15 +13,15 @@ from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
-from skpacbayes.hmm._discrete_answers import distribution_at
-from skpacbayes.hmm._discrete_chain import DiscreteChain
-from skpacbayes.hmm._discrete_model import (
+from skpacbayes.hmm._dirichlet_process_discrete_answers import distribution_at
+from skpacbayes.hmm._dirichlet_process_discrete_chain import DiscreteChain
+from skpacbayes.hmm._dirichlet_process_discrete_model import (
     Categories,
     Counts,
     DiscreteModel,
     DiscreteParameters,
 )
-from skpacbayes.hmm._posterior import log_predictives
+from skpacbayes.hmm._dirichlet_process_posterior import log_predictives
 
 FALSE_ALARM = 1e-4
 pytestmark = [

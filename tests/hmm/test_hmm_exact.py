@@ -19,10 +19,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skpacbayes._kernels.hmm import draw_states, smooth, viterbi
-from skpacbayes.hmm import _conditionals
-from skpacbayes.hmm._chain import densities_of, filtered
-from skpacbayes.hmm._model import Parameters
-from skpacbayes.hmm._series import Rows
+from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
+from skpacbayes.hmm._dirichlet_process_chain import densities_of, filtered
+from skpacbayes.hmm._dirichlet_process_model import Parameters
+from skpacbayes.hmm._dirichlet_process_series import Rows
 
 FALSE_ALARM = 1e-4
 

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 
-from skpacbayes.hmm._chain import filtered
-from skpacbayes.hmm._series import Rows, sequence_bounds, units_of
-from skpacbayes.hmm._start import Start
+from skpacbayes.hmm._dirichlet_process_chain import filtered
+from skpacbayes.hmm._dirichlet_process_series import Rows, sequence_bounds, units_of
+from skpacbayes.hmm._dirichlet_process_start import Start
 
 # Chains of a hundred sweeps are told that they are short.
 pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
@@ -328,7 +328,8 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
     X = np.column_stack([first, second])
     starts = iter([others, states, others, states])
     monkeypatch.setattr(
-        "skpacbayes.hmm._gibbs.starts", lambda *_: [Start(next(starts), several=True)]
+        "skpacbayes.hmm._dirichlet_process_gibbs.starts",
+        lambda *_: [Start(next(starts), several=True)],
     )
     model = markov(
         n_chains=4, emission="per_state", covariance_type="diag", random_state=1

@@ -11,9 +11,10 @@ from hmm_reference import JointLaw, largest_score
 from numpy.testing import assert_allclose
 
 from skpacbayes._kernels.hmm import draw_states
-from skpacbayes.hmm import _chain, _gibbs
-from skpacbayes.hmm._chain import Chain
-from skpacbayes.hmm._series import Rows
+from skpacbayes.hmm import _dirichlet_process_chain as _chain
+from skpacbayes.hmm import _dirichlet_process_gibbs as _gibbs
+from skpacbayes.hmm._dirichlet_process_chain import Chain
+from skpacbayes.hmm._dirichlet_process_series import Rows
 
 FALSE_ALARM = 1e-4
 JOINT = {

@@ -7,9 +7,9 @@ from hmm_rows import agreement
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
-from skpacbayes.hmm._chain import Chain
-from skpacbayes.hmm._series import Rows
-from skpacbayes.hmm._start import Start, means_of_neighbours, starts
+from skpacbayes.hmm._dirichlet_process_chain import Chain
+from skpacbayes.hmm._dirichlet_process_series import Rows
+from skpacbayes.hmm._dirichlet_process_start import Start, means_of_neighbours, starts
 
 
 def cyclic(k, stay):

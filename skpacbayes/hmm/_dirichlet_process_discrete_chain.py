@@ -4,10 +4,14 @@ import numpy as np
 
 from .._kernels.hmm import forward_filter
 from .._kernels.hmm_atoms import swap_neighbors
-from ._conditionals import draw_log_weights, draw_transitions, mean_transitions
-from ._discrete_model import DiscreteParameters
-from ._gibbs import GibbsChain
-from ._start import groups
+from ._dirichlet_process_conditionals import (
+    draw_log_weights,
+    draw_transitions,
+    mean_transitions,
+)
+from ._dirichlet_process_discrete_model import DiscreteParameters
+from ._dirichlet_process_gibbs import GibbsChain
+from ._dirichlet_process_start import groups
 
 _N_GROUPS = 5  # groups of the rows of a state that atoms start from, at most
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from ._conditionals import draw_dirichlet
+from ._dirichlet_process_conditionals import draw_dirichlet
 
 # The mean of a count is gamma(COUNT_SHAPE) with a rate that each state learns for each
 # feature: gamma(RATE_SHAPE), its own rate the mean of the feature over all rows. The

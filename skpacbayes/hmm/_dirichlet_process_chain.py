@@ -9,7 +9,7 @@ from .._kernels.hmm import (
     forward_filter,
 )
 from .._kernels.hmm_atoms import split_or_merge, swap_neighbors
-from ._conditionals import (
+from ._dirichlet_process_conditionals import (
     Moments,
     draw_atoms,
     draw_base,
@@ -18,9 +18,9 @@ from ._conditionals import (
     draw_transitions,
     mean_transitions,
 )
-from ._gibbs import GibbsChain
-from ._model import Parameters, covariances
-from ._start import groups
+from ._dirichlet_process_gibbs import GibbsChain
+from ._dirichlet_process_model import Parameters, covariances
+from ._dirichlet_process_start import groups
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._chain import Chain
-from ._discrete_chain import DiscreteChain
-from ._discrete_model import DiscreteModel
-from ._gibbs import starts_for
-from ._score import PredictiveScore
+from ._dirichlet_process_chain import Chain
+from ._dirichlet_process_discrete_chain import DiscreteChain
+from ._dirichlet_process_discrete_model import DiscreteModel
+from ._dirichlet_process_gibbs import starts_for
+from ._dirichlet_process_score import PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
 _N_WORSE = 2  # numbers of states, one after the other, that do not improve the score

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from ._model import covariances
-from ._posterior import filtered_states
+from ._dirichlet_process_model import covariances
+from ._dirichlet_process_posterior import filtered_states
 
 _N_HALVINGS = 80
 _MOST_POINTS = 100  # at which distribution functions are computed together

@@ -4,10 +4,10 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr
 
 from .._kernels.hmm import forward_filter, smooth, viterbi
-from . import _discrete_answers
-from ._chain import densities_of
-from ._discrete_model import DiscreteModel
-from ._model import covariances
+from . import _dirichlet_process_discrete_answers as _discrete_answers
+from ._dirichlet_process_chain import densities_of
+from ._dirichlet_process_discrete_model import DiscreteModel
+from ._dirichlet_process_model import covariances
 
 _N_HALVINGS = 60
 _NEVER = -1e300  # logarithm of the weight of an atom that is left out

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 from .._kernels.hmm import draw_states
-from ._score import PredictiveScore
-from ._start import starts
+from ._dirichlet_process_score import PredictiveScore
+from ._dirichlet_process_start import starts
 
 _N_DROPPED, _N_TRIAL = 15, 15  # sweeps from each start: dropped, and then scored
 _MARGIN = 15.0  # nats by which the score of another start must be higher

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._series import units_of
+from ._dirichlet_process_series import units_of
 
 # The prior, in units of the spread of each feature. The mean of an atom is normal
 # about the origin of its shape, with its covariance divided by MEAN_COUNT. A variance

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ._discrete_model import Categories, DiscreteModel, not_counts
-from ._model import Model
-from ._series import units_of
+from ._dirichlet_process_discrete_model import Categories, DiscreteModel, not_counts
+from ._dirichlet_process_model import Model
+from ._dirichlet_process_series import units_of
 
 _MOST_FULL = 20  # features for which "auto" tries full covariances, at most
 _LEAST_SPREAD = 3.0  # of whole numbers, for which "auto" tries densities, too

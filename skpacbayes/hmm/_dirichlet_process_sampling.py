@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
-from ._run import Run, stacked
-from ._selection import (
+from ._dirichlet_process_run import Run, stacked
+from ._dirichlet_process_selection import (
     CandidatesOf,
     Learnt,
     chain_of,

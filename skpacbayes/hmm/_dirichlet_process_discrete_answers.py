@@ -4,8 +4,8 @@ import numpy as np
 from scipy.special import logsumexp, pdtr
 from scipy.stats import nbinom
 
-from ._discrete_chain import densities_of
-from ._discrete_model import COUNT_SHAPE
+from ._dirichlet_process_discrete_chain import densities_of
+from ._dirichlet_process_discrete_model import COUNT_SHAPE
 
 _NEVER = -1e300  # logarithm of the weight of an atom that is left out
 

@@ -9,8 +9,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .._kernels.hmm import draw_states, forward_filter
-from ._conditionals import draw_dirichlet
-from ._model import MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
+from ._dirichlet_process_conditionals import draw_dirichlet
+from ._dirichlet_process_model import MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
 
 _CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
 _REACH = 2  # rows before and after one that are averaged with it
