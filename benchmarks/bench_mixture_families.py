@@ -2,7 +2,8 @@
 
 Gaussian mixtures on components that are thin in some directions and on the tables that
 scikit-learn ships, against scikit-learn's two; Poisson, Bernoulli and Student
-components on simulated sets, against Gaussians and BIC; missing values.
+components on simulated sets, with outliers and without, against Gaussians and BIC;
+missing values, against imputation.
 """
 
 import warnings
@@ -11,11 +12,16 @@ import numpy as np
 from _harness import Report, arguments, cpu_seconds
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.pipeline import make_pipeline
 
+from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import Student, TemperedVBGaussianMixture, TemperedVBMixture
 
-LARGEST = 8  # number of components that is tried
+LARGEST = 10  # number of components that is tried
+FEW = 6  # the same where three are there
 TABLES = {
     "iris": load_iris,
     "wine": load_wine,
@@ -41,7 +47,7 @@ def thin_components(quick):
     rows = []
     for K, d, n in cases[:2] if quick else cases:
         scores = []
-        for seed in range(1 if quick else 5):
+        for seed in range(1 if quick else 3):
             X = thin(n + 3000, d, K, np.random.default_rng([seed, K, d]))
             ours = TemperedVBGaussianMixture(K, random_state=0).fit(X[:n])
             theirs = GaussianMixture(K, n_init=3, random_state=0).fit(X[:n])
@@ -51,11 +57,10 @@ def thin_components(quick):
     return rows
 
 
-def chosen_by_bic(X):
+def chosen_by_bic(X, most=LARGEST):
     """Return the Gaussian mixture with the least BIC."""
     fits = [
-        GaussianMixture(K, n_init=3, random_state=0).fit(X)
-        for K in range(1, LARGEST + 1)
+        GaussianMixture(K, n_init=3, random_state=0).fit(X) for K in range(1, most + 1)
     ]
     return min(fits, key=lambda fit: fit.bic(X))
 
@@ -90,6 +95,35 @@ def real_tables(quick):
     return rows
 
 
+def temperatures(quick):
+    """Components found at each inverse temperature, and nats per new row."""
+    alphas, rows = (0.1, 0.3, 0.9), []
+    for name, load in TABLES.items():
+        X, y = load(return_X_y=True)
+        X = X[:, :10] if "10" in name else X
+        X = X / X.std(axis=0)
+        classes = len(np.unique(y)) if name != "diabetes" else "-"
+        found, scores = [], []
+        for alpha in alphas:
+            model = TemperedVBGaussianMixture(
+                "auto", max_components=FEW, inverse_temperature=alpha, random_state=0
+            )
+            found.append(model.fit(X).n_components_)
+            scores.append([])
+            for seed in range(1 if quick else 3):
+                order = np.random.default_rng(seed).permutation(len(X))
+                train, test = np.split(X[order], [2 * len(X) // 3])
+                scores[-1].append(model.fit(train).score(test))
+        means = (f"{np.mean(values):.2f}" for values in scores)
+        rows.append([name, classes, *found, *means])
+    names = [f"{alpha}" for alpha in alphas]
+    columns = [
+        *(f"K at {name}" for name in names),
+        *(f"nats at {name}" for name in names),
+    ]
+    return ["table", "classes", *columns], rows
+
+
 def draw_poisson(rng):
     """Draw counts with three vectors of rates."""
     rates = np.array([[2.0, 10.0, 5.0], [10.0, 2.0, 5.0], [5.0, 5.0, 18.0]])
@@ -108,43 +142,59 @@ def draw_student(rng):
     return centers[rng.integers(0, 3, 400)] + rng.standard_t(3, (400, 2))
 
 
+def draw_outliers(rng):
+    """Draw three such groups, and one row in ten from a box about them."""
+    X = draw_student(rng)
+    X[:40] = rng.uniform(-20, 30, (40, 2))
+    return X
+
+
 def numbers_found(quick):
     """Share of the sets on which three components are found."""
     rows, n_sets = [], 5 if quick else 50
-    for name, family, draw in [
-        ("Poisson", "poisson", draw_poisson),
-        ("Bernoulli", "bernoulli", draw_bernoulli),
-        ("Student, 3 degrees", Student(3.0), draw_student),
+    for name, family, draw, outliers in [
+        ("Poisson", "poisson", draw_poisson, False),
+        ("Bernoulli", "bernoulli", draw_bernoulli, False),
+        ("Student, 3 degrees", Student(3.0), draw_student, False),
+        ("the same, 10 % outliers", Student(3.0), draw_outliers, False),
+        ("the same, outliers=True", Student(3.0), draw_outliers, True),
     ]:
         found = []
         for seed in range(n_sets):
             X = draw(np.random.default_rng(seed))
             ours = TemperedVBMixture(
-                family, "auto", max_components=LARGEST, random_state=0
+                family, "auto", max_components=FEW, outliers=outliers, random_state=0
             )
-            bic = chosen_by_bic(X).n_components if name != "Bernoulli" else np.nan
+            bare = name == "Bernoulli" or outliers
+            bic = np.nan if bare else chosen_by_bic(X, FEW).n_components
             found.append([ours.fit(X).n_components_, bic])
         shares = (np.array(found) == 3).mean(axis=0)
-        bic = "-" if name == "Bernoulli" else f"{100 * shares[1]:.0f} %"
+        bic = "-" if bare else f"{100 * shares[1]:.0f} %"
         rows.append([f"{name}, {n_sets} sets", f"{100 * shares[0]:.0f} %", bic])
     return rows
 
 
 def missing_values(quick):
     """Nats per new complete row after a fit to rows of which a part is missing."""
-    rng = np.random.default_rng(0)
-    centers = np.array([[0.0, 0, 0, 0], [4, 4, 0, 0], [0, 4, 4, 4]])
-    X = centers[rng.integers(0, 3, 6000)] + rng.normal(size=(6000, 4))
-    train, test = X[:1000], X[1000:]
-    rows = []
+    rows, n_sets = [], 2 if quick else 5
     for share in (0.0, 0.2, 0.4):
-        holes = np.where(rng.random(train.shape) < share, np.nan, train)
-        means = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
-        scores = [
-            TemperedVBMixture("normal", 3, random_state=0).fit(part).score(test)
-            for part in (holes, means)
-        ]
-        rows.append([f"{100 * share:.0f} %", *(f"{value:.3f}" for value in scores)])
+        scores = []
+        for seed in range(n_sets):
+            X, _ = make_mixture(
+                n_samples=6000, n_components=3, n_features=4, random_state=seed
+            )
+            train, test = X[:1000], X[1000:]
+            missing = np.random.default_rng(seed).random(train.shape) < share
+            holes = np.where(missing, np.nan, train)
+            plain = GaussianMixture(3, n_init=3, random_state=0)
+            models = [
+                TemperedVBGaussianMixture(3, random_state=0),
+                make_pipeline(SimpleImputer(), plain),
+                make_pipeline(IterativeImputer(random_state=0), plain),
+            ]
+            scores.append([model.fit(holes).score(test) for model in models])
+        mean = np.mean(scores, axis=0)
+        rows.append([f"{100 * share:.0f} %", *(f"{value:.3f}" for value in mean)])
     return rows
 
 
@@ -165,13 +215,17 @@ def main(quick):
             real_tables(quick),
         )
         report.table(
+            "The inverse temperature: components of the table, nats per new row",
+            *temperatures(quick),
+        )
+        report.table(
             "Three components found",
             ["sets", "the family", "Gaussians, BIC"],
             numbers_found(quick),
         )
         report.table(
             "Missing values, nats per new row",
-            ["missing", "left out", "replaced by the mean"],
+            ["missing", "ours", "mean, GaussianMixture", "iterative, GaussianMixture"],
             missing_values(quick),
         )
     report.save()

@@ -55,8 +55,14 @@ def colours_of_a_picture(figure):
     hindsight = KMeans(found[-1], n_init=1, random_state=0).fit(stream).inertia_
     print(
         f"k-means, told {found[-1]} clusters and shown all pixels at once, "
-        f"would have paid {hindsight / len(stream):.4f} a pixel.\n"
+        f"would have paid {hindsight / len(stream):.4f} a pixel."
     )
+    moving = PACOClusterer(forgetting="auto", n_iter=100, random_state=0)
+    numbers = [
+        moving.partial_fit(block).n_clusters_
+        for block in np.array_split(image.reshape(-1, 3)[::200], 8)
+    ]
+    print(f"Colours from the sky down, forgetting what is above: {numbers}\n")
 
     palette = dict(
         zip(clusterer.cluster_labels_, clusterer.cluster_centers_ + 0.5, strict=True)

@@ -138,7 +138,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
 
     Under "auc" the loss hardly tells good models from the best, the two posteriors
     differ more, and fewer sweeps are accepted: on the breast cancer data the chains
-    do not agree within 600 iterations, and a warning says so. The logistic loss costs
+    do not agree within 1000 iterations, and a warning says so. The logistic loss costs
     time proportional to the number of pairs, the AUC to n log n.
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem

@@ -109,8 +109,9 @@ class PACOClusterer(
     refresh : "auto" or int, default="auto"
         The chain runs on a stream after every so many rows. "auto": after each of the
         first 200 rows, then whenever the stream has grown by 10 % of what came since
-        (20 features or more: after every n_features / 10 rows, then 20 %).
-    forgetting : float in [0, 1) or "auto", default=0.0
+        (10 features or more: after every second row, 20 or more: after every
+        n_features / 10 rows, then 20 %).
+    forgetting : "auto" or float in [0, 1), default=0.0
         Rate at which `partial_fit` forgets: after each row the weight of all earlier
         ones falls by this share, a memory of about ``1 / forgetting`` rows. A cluster
         that has no rows any more dies, and its label is free. "auto" chooses among

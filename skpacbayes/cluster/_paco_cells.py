@@ -65,7 +65,7 @@ class Cells:
 
 
 class CellTracker:
-    """Fits `Cells` to a summary of the stream, from where it stood the last time."""
+    """Fits `Cells` to a summary of the stream, starting from those of the last fit."""
 
     def __init__(self, manhattan):
         self.manhattan = manhattan

@@ -29,10 +29,12 @@ class Watch:
     A forecast is a mixture whose means and shares follow the rows with an exponential
     memory; `kernels.watch` compares their log densities of the last 100 rows or so,
     and takes the slowest rate that none beats clearly. All lengths are in the unit of
-    the summary, in the coordinates of its metric.
+    the summary, in the coordinates of its metric. `early`: whether a refresh may come
+    before its turn.
     """
 
     def __init__(self, n_features):
+        self.early = True
         self.labels = np.empty(0, dtype=np.int64)
         self.means = np.empty((len(RATES), 0, n_features))
         self.masses = np.empty((len(RATES), 0))
@@ -55,10 +57,15 @@ class Watch:
             self.scores,
             self.variances,
             self.last,
-            self.patience,
+            self.patience if self.early else np.full(len(self.labels), np.inf),
             self.limit,
             np.empty(len(self.labels)),
         )
+
+    @staticmethod
+    def nearest_rate(rate):
+        """Return the one of `RATES` that this is, up to rounding."""
+        return float(RATES[np.abs(RATES - rate).argmin()])
 
     def set_unit(self, step):
         """Lengths are in units of 2^-step of the former ones."""
@@ -68,7 +75,7 @@ class Watch:
     def gone(self, now):
         """Labels of the clusters that had no row for too long, if others had some."""
         silent = now - self.last > self.patience
-        self.last[silent] = now  # told once
+        self.last[silent] = now  # they are named once
         return self.labels[silent] if not silent.all() else self.labels[:0]
 
     def follow(self, rows, centers, labels, metric, clock):
@@ -99,7 +106,9 @@ class Watch:
         self.labels, self.means, self.masses = labels, means, masses
         self.variances, self.shares, self.last = variances, shares, last
         self.patience = math.log(_SILENCE) / np.log1p(-np.clip(shares, 1e-9, 0.5))
-        if now > since:
+        if not self.early:
+            clock[kernels.EXPECTED] = math.inf
+        elif now > since:
             share = clock[kernels.FAR] / (now - since)
             clock[kernels.EXPECTED] += _LEARNT * (share - clock[kernels.EXPECTED])
         clock[[kernels.FAR, kernels.REFRESHED]] = 0.0, now

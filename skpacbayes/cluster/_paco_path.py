@@ -304,7 +304,13 @@ def noise_scale(path, rows, splitting, scale=None, sizes=None, evidences=None):
             fit -= n_rows * cells.log_normaliser(scale)
         cost = splitting.evidence_cost(k, evidence, likeliest)
         shares = path.cell_weights[k - 1, :k] / n_rows
-        value = fit * evidence / n_rows - cost + gain_of_shares(shares, evidence)
+        with_shares = n_rows * rel_entr(shares, 1 / k).sum()
+        with_shares -= loss / unit(likeliest, manhattan)
+        normaliser = log_normaliser(centers, likeliest, k * shares, manhattan)
+        with_shares -= n_rows * normaliser
+        gain = (with_shares - fit) * evidence / n_rows
+        gain = max(gain - 0.5 * (k - 1) * math.log(evidence), 0.0)
+        value = fit * evidence / n_rows - cost + gain
         value += evidences[k] if evidences else 0.0
         best = max(best, (value, likeliest, k))
     return best[1], best[2]

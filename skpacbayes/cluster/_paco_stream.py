@@ -8,7 +8,8 @@ from ._paco_cells import CellTracker
 
 # With refresh="auto", the chain runs after every row at first, then after so many rows
 # that the stream has grown by this share of what came since. It takes longer with more
-# columns: from 20 on it runs after every d / 10 rows, then after twice that share.
+# columns: from 10 on it runs after every second row, or every d / 10 rows, and from 20
+# on after twice that share.
 _EVERY_ROW = 200
 _COLUMNS = 10
 _GROWTH = 0.1
@@ -40,6 +41,8 @@ class Stream:
         self.first_temperature = None
         self.from_the_start = True
         self.every_row = self._after(0.0) <= 1
+        if summary.watch is not None:
+            summary.watch.early = refresh == "auto"
         self.decreasing = True
         self.warned = False
         self.summary.schedule(self._after(0.0))
@@ -61,6 +64,7 @@ class Stream:
         """Start from rows that met no forecast."""
         zeros = np.zeros(len(rows.points))  # rows that have not been merged
         self.absorb(np.column_stack([rows.points, rows.weights, zeros]))
+        self.summary.follow(self.labels)
 
     def absorb(self, statistics):
         """Take in points of other summaries, that met no forecast."""
@@ -151,8 +155,9 @@ class Stream:
         """Position of the refresh that follows one at `n_rows`."""
         if self.refresh != "auto":
             return n_rows + self.refresh
-        fewest = max(1, self.summary.n_features // _COLUMNS)
-        growth = _GROWTH if fewest == 1 else 2 * _GROWTH
+        n_features = self.summary.n_features
+        fewest = 1 if n_features < _COLUMNS else max(2, n_features // _COLUMNS)
+        growth = _GROWTH if n_features < 2 * _COLUMNS else 2 * _GROWTH
         grown = n_rows - _EVERY_ROW
         if self.summary.forgetting != 0.0:
             grown = min(grown, self.summary.weight)

@@ -1,4 +1,4 @@
-"""What a stream leaves behind: rows, or merged rows once there are too many."""
+"""A bounded summary of a stream: rows, or merged rows once there are too many."""
 
 import math
 from dataclasses import dataclass, replace
@@ -164,7 +164,9 @@ class StreamSummary:
     @property
     def forgetting_rate(self):
         """Rate at which rows are forgotten now."""
-        return float(1.0 - self.clock[kernels.KEPT])
+        if self.watch is None:
+            return float(self.forgetting)
+        return self.watch.nearest_rate(1.0 - self.clock[kernels.KEPT])
 
     def schedule(self, position):
         """Set the position of the next refresh in the stream."""
@@ -316,7 +318,7 @@ class StreamSummary:
 
     def follow(self, labels):
         """Take the clusters of a refresh as those that are watched."""
-        if self.watch is not None:
+        if self.watch is not None and self.n_points:
             centers = self._in(self.centers, 1)
             rows = self.rows()
             self.watch.follow(rows, centers, labels, self.metric, self.clock)

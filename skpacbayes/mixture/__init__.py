@@ -7,20 +7,16 @@ from ..certificates import (
     multinomial_mixture_rate,
     variational_risk_bound,
 )
+from ._categories import Binomial, Categorical
 from ._conditional import ConditionalMixture
-from ._families import (
-    Binomial,
-    Categorical,
-    Gamma,
-    Normal,
-    Poisson,
-    ProductFamily,
-    VonMisesFisher,
-)
+from ._directions import VonMisesFisher
 from ._family import ExponentialFamily, Family, check_family
 from ._gaussian import TemperedVBGaussianMixture
 from ._mixture import TemperedVBMixture
 from ._multinomial import TemperedVBMultinomialMixture
+from ._normal_columns import LogNormal, Normal
+from ._product import ProductFamily
+from ._rates import Gamma, Poisson
 from ._student import Student
 
 __all__ = [
@@ -30,6 +26,7 @@ __all__ = [
     "ExponentialFamily",
     "Family",
     "Gamma",
+    "LogNormal",
     "Normal",
     "Poisson",
     "ProductFamily",

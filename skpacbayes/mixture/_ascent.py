@@ -1,7 +1,7 @@
 """Coordinate ascent on the tempered evidence bound: Algorithm 1 of the paper.
 
-The bound of a law rho of the weights and the components, with the responsibilities
-that are optimal for it, is
+The bound of a distribution rho of the weights and the components, with the
+responsibilities that are optimal for it, is
 
     J(rho) = alpha sum_i c_i log sum_k exp(E log p_k + E log q_k(x_i)) - KL(rho, pi).
 
@@ -21,7 +21,7 @@ PRIOR_UPDATES = 4  # of the components, by which a prior is judged
 
 
 class State(NamedTuple):
-    """Law of the weights, Dirichlet(concentration), and of the components."""
+    """Distribution of the weights, Dirichlet(concentration), and of the components."""
 
     concentration: np.ndarray
     components: tuple
@@ -57,7 +57,7 @@ class TemperedMixture:
     Parameters
     ----------
     family : object
-        Family of the components with its prior, see `_families`.
+        Family of the components with its prior, see `Family`.
     inverse_temperature : float
         The paper's alpha.
     concentration : float

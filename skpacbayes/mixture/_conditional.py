@@ -29,7 +29,10 @@ class ConditionalMixture:
         self.weights = weights
         self.mean, self.std = X.copy(), np.zeros(X.shape)
         for pattern, at in self._patterns():
-            own, (locations, scales, degrees) = weights[at].T, self._laws(pattern, at)
+            own, (locations, scales, degrees) = (
+                weights[at].T,
+                self._students(pattern, at),
+            )
             mean = (own[:, :, None] * locations).sum(axis=0)
             spread = (locations - mean) ** 2
             finite = degrees > 2
@@ -61,7 +64,7 @@ class ConditionalMixture:
         labels = (rng.random((n_samples, len(self._X), 1)) > cumulated).sum(axis=2)
         labels = np.minimum(labels, self.weights.shape[1] - 1)
         for pattern, at in self._patterns():
-            locations, scales, degrees = self._laws(pattern, at)
+            locations, scales, degrees = self._students(pattern, at)
             roots = np.linalg.cholesky(pattern.covariances)
             k, row = labels[:, at], np.arange(len(at))
             normal = rng.normal(size=(*k.shape, len(pattern.missing)))
@@ -77,7 +80,7 @@ class ConditionalMixture:
         for missing, at in patterns_of(self._X):
             yield self._scorer.pattern(missing), at
 
-    def _laws(self, pattern, at):
+    def _students(self, pattern, at):
         """Student distributions of the missing values of rows, for each component.
 
         The density of the row is proportional to (1 + s + u' Q u)^-t, where s is the

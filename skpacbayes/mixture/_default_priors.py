@@ -1,13 +1,13 @@
 """Gaussian components under the default prior, which follows the data.
 
 The precision L of a component is Wishart with `degrees` degrees of freedom and an
-inverse scale B that is Wishart too, of scale R: a matrix-F law [1]_. Its tails are
-polynomial in every direction, so that a component may be thin in some directions and
-not in others. The more degrees of freedom B has (the `likeness` of the components),
+inverse scale B that is Wishart too, of scale R: a matrix-F distribution [1]_. Its tails
+are polynomial in every direction, so that a component may be thin in some directions
+and not in others. The more degrees of freedom B has (the `likeness` of the components),
 the more the components are alike a priori; the bound chooses it, and R. The mean is
-N(m0, (l L)^-1) given L and l, and l has a Gamma law. B and l are integrated out by
-laws of their own in the product rho: the bound J stays a bound, every constant
-included.
+N(m0, (l L)^-1) given L and l, and l has a Gamma distribution. B and l are integrated
+out by distributions of their own in the product rho: the bound J stays a bound, every
+constant included.
 
 .. [1] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
    testing covariance matrices. Bayesian Analysis 13, 1193-1214.
@@ -18,15 +18,16 @@ from copy import copy
 import numpy as np
 from scipy.special import digamma, expit
 
+from ._diagonal_families import NormalInverseGamma
 from ._divergences import (
     gamma_divergence,
     matrix_f_divergence,
     wishart_log_determinant,
 )
-from ._gaussian_families import LOG_2_PI, NormalInverseGamma, Posterior
+from ._gaussian_families import LOG_2_PI, Posterior
 from ._wishart import NormalWishart
 
-MEAN_SHAPE = 0.5  # of the Gamma law of the prior precision of a mean
+MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean
 NEWTON_STEPS = 30
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
 BLUR = 1e-12  # of the variance of a feature, added to that of each row
@@ -63,7 +64,7 @@ def half_scales(scatter, counts, prior_degrees, scale_degrees):
 
 
 class FollowsTheData:
-    """What both default families share: the law of l, and the scale R of B.
+    """What both default families share: the distribution of l, and the scale R of B.
 
     Parameters of the families
     --------------------------
@@ -110,7 +111,7 @@ class FollowsTheData:
         return counts, means, precision, scatter, prior * counts / precision, pull
 
     def completed(self, posterior, expected_log):
-        """Add the quadratic form and the law of l, given E log |L|."""
+        """Add the quadratic form and the distribution of l, given E log |L|."""
         means, precision, d = posterior.means, posterior.mean_precision, self.n_features
         gaps, diagonal = means - self.mean, posterior.precisions
         squares = self.squares(gaps, posterior.precisions)
@@ -138,13 +139,13 @@ class FollowsTheData:
         log_ratio = digamma(shape) - np.log(rate * posterior.mean_precision)
         squares = self.squares(posterior.means - self.mean, posterior.precisions)
         means = 0.5 * (d * (ratio - 1 - log_ratio) + expected * squares)
-        laws = gamma_divergence(
+        distributions = gamma_divergence(
             shape, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision
         )
-        return means.sum() + laws.sum() + self.precision_divergence(posterior)
+        return means.sum() + distributions.sum() + self.precision_divergence(posterior)
 
     def precision_divergence(self, posterior):
-        """Divergence of the laws of the precisions, summed."""
+        """Divergence of the distributions of the precisions, summed."""
         degrees = self.wishart_degrees(posterior)
         spectrum = self.scale_factor * posterior.spectrum
         degrees = np.broadcast_to(degrees[:, None], spectrum.shape[:2])
@@ -208,7 +209,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         return posterior.degrees
 
     def update(self, statistics, previous):
-        """Posterior given tempered statistics and the last law of l."""
+        """Posterior given tempered statistics and the last distribution of l."""
         counts, means, precision, scatter, shrink, pull = self.shrunk(
             statistics, previous
         )
@@ -254,7 +255,7 @@ class NormalF(FollowsTheData, NormalInverseGamma):
         return 2 * posterior.degrees
 
     def update(self, statistics, previous):
-        """Posterior given tempered statistics and the last law of l."""
+        """Posterior given tempered statistics and the last distribution of l."""
         counts, means, precision, scatter, shrink, pull = self.shrunk(
             statistics, previous
         )

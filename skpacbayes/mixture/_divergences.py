@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences of the laws that the families are made of."""
+"""Kullback-Leibler divergences of the distributions that the families are made of."""
 
 from functools import lru_cache
 
@@ -7,7 +7,7 @@ from scipy.special import digamma, gammaln, multigammaln
 
 
 def gamma_divergence(shape, rate, prior_shape, prior_rate):
-    """KL divergence between Gamma laws, or inverse Gamma laws, elementwise."""
+    """KL divergence between Gamma distributions, or inverse Gamma ones, elementwise."""
     return (
         (shape - prior_shape) * digamma(shape)
         - gammaln(shape)
@@ -18,7 +18,7 @@ def gamma_divergence(shape, rate, prior_shape, prior_rate):
 
 
 def dirichlet_divergence(concentration, prior):
-    """KL divergence between Dirichlet laws, over the last axis."""
+    """KL divergence between Dirichlet distributions, over the last axis."""
     total, prior_total = concentration.sum(-1), prior.sum(-1)
     expected_log = digamma(concentration) - digamma(total)[..., None]
     return (
@@ -30,7 +30,7 @@ def dirichlet_divergence(concentration, prior):
 
 
 def wishart_log_determinant(degrees, log_scale, d):
-    """E log |Lambda| under Wishart laws on d x d matrices, log_scale = log |W|."""
+    """E log |Lambda| under Wishart distributions, d x d, with log_scale = log |W|."""
     halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
     return digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
 
@@ -41,22 +41,22 @@ def wishart_log_normaliser(degrees, log_scale, d):
 
 
 def matrix_f_divergence(degrees, spectrum, prior_degrees, scale_degrees):
-    """Divergence of Wishart laws from a matrix-F law, or slightly more.
+    """Divergence of Wishart distributions from a matrix-F one, or slightly more.
 
     The matrix-F density of a precision L is proportional to
-    |L|^((nu-d-1)/2) / |I + R L|^((nu+m)/2), with nu = `prior_degrees`: the law of
+    |L|^((nu-d-1)/2) / |I + R L|^((nu+m)/2), with nu = `prior_degrees`: that of
     Wishart precisions whose inverse scale is Wishart too, with m degrees and scale R.
     The expectation of log |I + R L| is replaced by log |I + R E L|, which is not less
-    and is what an independent law of the inverse scale gives.
+    and is what an independent distribution of the inverse scale gives.
 
     Parameters
     ----------
     degrees : ndarray of shape (...)
-        Degrees of freedom of the Wishart laws.
+        Degrees of freedom of the Wishart distributions.
     spectrum : ndarray of shape (..., d)
         Eigenvalues of R E L.
     prior_degrees, scale_degrees : float
-        The nu and the m of the matrix-F law.
+        The nu and the m of the matrix-F distribution.
     """
     d = spectrum.shape[-1]
     log_scale = np.log(spectrum).sum(axis=-1) - d * np.log(degrees)

@@ -23,6 +23,7 @@ class Family:
     """
 
     allows_missing = False
+    continuous = False  # outliers may be told by a density of their own
     completes_rows = False  # missing values have a posterior, not only no term
 
     def check_rows(self, X):

@@ -11,14 +11,13 @@ from .._base import refuse_beyond
 from .._compat import Interval, StrOptions
 from ._conditional import ConditionalMixture
 from ._default_priors import BLUR, NormalF, NormalMatrixF
-from ._gaussian_families import (
-    GaussianFamily,
+from ._diagonal_families import (
     IndependentNormalInverseGamma,
     KnownVariance,
     NormalInverseGamma,
-    covariance,
-    variances,
 )
+from ._gaussian_families import GaussianFamily, covariance, variances
+from ._inherited_docs import inherits_entries
 from ._missing import column_means
 from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
@@ -32,43 +31,31 @@ WITHOUT_FAMILY = {
 }
 
 
-def has_full_covariances(mixture):
+def predicts_columns(mixture):
     """Whether the mixture has an answer about some columns given others."""
-    return mixture.covariance_type in ("full", "tied")
+    return mixture.covariance_type in ("full", "tied") and not mixture.outliers
 
 
+@inherits_entries
 class TemperedVBGaussianMixture(TemperedVBMixture):
     """Bayesian Gaussian mixture by tempered variational inference.
 
     The likelihood is raised to the power `inverse_temperature` and the posterior is
-    approximated by a product of laws of the weights and of each component. The exact
-    evidence bound is maximised by coordinate ascent, on all the rows (`fit`), on a
-    stream (`partial_fit`) or on distributed data (`sufficient_statistics` and
+    approximated by a product of distributions of the weights and of each component. The
+    exact evidence bound is maximised by coordinate ascent, on all the rows (`fit`), on
+    a stream (`partial_fit`) or on distributed data (`sufficient_statistics` and
     `absorb`), in memory that does not grow with the rows. The number of components may
     be chosen by the bound. With "full" and "tied" covariances, NaN is a missing value,
     which is integrated out.
 
     Parameters
     ----------
-    n_components : int or "auto", default=1
-        Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
     covariance_type : {"full", "tied", "diag", "spherical", "known"}, default="full"
         Covariance of the components: any, any but shared by all, diagonal, a variance
         times the identity, or `known_covariance` times the identity.
     prior : {"conjugate", "factorized"}, default="conjugate"
         Whether the prior variance of a mean follows the component's variance, or is
         independent of it ("diag" and "spherical" only).
-    inverse_temperature : float in (0, 1], default=0.9
-        Power of the likelihood, the paper's alpha. The guarantees need less than 1;
-        1 is the classical variational posterior.
-    max_components : int, default=20
-        Largest number of components that "auto" tries.
-    component_prior : {"geometric", "uniform"}, default="geometric"
-        Prior on the number of components: pi_K = 2^-K, or 1 / `max_components`.
-    weight_concentration_prior : float, default=1.0
-        Concentration of the symmetric Dirichlet prior of the weights. The guarantees
-        need a value in [2 / n_components, 1].
     mean_prior : array-like of shape (n_features,), default=None
         Prior mean of the means; None for the mean of the data.
     mean_precision_prior : float, default=0.05
@@ -77,52 +64,23 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         has its own. With the factorized prior a mean has the variance
         covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
     degrees_of_freedom_prior : float, default=None
-        Degrees of freedom of the Wishart law, more than n_features - 1; twice the
-        shape of the inverse Gamma law for "diag" and "spherical". None for
+        Degrees of freedom of the Wishart distribution, more than n_features - 1; twice
+        the shape of the inverse Gamma distribution for "diag" and "spherical". None for
         n_features + 2, and 3 where the variances are scalars.
     covariance_prior : float or array-like, default=None
-        Inverse scale of the Wishart law, (n_features, n_features); twice the scale of
-        the inverse Gamma laws for "diag", (n_features,), and "spherical", a float.
-        None for a prior that follows the data: each component has an inverse scale
-        of its own, with a Wishart prior whose scale is the covariance of the data
-        times a number; that number and the degrees of freedom of this prior maximise
-        the bound. With the factorized prior, None is the covariance of the data times
-        10^(-2 / n_features).
+        Inverse scale of the Wishart distribution, (n_features, n_features); twice the
+        scale of the inverse Gamma distributions for "diag", (n_features,), and
+        "spherical", a float. None for a prior that follows the data: each component has
+        an inverse scale of its own, with a Wishart prior whose scale is the covariance
+        of the data times a number; that number and the degrees of freedom of this prior
+        maximise the bound. With the factorized prior, None is the covariance of the
+        data times 10^(-2 / n_features).
     known_covariance : float, default=None
         Variance of every feature within a component, for "known". With 1.0 this is
         the paper's Algorithm 3.
-    n_init : int, default=3
-        Starts, of which the best is kept; with "auto", paths of merges from
-        `max_components` down, whose numbers of components are compared. Exchanges of
-        components, one pair merged and another one cut in two, then try to improve the
-        best.
-    max_iter : int, default=300
-        Largest number of iterations of a start, and of an exchange of components.
-    tol : float, default=1e-5
-        The ascent stops when the bound rises by less than `tol` nats per row, times
-        `inverse_temperature`.
-    block_size : int, "auto" or None, default="auto"
-        Rows of a block of the stream. "auto" is max(500, 20 K (n_features + 1)), at
-        most 10000; None is one growing block, so that `partial_fit` always equals a
-        `fit` of all rows, which are kept.
-    window : int or "auto", default="auto"
-        Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
-        none beyond the block itself.
-    n_sweeps : int, default=3
-        Sweeps over the window after each block of the stream. At every doubling of the
-        number of blocks, components are exchanged too.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the starts and `sample`.
-    n_jobs : int, default=None
-        Starts computed at a time, in threads. It may change within a stream; all other
-        parameters may not.
 
     Attributes
     ----------
-    n_components_ : int
-        Number of components.
-    weights_ : ndarray of shape (n_components,)
-        Posterior means of the weights.
     means_ : ndarray of shape (n_components, n_features)
         Posterior means of the means.
     covariances_ : ndarray
@@ -133,8 +91,6 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Inverses of `covariances_`, in the same shape.
     precisions_cholesky_ : ndarray
         Upper triangular factors of the precisions, in the same shape.
-    weight_concentration_ : ndarray of shape (n_components,)
-        Concentration of the Dirichlet posterior of the weights.
     mean_precision_ : ndarray of shape (n_components,)
         Posterior precision of the means, in units of the component's precision;
         (n_components, n_features) for a factorized "diag".
@@ -146,25 +102,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     elbo_ : float
         The evidence bound J of all rows, every constant included, in nats. It may be
         compared across numbers of components and priors.
-    elbo_history_ : ndarray
-        Bounds of the iterations of the best start and of the exchanges that bettered
-        it, or of the last block's sweeps.
-    elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K); of the
-        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums and products about fixed
         origins, entropies.
-    converged_ : bool
-        Whether the best start (of the first block of a stream) met `tol`.
-    n_iter_ : int
-        Iterations of the best start and of the exchanges that bettered it.
-    n_samples_seen_ : int or float
-        Total weight of the rows seen.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had string names.
 
     See Also
     --------
@@ -184,12 +124,12 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     global one, for alpha < 1, and for priors that do not look at the data, which the
     default priors do. The functions of `skpacbayes.certificates` give the bounds.
 
-    The default prior of a precision is a matrix-F law [2]_, with polynomial tails in
-    every direction: components may be thin in some directions. The posterior of the
-    inverse scales is a factor of q, so that `elbo_` stays a lower bound, though for one
-    component and alpha = 1 it is the evidence only if `covariance_prior` is given. A
-    variance of 1e-12 times that of a feature is added to each row, which bounds
-    the density of rows that coincide in a feature.
+    The default prior of a precision is a matrix-F distribution [2]_, with polynomial
+    tails in every direction: components may be thin in some directions. The posterior
+    of the inverse scales is a factor of q, so that `elbo_` stays a lower bound, though
+    for one component and alpha = 1 it is the evidence only if `covariance_prior` is
+    given. A variance of 1e-12 times that of a feature is added to each row, which
+    bounds the density of rows that coincide in a feature.
 
     Tempering gives fewer components when the components are misspecified, and valid
     risk bounds. It does not give a better density. With few rows for the model,
@@ -256,6 +196,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         degrees_of_freedom_prior=None,
         covariance_prior=None,
         known_covariance=None,
+        outliers=False,
         n_init=3,
         max_iter=300,
         tol=1e-5,
@@ -277,6 +218,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
         self.known_covariance = known_covariance
+        self.outliers = outliers
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -288,9 +230,11 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     # Answers about some columns.
 
-    @available_if(has_full_covariances)
+    @available_if(predicts_columns)
     def conditional(self, X, columns=None):
         """Predict some columns given the others, under "full" and "tied" covariances.
+
+        It is not there with `outliers=True`.
 
         Parameters
         ----------
@@ -381,12 +325,13 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     # Steps of `fit` in which Gaussians differ from other families.
 
     def _family(self):
-        return NormalWishart if has_full_covariances(self) else GaussianFamily
+        full = self.covariance_type in ("full", "tied")
+        return NormalWishart if full else GaussianFamily
 
     def _check_rows(self, X, *, reset=False):
         if reset:
             self._check_combination()
-        finite = "allow-nan" if self._family().allows_missing else True
+        finite = "allow-nan" if self._takes_missing() else True
         rows = None if reset else self._plain(X)
         if rows is None:
             rows = self._rows(X, reset=reset, ensure_all_finite=finite)

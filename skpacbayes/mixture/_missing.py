@@ -1,8 +1,8 @@
 """Missing values of Gaussian components: integrated out exactly, pattern by pattern.
 
-Where E log q_k(x) is a quadratic form, the best law of the missing values given the
-others is Gaussian. It is a factor of the posterior like all others: the bound J stays a
-bound, and rises.
+Where E log q_k(x) is a quadratic form, the best distribution of the missing values
+given the others is Gaussian. It is a factor of the posterior like all others: the bound
+J stays a bound, and rises.
 """
 
 from functools import cached_property

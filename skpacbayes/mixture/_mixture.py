@@ -1,13 +1,14 @@
 """Mixtures of any family of components: fitting, streams, how many, predictions."""
 
-from functools import cached_property
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context, updates_state, user_stack_level
@@ -20,14 +21,15 @@ from .._stream import (
     counted,
     partial_fit_context,
 )
+from ._answers import Answer, tiles
 from ._ascent import Fit, TemperedMixture
-from ._families import FAMILIES, ProductFamily
 from ._moves import exchange_components
+from ._outliers import OutlierFamily
+from ._product import FAMILIES, ProductFamily, refuse_texts
 from ._search import best_fit, restarts
 from ._selection import Choice, with_best_prior
 from ._stream import AUTO_WINDOW, Stream
 
-SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
 LARGEST_BLOCK = 10_000
 
 
@@ -50,9 +52,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     Parameters
     ----------
     family : str, Family or list of (name, family, columns), default="normal"
-        Distribution of a row within a component: a name ("normal", "poisson",
-        "exponential", "bernoulli", "categorical", "student", "von_mises_fisher"), a
-        :class:`Family`, or a list of triples as of
+        Distribution of a row within a component: a name ("normal", "lognormal",
+        "poisson", "exponential", "bernoulli", "categorical", "student",
+        "von_mises_fisher"), a :class:`Family`, or a list of triples as of
         :class:`~sklearn.compose.ColumnTransformer`, for columns of several kinds that
         are independent within a component.
     n_components : int or "auto", default=1
@@ -68,6 +70,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     weight_concentration_prior : float, default=1.0
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
+    outliers : bool, default=False
+        Whether a uniform distribution over the box of the first rows takes the rows
+        that fit no component; `predict` labels them -1. Rows must then be complete, and
+        the family continuous.
     n_init : int, default=3
         Starts, of which the best is kept; with "auto", paths of merges from
         `max_components` down, whose numbers of components are compared. Exchanges of
@@ -174,6 +180,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "component_prior": [StrOptions({"geometric", "uniform"})],
         "weight_concentration_prior": [Interval(Real, 0, None, closed="neither")],
+        "outliers": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -198,6 +205,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         max_components=20,
         component_prior="geometric",
         weight_concentration_prior=1.0,
+        outliers=False,
         n_init=3,
         max_iter=300,
         tol=1e-5,
@@ -213,6 +221,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         self.max_components = max_components
         self.component_prior = component_prior
         self.weight_concentration_prior = weight_concentration_prior
+        self.outliers = outliers
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -348,16 +357,41 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Labels from 0 to `n_components_` - 1.
+            Labels from 0 to `n_components_` - 1; -1 with `outliers=True` for rows that
+            are more probably outliers.
         """
         answer, X = self._answer(), self._check_rows(X)
         labels = np.empty(X.shape[0], dtype=np.int64)
         for tile, scores in tiles(answer.responsibilities, X):
             labels[tile] = scores.argmax(axis=1)
+            if self.outliers:
+                labels[tile][answer.outlier_probabilities(scores) > 0.5] = -1
         return labels
+
+    @available_if(attrgetter("outliers"))
+    def outlier_proba(self, X):
+        """Probability of each row that it belongs to no component.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples,)
+            Variational probabilities.
+        """
+        answer, X = self._answer(), self._check_rows(X)
+        probabilities = np.empty(X.shape[0])
+        for tile, scores in tiles(answer.responsibilities, X):
+            probabilities[tile] = answer.outlier_probabilities(scores)
+        return probabilities
 
     def predict_proba(self, X):
         """Responsibilities: the variational probabilities of the components.
+
+        With `outliers=True`, given that the row is no outlier.
 
         Parameters
         ----------
@@ -479,7 +513,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ValueError
             If the statistics have another shape, are not finite, or are not those of
             any rows: negative counts, entropies or scatter, entropies beyond
-            log(n_components) per row; or if `memory` is outside [0, 1]. That rows were
+            log(n_components) per row (entropies are not checked where missing values or
+            outliers have some too); or if `memory` is outside [0, 1]. That rows were
             counted twice, that columns of an array without names changed places, or
             that moments are too large cannot be seen in statistics.
         """
@@ -568,7 +603,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def __sklearn_tags__(self):
         """Say whether NaN is a missing value."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._family().allows_missing
+        tags.input_tags.allow_nan = self._takes_missing()
         return tags
 
     # Steps of `fit`, in order.
@@ -589,18 +624,37 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         family = self._family()
         rows = None if reset else self._plain(X)
         if rows is None:
-            finite = "allow-nan" if family.allows_missing else True
-            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
-        family.check_rows(rows)
+            finite = "allow-nan" if self._takes_missing() else True
+            try:
+                rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+            except ValueError as error:
+                refuse_texts(X, family, error)
+                raise
+        self._family().check_rows(rows)
         return rows
 
     def _family(self):
         """Return the family, before it has seen rows."""
         if isinstance(self.family, str):
             return FAMILIES[self.family]()
-        if isinstance(self.family, list):
-            return ProductFamily(self.family)
-        return self.family
+        if not isinstance(self.family, list):
+            return self.family
+        product = ProductFamily(self.family)
+        if "n_features_in_" in vars(self):
+            names = vars(self).get("feature_names_in_", ())
+            product = product.with_indices(names, self.n_features_in_)
+        return product
+
+    def _takes_missing(self):
+        """Whether NaN is a missing value."""
+        return self._family().allows_missing and not self.outliers
+
+    def _family_with_outliers(self, X, weight):
+        """Return the family with its prior, and with outliers if they are asked for."""
+        family = self._begin_family(X, weight)
+        if not self.outliers:
+            return family
+        return OutlierFamily.around(family, X)
 
     def _begin_family(self, X, weight):
         """Return the family with its prior, which may depend on the rows."""
@@ -613,7 +667,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _learn(self, X, weight, tasks):
         """Fit these rows alone, for each number of components that is asked for."""
         mixture = TemperedMixture(
-            self._begin_family(X, weight),
+            self._family_with_outliers(X, weight),
             self.inverse_temperature,
             self.weight_concentration_prior,
         )
@@ -730,7 +784,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return Answer(stream, statistics, bound, stream.history or [bound])
 
     def _draw_rows(self, n_samples, **how):
-        """Rows of the posterior-predictive law, component by component, and labels."""
+        """Draw rows, component by component, and their labels."""
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
         answer, generator = self._answer(), self._generator()
@@ -741,73 +795,6 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             for k, size in enumerate(sizes)
         ]
         return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
-
-
-class Answer:
-    """The mixture that a state stands for, with the rows of its unfinished block.
-
-    Parameters
-    ----------
-    stream : Stream
-        The stream with its pending rows used.
-    statistics : ndarray of shape (n_components, n_columns)
-        Those of all rows.
-    bound : float
-        The bound J of all rows.
-    history : list of float
-        Bounds of the last iterations.
-    """
-
-    def __init__(self, stream, statistics, bound, history):
-        self.stream = stream
-        self.statistics = statistics
-        self.bound = bound
-        self.history = history
-
-    @property
-    def mixture(self):
-        """The prior and the temperature."""
-        return self.stream.learned.mixture
-
-    @property
-    def state(self):
-        """The law of the weights and of the components."""
-        return self.stream.state
-
-    # What follows is found when it is first asked for.
-
-    @cached_property
-    def responsibilities(self):
-        """Scorer of E log p_k + E log q_k(x)."""
-        state = self.state
-        return self.mixture.family.scorer(state.components, state.log_weights)
-
-    @cached_property
-    def predictive(self):
-        """Scorer of the log predictive densities of the components."""
-        return self.mixture.family.predictive_scorer(self.state.components)
-
-    @cached_property
-    def log_weights(self):
-        """Logarithms of the posterior means of the weights."""
-        concentration = self.state.concentration
-        return np.log(concentration / concentration.sum())
-
-    @cached_property
-    def parameters(self):
-        """Posterior of the components, by name."""
-        return self.mixture.family.attributes(self.state.components)
-
-
-def tiles(scorer, X):
-    """Yield slices of the rows, and their scores in an array used again and again."""
-    n_rows = X.shape[0]
-    scores = np.empty((min(n_rows, SCORED_ROWS), scorer.n_components))
-    for start in range(0, n_rows, SCORED_ROWS):
-        part = X if n_rows <= SCORED_ROWS else X[start : start + SCORED_ROWS]
-        out = scores[: part.shape[0]]
-        scorer.write(part, out)
-        yield slice(start, start + SCORED_ROWS), out
 
 
 def ones_for(X, weight):

@@ -13,13 +13,14 @@ from .._compat import Interval
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
+from ._inherited_docs import inherits_entries
 from ._mixture import TemperedVBMixture
 from ._rows import CountDensity
 from ._scorers import DirichletMultinomialScorer, LinearScorer
 
 
 class TopicPosterior(NamedTuple):
-    """Dirichlet laws of the components, (n_components, n_features)."""
+    """Dirichlet distributions of the components, (n_components, n_features)."""
 
     concentration: np.ndarray
 
@@ -92,93 +93,38 @@ class MultinomialFamily(Family):
         return generator.multinomial(n_tokens, topics).astype(np.float64)
 
 
+@inherits_entries
 class TemperedVBMultinomialMixture(TemperedVBMixture):
     """Bayesian mixture of multinomials by tempered variational inference.
 
-    Each row holds counts, of words for instance, and belongs to one component, a law
-    over the columns. The likelihood is raised to the power `inverse_temperature`, and
-    the evidence bound is maximised by coordinate ascent, on all the rows (`fit`) or on
-    a stream (`partial_fit`). Sparse rows stay sparse.
+    Each row holds counts, of words for instance, and belongs to one component, a
+    distribution over the columns. The likelihood is raised to the power
+    `inverse_temperature`, and the evidence bound is maximised by coordinate ascent, on
+    all the rows (`fit`) or on a stream (`partial_fit`). Sparse rows stay sparse.
 
     Parameters
     ----------
-    n_components : int or "auto", default=1
-        Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
-    inverse_temperature : float in (0, 1], default=0.9
-        Power of the likelihood, the paper's alpha. The guarantees need less than 1;
-        1 is the classical variational posterior.
     topic_prior : float, default=1.0
         Concentration of the symmetric Dirichlet prior of each component. The
         guarantees need a value in [2 / n_features, 1].
-    max_components : int, default=20
-        Largest number of components that "auto" tries.
-    component_prior : {"geometric", "uniform"}, default="geometric"
-        Prior on the number of components: pi_K = 2^-K, or 1 / `max_components`.
-    weight_concentration_prior : float, default=1.0
-        Concentration of the symmetric Dirichlet prior of the weights. The guarantees
-        need a value in [2 / n_components, 1].
-    n_init : int, default=3
-        Starts, of which the best is kept; with "auto", paths of merges from
-        `max_components` down, whose numbers of components are compared. Exchanges of
-        components, one pair merged and another one cut in two, then try to improve the
-        best.
-    max_iter : int, default=300
-        Largest number of iterations of a start, and of an exchange of components.
-    tol : float, default=1e-5
-        The ascent stops when the bound rises by less than `tol` nats per row, times
-        `inverse_temperature`.
     block_size : int, "auto" or None, default="auto"
         Rows of a block of the stream. "auto" is max(500, 100 n_components), at most
         10000; None is one growing block, so that `partial_fit` always equals a `fit`
         of all rows, which are kept.
-    window : int or "auto", default="auto"
-        Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
-        none beyond the block itself.
-    n_sweeps : int, default=3
-        Sweeps over the window after each block of the stream. At every doubling of the
-        number of blocks, components are exchanged too.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the starts and `sample`.
-    n_jobs : int, default=None
-        Starts computed at a time, in threads. It may change within a stream; all other
-        parameters may not.
 
     Attributes
     ----------
-    n_components_ : int
-        Number of components.
-    weights_ : ndarray of shape (n_components,)
-        Posterior means of the weights.
     components_ : ndarray of shape (n_components, n_features)
-        Posterior means of the laws over the columns; rows sum to one.
+        Posterior means of the distributions over the columns; rows sum to one.
     topic_concentration_ : ndarray of shape (n_components, n_features)
         Concentrations of the Dirichlet posteriors of the components.
-    weight_concentration_ : ndarray of shape (n_components,)
-        Concentration of the Dirichlet posterior of the weights.
     parameters_ : dict of str to ndarray
         The attributes of the components, by name.
     elbo_ : float
         The evidence bound J of all rows, in nats, for their tokens in order: without
         the multinomial coefficients, which depend neither on the parameters nor on K.
-    elbo_history_ : ndarray
-        Bounds of the iterations of the best start and of the exchanges that bettered
-        it, or of the last block's sweeps.
-    elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K); of the
-        first block of a stream.
     statistics_ : ndarray of shape (n_components, n_features + 2)
         Sufficient statistics of all rows: numbers of rows, counts, entropies.
-    converged_ : bool
-        Whether the best start (of the first block of a stream) met `tol`.
-    n_iter_ : int
-        Iterations of the best start and of the exchanges that bettered it.
-    n_samples_seen_ : int or float
-        Total weight of the rows seen.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had string names.
 
     See Also
     --------
@@ -189,8 +135,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     -----
     Algorithms 1 and 2 of [1]_; the paper's rows are single draws, ours may hold many,
     and fractions. One draw a row cannot identify a mixture: any mixture of categorical
-    laws is one categorical law, and "auto" then says 1, rightly. Rows without counts
-    inform the weights alone.
+    distributions is one categorical distribution, and "auto" then says 1, rightly. Rows
+    without counts inform the weights alone.
 
     `score_samples` includes the multinomial coefficient: it is the log-probability of
     the row's counts, given their total.
@@ -221,7 +167,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     """
 
     _parameter_constraints: dict = {
-        **WITHOUT_FAMILY,
+        **{k: v for k, v in WITHOUT_FAMILY.items() if k != "outliers"},
         "topic_prior": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -259,7 +205,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         self.n_jobs = n_jobs
 
     def sample(self, n_samples=1, n_tokens=100):
-        """Draw rows of counts from the posterior-predictive law.
+        """Draw rows of counts from the posterior-predictive distribution.
 
         Parameters
         ----------
@@ -283,13 +229,15 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
     @property
     def components_(self):
-        """Posterior means of the laws over the columns."""
+        """Posterior means of the distributions over the columns."""
         return self.parameters_["components_"]
 
     @property
     def topic_concentration_(self):
         """Concentrations of the Dirichlet posteriors of the components."""
         return self.parameters_["topic_concentration_"]
+
+    outliers = False  # of counts there are none
 
     # Steps of `fit` in which counts differ from other rows.
 

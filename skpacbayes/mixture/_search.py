@@ -16,7 +16,7 @@ TILE_ROWS = 1024
 def start(mixture, n_components, X, sample_weight, *, seed):
     """State after an M-step on clusters: the best of three runs of k-means.
 
-    Where the rows are many, a random part of them stands for all.
+    Where the rows are many, a random part of them is used.
     """
     family = mixture.family
     blank = mixture.blank(n_components, family.origin(X, sample_weight))

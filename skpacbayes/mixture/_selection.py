@@ -11,6 +11,7 @@ from ._search import best_fit, in_rounds, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
 PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no further
+PATH_SWEEPS = 6  # after each merge of a path
 DECISIVE = 3.0  # nats: odds of 20 to 1
 
 
@@ -45,11 +46,13 @@ class Choice:
         starts = restarts(mixture, most, seeds, *rows, tasks=range, n_jobs=n_jobs, **to)
         mixture = with_best_prior(best_fit(starts), *rows, **to).mixture
 
+        brief = {**to, "max_iter": min(PATH_SWEEPS, to["max_iter"])}
+
         def path(start):
-            fits = {most: mixture.ascend(start.state, *rows, **to)}
+            fits = {most: mixture.ascend(start.state, *rows, **brief)}
             for K in range(most - 1, 0, -1):
                 state, _ = best_merge(fits[K + 1], *rows)
-                fits[K] = mixture.ascend(state, *rows, **to)
+                fits[K] = mixture.ascend(state, *rows, **brief)
             return fits
 
         return in_rounds(path, starts, tasks, n_jobs)

@@ -28,6 +28,8 @@ class Student(Family, BaseEstimator):
         Prior mean of the pseudo-observations of a mean.
     """
 
+    continuous = True
+
     def __init__(self, degrees_of_freedom=4.0, mean_precision_prior=0.05):
         self.degrees_of_freedom = degrees_of_freedom
         self.mean_precision_prior = mean_precision_prior
@@ -51,8 +53,8 @@ class StudentComponents(NormalMatrixF):
     """Student components with their prior.
 
     The statistics of a component are the count, the sum of the scales u, the sums and
-    products of the rows weighted by u, the constants of the laws of the scales, and
-    the entropies.
+    products of the rows weighted by u, the constants of the distributions of the
+    scales, and the entropies.
     """
 
     def __init__(self, mean, mean_precision, scale, blur, tail):
@@ -189,10 +191,10 @@ class StudentComponents(NormalMatrixF):
 
 
 class StudentDensity:
-    """Expected log densities, with the law of each row's scale that is best.
+    """Expected log densities, with the distribution of each row's scale that is best.
 
-    For a half square h of the gap, the best law of the scale is Gamma with shape
-    a + d/2 and rate a + h, where a is half the degrees of freedom.
+    For a half square h of the gap, the best distribution of the scale is Gamma with
+    shape a + d/2 and rate a + h, where a is half the degrees of freedom.
     """
 
     def __init__(self, constants, means, factors, origins, offsets, shape):
@@ -228,10 +230,10 @@ class StudentDensity:
 
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
-        scales, laws, joint = self._last
+        scales, distributions, joint = self._last
         weights, d = shares * scales, rows.shape[1]
         moments[:, 0] += weights.sum(axis=0)
-        moments[:, 1] += (shares * laws).sum(axis=0)
+        moments[:, 1] += (shares * distributions).sum(axis=0)
         moments[:, 2] += (shares * joint).sum(axis=0)
         for k, origin in enumerate(self.origins):
             gaps = rows - origin

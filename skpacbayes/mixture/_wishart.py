@@ -67,7 +67,7 @@ class NormalWishart(GaussianFamily):
         )
 
     def wishart_divergence(self, posterior):
-        """Kullback-Leibler divergences of the laws of the precisions."""
+        """Kullback-Leibler divergences of the distributions of the precisions."""
         degrees, d = posterior.degrees, self.n_features
         scaled = posterior.factors / np.sqrt(degrees)[:, None, None]
         log_scale = log_determinants(scaled)
@@ -82,7 +82,7 @@ class NormalWishart(GaussianFamily):
         )
 
     def of(self, posterior, k):
-        """Degrees and scale matrix of the Student law of a new row of component k."""
+        """Degrees and root of the scale of the density of a new row of component k."""
         k_scale = 0 if self.tied else k
         degrees = posterior.degrees[k_scale] + 1 - self.n_features
         spread = 1 + 1 / posterior.mean_precision[k]

@@ -5,7 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes, load_iris, load_linnerud, load_wine
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_iris,
+    load_linnerud,
+    load_wine,
+)
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.additive import (
@@ -60,6 +66,12 @@ def test_seeds_select_the_same_variables_or_warn(kind, table, n_seeds):
     usual = Counter(selected).most_common(1)[0][0]
     others = [model != usual for model in selected]
     assert np.sum(np.logical_and(others, silent)) <= n_seeds / 20
+
+
+def test_chains_agree_where_classes_are_nearly_separable():
+    """Thirty near copies; with the length drawn given the rates R-hat was above 1.1."""
+    X, y = load_breast_cancer(return_X_y=True)
+    assert SparseAdditiveGibbsClassifier(random_state=0).fit(X, y).r_hat_ < 1.1
 
 
 def test_a_probability_near_one_half_is_told_of():

@@ -68,7 +68,8 @@ def test_a_cluster_without_rows_dies_and_gives_its_label_back(forgetting):
 
 def test_without_forgetting_no_cluster_dies():
     model = paco().partial_fit(rows(250)).partial_fit(rows(150, 1, groups=(1, 2, 3)))
-    assert model.n_clusters_ == 4
+    gone, *others = model.predict(PLACES)
+    assert gone not in others
     assert model.forgetting_rate_ == 0
 
 
@@ -111,12 +112,21 @@ def test_a_stream_that_does_not_change_is_not_forgotten(seed):
     assert model.n_clusters_ == 4
 
 
-def test_fit_forgets_nothing_and_a_stream_after_it_does():
+@pytest.mark.parametrize("forgetting", [0.05, "auto"])
+def test_fit_forgets_nothing_and_a_stream_after_it_does(forgetting):
     X = rows(200)
-    model = paco(forgetting=0.05).fit(X)
+    model = paco(forgetting=forgetting).fit(X)
     np.testing.assert_array_equal(model.labels_, paco().fit(X).labels_)
     model.partial_fit(rows(150, 1, groups=(1, 2, 3)))
     assert model.n_clusters_ == 3
+
+
+def test_a_number_given_as_refresh_is_kept():
+    """Rows far from all clusters bring the chain forward only if refresh is "auto"."""
+    for refresh, found in ((200, 4), ("auto", 5)):
+        model = paco(forgetting="auto", refresh=refresh).partial_fit(rows(600))
+        model.partial_fit(rows(30, 1, groups=(0,), shift=(40.0, 40.0)))
+        assert model.n_clusters_ == found
 
 
 def test_forgetting_needs_an_order_and_no_regret():

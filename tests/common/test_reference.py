@@ -97,3 +97,10 @@ def test_every_estimator_has_a_row_that_says_when_to_use_another():
     page = (ROOT / "doc/user_guide/choose.rst").read_text(encoding="utf-8")
     listed = set(re.findall(r"~(skpacbayes[.]\w+[.]\w+)`", page))
     assert {path for path, cls in public_classes() if hasattr(cls, "fit")} <= listed
+
+
+def test_every_example_is_in_a_section_of_the_gallery():
+    page = (ROOT / "doc/gallery.rst").read_text(encoding="utf-8")
+    patterns = re.findall(r"[.][.]/examples/(\S+)", page)
+    listed = [path for glob in patterns for path in (ROOT / "examples").glob(glob)]
+    assert sorted(listed) == sorted((ROOT / "examples").glob("plot_*.py"))

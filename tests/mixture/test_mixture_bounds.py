@@ -14,13 +14,13 @@ from skpacbayes.certificates import (
     variational_risk_bound,
 )
 from skpacbayes.mixture import TemperedVBGaussianMixture
-from skpacbayes.mixture._divergences import dirichlet_divergence
-from skpacbayes.mixture._gaussian_families import (
+from skpacbayes.mixture._diagonal_families import (
     IndependentNormalInverseGamma,
     KnownVariance,
     NormalInverseGamma,
     Posterior,
 )
+from skpacbayes.mixture._divergences import dirichlet_divergence
 
 ONE = np.ones(1)
 

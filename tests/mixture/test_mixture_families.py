@@ -13,10 +13,12 @@ from streaming_laws import (
     split_invariance,
 )
 
+import skpacbayes
 from skpacbayes.mixture import (
     Binomial,
     Categorical,
     Gamma,
+    LogNormal,
     Normal,
     Poisson,
     ProductFamily,
@@ -27,7 +29,7 @@ from skpacbayes.mixture import (
     check_family,
 )
 from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
-from skpacbayes.mixture._gaussian_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
 from skpacbayes.mixture._wishart import NormalWishart
 
 MIXED = [
@@ -88,6 +90,7 @@ CONJUGATE = {
 }
 OTHERS = {
     "normal": (Normal(), "normal"),
+    "lognormal": (LogNormal(), "exponential"),
     "student": (Student(4.0), "student"),
     "mixed": (ProductFamily(MIXED), "mixed"),
     "matrix-F": (
@@ -388,3 +391,73 @@ def test_other_refusals():
         TemperedVBMixture([("a", Student(), [0])]).fit(X)
     with pytest.warns(UserWarning, match="n_components=40 is more than the 30 rows"):
         TemperedVBMixture("normal", 40, tol=0.1, random_state=0).fit(X)
+
+
+def test_columns_of_a_frame_by_name():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=60), "kind": rng.integers(0, 2, 60)})
+    by_name, by_index = (
+        TemperedVBMixture(
+            [("a", "normal", [size]), ("b", "categorical", [kind])], 2, random_state=0
+        ).fit(frame)
+        for size, kind in (("size", "kind"), (0, 1))
+    )
+    assert by_name.elbo_ == by_index.elbo_
+    with pytest.raises(ValueError, match="'a' has the column 'seize', but X has 2"):
+        TemperedVBMixture([("a", "normal", ["seize"])]).fit(frame)
+    with pytest.raises(ValueError, match="'a' has the column 2, but X has 2 columns"):
+        TemperedVBMixture([("a", "normal", [2])]).fit(frame.to_numpy())
+    texts = frame.assign(kind=["yes", "no"] * 30)
+    with pytest.raises(ValueError, match="'kind' of X has values that are no numbers"):
+        TemperedVBMixture([("a", "poisson", ["kind"])]).fit(texts)
+
+
+def test_lognormal_is_normal_of_the_logarithms():
+    """The same posterior; the bound has the slopes of the logarithm too."""
+    rng = np.random.default_rng(0)
+    logs = rng.normal(size=(200, 2)) + 4.0 * rng.integers(0, 2, (200, 1))
+    logs[::7, 1] = np.nan
+    X, alpha = np.exp(logs), 0.5
+    fits = [
+        TemperedVBMixture(name, 2, inverse_temperature=alpha, random_state=0).fit(rows)
+        for name, rows in (("lognormal", X), ("normal", logs))
+    ]
+    slopes = -np.nansum(logs)
+    assert_allclose(fits[0].elbo_, fits[1].elbo_ + alpha * slopes, rtol=1e-9)
+    medians = np.exp(fits[1].parameters_["means"])
+    assert_allclose(fits[0].parameters_["medians"], medians, rtol=1e-6)
+    found = fits[0].score_samples(X)
+    expected = fits[1].score_samples(logs) - np.nansum(logs, axis=1)
+    assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="LogNormal needs numbers > 0, but column 1"):
+        TemperedVBMixture("lognormal").fit([[1.0, 0.0], [1.0, 2.0]])
+
+
+def test_skops_loads_every_family():
+    """From the short list of types to trust."""
+    io = pytest.importorskip("skops.io")
+    X = rows("exponential", 60)
+    prior = {"covariance_type": "diag", "prior": "factorized"}
+    mixtures = [
+        *((TemperedVBMixture(FAMILY_OF[name], 2), rows(name, 60)) for name in ROWS),
+        (TemperedVBMixture("lognormal", 2), X),
+        (TemperedVBGaussianMixture(2, outliers=True), X),
+        (TemperedVBGaussianMixture(2, covariance_prior=np.eye(2)), X),
+        (TemperedVBGaussianMixture(2, **prior), X),
+        (TemperedVBGaussianMixture(2, **{**prior, "prior": "conjugate"}), X),
+        (
+            TemperedVBGaussianMixture(2, covariance_type="known", known_covariance=1.0),
+            X,
+        ),
+        (
+            TemperedVBGaussianMixture(
+                2, covariance_type="diag", covariance_prior=[1, 1]
+            ),
+            X,
+        ),
+    ]
+    for mixture, data in mixtures:
+        fitted = mixture.set_params(random_state=0).fit(data)
+        loaded = io.loads(io.dumps(fitted), trusted=skpacbayes.TRUSTED_TYPES)
+        assert loaded.score(data) == fitted.score(data)

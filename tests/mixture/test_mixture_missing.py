@@ -189,6 +189,11 @@ def test_three_components_predict_like_a_grid():
     filled = np.nan_to_num(given)
     by_number = mixture.conditional(filled, columns=[1])
     assert_array_equal(by_number.mean, found.mean)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    named = TemperedVBGaussianMixture(3, random_state=0).fit(frame)
+    by_name = named.conditional(pd.DataFrame(filled, columns=list("abc")), ["b"])
+    assert_array_equal(by_name.mean, found.mean)
     with pytest.raises(ValueError, match="columns contains 3"):
         mixture.conditional(filled, columns=[3])
     assert not hasattr(TemperedVBGaussianMixture(covariance_type="diag"), "conditional")

@@ -1,0 +1,190 @@
+"""Numbers of successes and categories: columns of chances."""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaln, digamma, gammaln
+
+from ._column_family import ColumnFamily
+from ._divergences import dirichlet_divergence
+
+
+class BetaPosterior(NamedTuple):
+    """Beta distributions of the chances, (n_components, n_features) each."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+
+class Binomial(ColumnFamily):
+    """Independent numbers of successes, with a chance for each component and column.
+
+    Parameters
+    ----------
+    n_trials : int, default=1
+        Number of trials of each value; 1 for Bernoulli columns.
+    concentration_prior : float, default=1.0
+        Both parameters of the Beta prior of each chance.
+    """
+
+    def __init__(self, n_trials=1, concentration_prior=1.0):
+        self.n_trials = n_trials
+        self.concentration_prior = concentration_prior
+
+    def check_rows(self, X):
+        """Refuse what are not numbers of successes."""
+        right = (X >= 0) & (self.n_trials >= X) & (np.floor(X) == X)
+        self.check_values(X, right, f"whole numbers from 0 to n_trials={self.n_trials}")
+
+    def parts(self, X):
+        """Successes, and logarithm of the base measure."""
+        base = gammaln(self.n_trials + 1) - gammaln(X + 1)
+        return X, base - gammaln(self.n_trials - X + 1)
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        counts, sums, _ = self.split(statistics)
+        failures = self.n_trials * counts - sums
+        prior = self.concentration_prior
+        return BetaPosterior(prior + sums, prior + failures)
+
+    def coefficients(self, posterior):
+        """Coefficients of one, the successes, and the base measure."""
+        first, second = posterior
+        failure = digamma(second) - digamma(first + second)
+        log_odds = digamma(first) - digamma(second)
+        return self.n_trials * failure, log_odds, np.ones(first.shape)
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        distributions = np.stack(posterior, axis=-1)
+        prior = np.full_like(distributions, self.concentration_prior)
+        return dirichlet_divergence(distributions, prior).sum()
+
+    def log_marginals(self, posterior, X):
+        """Log predictive probability of each value: a beta-binomial distribution."""
+        first, second = posterior
+        base = gammaln(self.n_trials + 1) - gammaln(X + 1)
+        base = base - gammaln(self.n_trials - X + 1)
+        rise = betaln(first + X, second + self.n_trials - X)
+        return base + rise - betaln(first, second)
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        first, second = posterior.first[k], posterior.second[k]
+        chances = generator.beta(first, second, (size, len(first)))
+        return generator.binomial(self.n_trials, chances).astype(np.float64)
+
+    def attributes(self, posterior):
+        """Posterior means of the chances."""
+        return {"chances": posterior.first / (posterior.first + posterior.second)}
+
+
+class DirichletPosterior(NamedTuple):
+    """Dirichlet posteriors of the categories, (n_components, n_categories)."""
+
+    concentration: np.ndarray
+
+
+class Categorical(ColumnFamily):
+    """Independent categories, coded as numbers, in each column.
+
+    The categories are those of the first rows (of `fit`, or of the first block);
+    others are refused later.
+
+    Parameters
+    ----------
+    concentration_prior : float, default=1.0
+        Concentration of the symmetric Dirichlet prior of the chances of a column.
+    """
+
+    def __init__(self, concentration_prior=1.0):
+        self.concentration_prior = concentration_prior
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with the categories of the rows."""
+        family = copy(self)
+        family.n_features = X.shape[1]
+        family.categories = [np.unique(x[~np.isnan(x)]) for x in X.T]
+        sizes = [len(values) for values in family.categories]
+        family.ends = np.cumsum([0, *sizes])
+        family.centers = np.full(X.shape[1], np.nan)
+        return family
+
+    def profile(self, X, sample_weight=None):
+        """Return the indicators of the categories."""
+        return self.statistics(X)
+
+    def statistics(self, X):
+        """Return the indicators of the categories, zero where a value is missing."""
+        result = np.zeros((len(X), self.ends[-1]))
+        for column, values in enumerate(self.categories):
+            known = ~np.isnan(X[:, column])
+            at = np.searchsorted(values, X[known, column])
+            right = at < len(values)
+            right[right] = values[at[right]] == X[known, column][right]
+            if not right.all():
+                value = X[known, column][~right][0]
+                raise ValueError(
+                    f"Column {column} of X has the category {value:g}, which the first "
+                    f"rows did not have: {values.tolist()}."
+                )
+            result[np.flatnonzero(known), self.ends[column] + at] = 1.0
+        return result
+
+    def columns_of(self, values):
+        """Return the parts of an array that belong to each column."""
+        return np.split(values, self.ends[1:-1], axis=1)
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        return DirichletPosterior(self.concentration_prior + statistics[:, 1:-1])
+
+    def expected(self, posterior):
+        """Constants and coefficients of E log q_k(x)."""
+        parts = [
+            digamma(part) - digamma(part.sum(axis=1, keepdims=True))
+            for part in self.columns_of(posterior.concentration)
+        ]
+        return np.zeros(len(parts[0])), np.hstack(parts)
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        return sum(
+            dirichlet_divergence(
+                part, np.full_like(part, self.concentration_prior)
+            ).sum()
+            for part in self.columns_of(posterior.concentration)
+        )
+
+    def log_predictive(self, posterior, X):
+        """Log-probability of each row under each component, (n_rows, n_components)."""
+        return self.statistics(X) @ np.log(np.hstack(self.chances(posterior))).T
+
+    def chances(self, posterior):
+        """Posterior means of the chances, for each column."""
+        parts = self.columns_of(posterior.concentration)
+        return [part / part.sum(axis=1, keepdims=True) for part in parts]
+
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such statistics."""
+        if (statistics[:, 1:-1] < 0).any():
+            raise ValueError("The counts of categories in statistics must be >= 0.")
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        columns = []
+        for part, values in zip(
+            self.columns_of(posterior.concentration), self.categories, strict=True
+        ):
+            if len(values) == 0:
+                columns.append(np.full(size, np.nan))
+                continue
+            chances = part[k] / part[k].sum()
+            columns.append(generator.choice(values, size, p=chances))
+        return np.column_stack(columns)
+
+    def attributes(self, posterior):
+        """Posterior means of the chances of the categories, side by side."""
+        return {"chances": np.hstack(self.chances(posterior))}

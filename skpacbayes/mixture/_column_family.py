@@ -1,0 +1,86 @@
+"""What families of independent columns share; missing values are left out."""
+
+from copy import copy
+
+import numpy as np
+
+from ._family import ExponentialFamily
+from ._gaussian_families import variances
+
+
+class ColumnFamily(ExponentialFamily):
+    """A family whose columns are independent; a missing value, NaN, is left out.
+
+    A subclass writes `parts(X)`: arrays like X, the statistics of each value; the
+    first statistic, before them, is one for a value that is there.
+    """
+
+    allows_missing = True
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with its prior, which may depend on the rows."""
+        family = copy(self)
+        family.n_features = X.shape[1]
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        there = ~np.isnan(X)
+        counts = np.maximum(weight @ there, np.finfo(float).tiny)
+        family.centers = weight @ np.where(there, X, 0.0) / counts
+        filled = np.where(there, X, family.centers)
+        family.spreads = np.sqrt(variances(filled, sample_weight))
+        family.set_prior(filled, weight)
+        return family
+
+    def set_prior(self, X, weight):
+        """Set the parameters of the prior; missing values are the columns' means."""
+
+    def origin(self, X, sample_weight=None):
+        """Means of the first rows."""
+        return self.centers
+
+    def profile(self, X, sample_weight=None):
+        """Standardise the features; a missing value is the mean."""
+        return np.nan_to_num((X - self.centers) / self.spreads)
+
+    def statistics(self, X):
+        """Statistics of each value, zero where it is missing."""
+        there = ~np.isnan(X)
+        if there.all():
+            return np.hstack([np.ones(X.shape), *self.parts(X)])
+        filled = np.where(there, X, self.centers)
+        return np.hstack([there, *(part * there for part in self.parts(filled))])
+
+    def split(self, statistics):
+        """Return the sums of each statistic, (n_components, n_features) each."""
+        n_parts = (statistics.shape[1] - 2) // self.n_features
+        return np.split(statistics[:, 1:-1], n_parts, axis=1)
+
+    def expected(self, posterior):
+        """Constants and coefficients of E log q_k(x)."""
+        coefficients = np.hstack(self.coefficients(posterior))
+        return np.zeros(len(coefficients)), coefficients
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        there = ~np.isnan(X)
+        filled = np.where(there, X, self.centers)[:, None]
+        return (self.log_marginals(posterior, filled) * there[:, None]).sum(axis=2)
+
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such statistics."""
+        counts = self.split(statistics)[0]
+        slack = 1e-9 * (1 + statistics[:, :1])
+        if (counts < -slack).any() or (counts > statistics[:, :1] + slack).any():
+            raise ValueError(
+                "The numbers of values in statistics must be between 0 and the count."
+            )
+
+    def check_values(self, X, right, needed):
+        """Raise a ValueError that names a column where values are not `right`."""
+        wrong = ~(right | np.isnan(X)).all(axis=0)
+        if wrong.any():
+            column = int(wrong.argmax())
+            value = X[~(right | np.isnan(X))[:, column], column][0]
+            raise ValueError(
+                f"The family {type(self).__name__} needs {needed}, but column {column} "
+                f"of X has the value {value:g}."
+            )

@@ -1,0 +1,153 @@
+"""Directions: rows of length one."""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ive
+
+from ._family import ExponentialFamily
+from ._gaussian_families import LOG_2_PI
+
+
+class Directions(NamedTuple):
+    """Distributions of the directions for each concentration of a grid.
+
+    resultants : (n_components, n_features), sums of the directions
+    log_grid : (n_components, n_grid), logarithms of the chances of the grid
+    """
+
+    resultants: np.ndarray
+    log_grid: np.ndarray
+
+
+class VonMisesFisher(ExponentialFamily):
+    """Directions: rows of length one about a mean direction.
+
+    The mean direction has a uniform prior and the concentration a uniform prior on a
+    grid of 60 values whose logarithms are equally spaced: the posterior is exact.
+
+    Parameters
+    ----------
+    min_concentration, max_concentration : float, default=0.1 and 10000.0
+        Ends of the grid.
+    """
+
+    def __init__(self, min_concentration=0.1, max_concentration=1e4):
+        self.min_concentration = min_concentration
+        self.max_concentration = max_concentration
+
+    def check_rows(self, X):
+        """Refuse rows that are not directions."""
+        lengths = np.sqrt((X**2).sum(axis=1))
+        wrong = np.abs(lengths - 1) > 1e-6
+        if X.shape[1] < 2 or wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                "The family VonMisesFisher needs rows of length 1 with at least 2 "
+                f"columns, but row {row} of X has the length {lengths[row]:g}: use "
+                "sklearn.preprocessing.normalize, and leave out rows of zeros."
+            )
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with its grid."""
+        family = copy(self)
+        family.n_features = X.shape[1]
+        ends = np.log([self.min_concentration, self.max_concentration])
+        family.grid = np.exp(np.linspace(*ends, 60))
+        family.log_constants = family.log_constant(family.grid)
+        return family
+
+    def log_constant(self, concentration):
+        """Logarithm of the normalising constant of the density on the sphere."""
+        half = 0.5 * self.n_features
+        safe = np.maximum(concentration, 1e-10)
+        bessel = np.log(ive(half - 1, safe)) + safe
+        return (half - 1) * np.log(safe) - half * LOG_2_PI - bessel
+
+    def statistics(self, X):
+        """Return the direction."""
+        return X
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        sums = statistics[:, 1:-1]
+        lengths = np.sqrt((sums**2).sum(axis=1, keepdims=True))
+        log_grid = statistics[:, :1] * self.log_constants
+        log_grid = log_grid - self.log_constant(self.grid * lengths)
+        log_grid = log_grid - np.logaddexp.reduce(log_grid, axis=1, keepdims=True)
+        return Directions(sums, log_grid)
+
+    def moments(self, posterior):
+        """Concentrations of the directions, their mean lengths, and the chances."""
+        sums, log_grid = posterior
+        lengths = np.sqrt((sums**2).sum(axis=1, keepdims=True))
+        concentrations = np.maximum(self.grid * lengths, 1e-10)
+        half = 0.5 * self.n_features
+        means = ive(half, concentrations) / ive(half - 1, concentrations)
+        return lengths, concentrations, means, np.exp(log_grid)
+
+    def expected(self, posterior):
+        """Constants and coefficients of E log q_k(x)."""
+        lengths, _, means, chances = self.moments(posterior)
+        natural = (chances * self.grid * means).sum(axis=1, keepdims=True)
+        directions = posterior.resultants / np.maximum(lengths, 1e-300)
+        return chances @ self.log_constants, natural * directions
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        _, concentrations, means, chances = self.moments(posterior)
+        inner = concentrations * means + self.log_constant(concentrations)
+        inner = inner - self.log_constant(np.zeros(1))
+        grid = posterior.log_grid + np.log(len(self.grid))
+        return (chances * (inner + grid)).sum()
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        sums, log_grid = posterior
+        lengths = np.sqrt((sums**2).sum(axis=1))[None, :, None]
+        after = np.sqrt(((X[:, None] + sums) ** 2).sum(axis=2))[:, :, None]
+        terms = log_grid + self.log_constants + self.log_constant(self.grid * lengths)
+        terms = terms - self.log_constant(self.grid * after)
+        return np.logaddexp.reduce(terms, axis=2)
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k: a direction, then a row about it."""
+        sums, chances = posterior.resultants[k], np.exp(posterior.log_grid[k])
+        grid = generator.choice(self.grid, size, p=chances / chances.sum())
+        length = np.sqrt((sums**2).sum())
+        axis = sums / length if length > 0 else np.eye(len(sums))[0]
+        means = draw_directions(np.tile(axis, (size, 1)), grid * length, generator)
+        return draw_directions(means, grid, generator)
+
+    def attributes(self, posterior):
+        """Mean directions and posterior means of the concentrations."""
+        lengths, _, _, chances = self.moments(posterior)
+        return {
+            "directions": posterior.resultants / np.maximum(lengths, 1e-300),
+            "concentrations": chances @ self.grid,
+        }
+
+
+def draw_directions(means, concentrations, generator):
+    """Draw one von Mises-Fisher direction about each mean, by Wood's rejections."""
+    size, d = means.shape
+    twice = 2 * np.maximum(concentrations, 1e-10)
+    b = (d - 1) / (np.sqrt(twice**2 + (d - 1) ** 2) + twice)
+    x = (1 - b) / (1 + b)
+    peak = 0.5 * twice * x + (d - 1) * np.log(4 * b / (1 + b) ** 2)
+    cosines, waiting = np.empty(size), np.arange(size)
+    while len(waiting):
+        z = generator.beta(0.5 * (d - 1), 0.5 * (d - 1), len(waiting))
+        own = b[waiting]
+        w = (1 - (1 + own) * z) / (1 - (1 - own) * z)
+        log_ratio = 0.5 * twice[waiting] * w - peak[waiting]
+        log_ratio += (d - 1) * np.log1p(-x[waiting] * w)
+        accepted = log_ratio >= np.log(generator.random(len(waiting)))
+        cosines[waiting[accepted]] = w[accepted]
+        waiting = waiting[~accepted]
+    sides = generator.normal(size=(size, d))
+    sides -= (sides * means).sum(axis=1, keepdims=True) * means
+    sides /= np.sqrt((sides**2).sum(axis=1, keepdims=True))
+    sines = np.sqrt(np.maximum(1 - cosines**2, 0.0))
+    return cosines[:, None] * means + sines[:, None] * sides

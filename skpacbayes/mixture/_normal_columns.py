@@ -1,0 +1,200 @@
+"""Independent normal columns, with the default prior of the Gaussian mixtures."""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from ._column_family import ColumnFamily
+from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
+from ._divergences import gamma_divergence, matrix_f_divergence
+from ._gaussian_families import LOG_2_PI
+
+DEGREES = 3  # of freedom, of the prior precisions of normal columns
+
+
+class NormalColumns(NamedTuple):
+    """Posterior of means and precisions of the standardised columns, (K, d) each."""
+
+    means: np.ndarray
+    precision: np.ndarray
+    shape: np.ndarray
+    scale: np.ndarray
+    prior_precision: np.ndarray
+
+
+class Normal(ColumnFamily):
+    """Independent normal columns, with a mean and a variance for each component.
+
+    Parameters
+    ----------
+    mean_precision_prior : float, default=0.05
+        Prior mean of the pseudo-observations of a mean.
+
+    Notes
+    -----
+    The prior is that of :class:`TemperedVBGaussianMixture` with
+    ``covariance_type="diag"``, but for the prior precision of the means, which each
+    column has for its own; missing values are left out. The moments are about
+    the mean of the first rows: components should lie within some million of their
+    widths from it.
+    """
+
+    continuous = True
+
+    def __init__(self, mean_precision_prior=0.05):
+        self.mean_precision_prior = mean_precision_prior
+
+    def set_prior(self, X, weight):
+        """Begin with components as wide as the rows."""
+        self.factor = np.ones(self.n_features)
+
+    def parts(self, X):
+        """Value and square, standardised."""
+        z = (X - self.centers) / self.spreads
+        return z, z**2
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        counts, sums, squares = self.split(statistics)
+        if previous is None:
+            prior = np.full(counts.shape, float(self.mean_precision_prior))
+        else:
+            prior = previous.prior_precision
+        precision = prior + counts
+        means = sums / precision
+        averages = sums / np.maximum(counts, np.finfo(float).tiny)
+        scatter = np.maximum(squares - sums * averages, 0.0) + BLUR * counts
+        scatter += prior * counts / precision * averages**2
+        scaled = scatter / self.factor
+        values = scaled + half_scales(scaled, counts, DEGREES, 1)
+        shape, scale = 0.5 * (DEGREES + counts), 0.5 * self.factor * values
+        rate = MEAN_SHAPE / self.mean_precision_prior
+        rate = rate + 0.5 * (shape / scale * means**2 + 1 / precision)
+        prior = (MEAN_SHAPE + 0.5) / rate
+        return NormalColumns(means, precision, shape, scale, prior)
+
+    def coefficients(self, posterior):
+        """Coefficients of one, the value and its square."""
+        means, precision, shape, scale, _ = posterior
+        expected = shape / scale
+        constants = digamma(shape) - np.log(scale) - LOG_2_PI - 1 / precision
+        constants -= expected * (means**2 + BLUR)
+        return (
+            0.5 * constants - np.log(self.spreads),
+            expected * means,
+            -0.5 * expected,
+        )
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        means, precision, shape, scale, prior = posterior
+        expected, top = shape / scale, MEAN_SHAPE + 0.5
+        rate = top / prior
+        log_ratio = digamma(top) - np.log(rate * precision)
+        squares = prior * expected * means**2
+        spectrum = (self.factor * expected)[:, :, None]
+        return (
+            0.5 * (prior / precision - 1 - log_ratio + squares)
+            + gamma_divergence(
+                top, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision_prior
+            )
+            + matrix_f_divergence(2 * shape, spectrum, DEGREES, 1)
+        ).sum()
+
+    def adapted(self, posterior):
+        """Return the family with prior scales that raise the bound."""
+        halves = (1 + DEGREES) / (1 + self.factor * posterior.shape / posterior.scale)
+        family = copy(self)
+        family.factor = np.clip(self.factor * halves.mean(axis=0), *SCALES)
+        return family
+
+    def log_marginals(self, posterior, X):
+        """Log predictive density of each value, (n_rows, n_components, n_features)."""
+        z = (X - self.centers) / self.spreads
+        shape = posterior.shape
+        scale = 2 * posterior.scale * (1 + 1 / posterior.precision)
+        constants = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi * scale)
+        squares = (z - posterior.means) ** 2 / scale
+        return constants - np.log(self.spreads) - (shape + 0.5) * np.log1p(squares)
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        shape = posterior.shape[k]
+        variances_ = posterior.scale[k] / generator.gamma(shape, 1, (size, len(shape)))
+        variances_ *= 1 + 1 / posterior.precision[k]
+        z = posterior.means[k] + np.sqrt(variances_) * generator.normal(
+            size=variances_.shape
+        )
+        return self.centers + self.spreads * z
+
+    def attributes(self, posterior):
+        """Means and variances, in the units of the rows."""
+        return {
+            "means": self.centers + self.spreads * posterior.means,
+            "variances": self.spreads**2 * posterior.scale / posterior.shape,
+        }
+
+
+class LogNormal(Normal):
+    """Independent log-normal columns: positive numbers whose logarithms are normal.
+
+    Parameters
+    ----------
+    mean_precision_prior : float, default=0.05
+        Prior mean of the pseudo-observations of the mean of the logarithms.
+
+    Notes
+    -----
+    The prior is that of :class:`Normal` for the logarithms. Densities are those of the
+    rows, not of their logarithms, so that `elbo_` may be compared with that of other
+    families.
+    """
+
+    def check_rows(self, X):
+        """Refuse values that are not positive."""
+        self.check_values(X, X > 0, "numbers > 0")
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with its prior, which follows the logarithms."""
+        return super().begin(np.log(X), sample_weight)
+
+    def origin(self, X, sample_weight=None):
+        """Geometric means of the first rows."""
+        return np.exp(self.centers)
+
+    def profile(self, X, sample_weight=None):
+        """Standardise the logarithms."""
+        return super().profile(np.log(X))
+
+    def statistics(self, X):
+        """Statistics of the logarithms, and the logarithm of the base measure."""
+        return np.column_stack([super().statistics(np.log(X)), log_slopes(X)])
+
+    def split(self, statistics):
+        """Return the sums of each statistic, (n_components, n_features) each."""
+        return super().split(np.delete(statistics, -2, axis=1))
+
+    def expected(self, posterior):
+        """Constants and coefficients of E log q_k(x)."""
+        constants, coefficients = super().expected(posterior)
+        return constants, np.column_stack([coefficients, np.ones(len(constants))])
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        return super().log_predictive(posterior, np.log(X)) + log_slopes(X)[:, None]
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k."""
+        return np.exp(super().draw(posterior, k, size, generator))
+
+    def attributes(self, posterior):
+        """Medians, in the units of the rows, and variances of the logarithms."""
+        found = super().attributes(posterior)
+        return {"medians": np.exp(found["means"]), "log_variances": found["variances"]}
+
+
+def log_slopes(X):
+    """Logarithms of the slopes of the logarithm, summed over the values of a row."""
+    return -np.nansum(np.log(X), axis=1)

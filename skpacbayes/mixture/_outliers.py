@@ -1,0 +1,233 @@
+"""Outliers: a uniform distribution beside the components, with a share of its own."""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, expit
+
+from ._divergences import dirichlet_divergence
+from ._family import Family
+from ._scorers import FunctionScorer
+
+SHARE_PRIOR = 0.5, 4.5  # Beta prior of the share of outliers, with mean .1
+
+NO_OUTLIERS = 1e-6, 1.0  # where the ascent starts
+
+
+class WithOutliers(NamedTuple):
+    """Posterior of the components, and Beta posterior of the share of outliers.
+
+    chances : (1, 2), of outliers and of other rows
+    """
+
+    components: tuple
+    chances: np.ndarray
+
+    @property
+    def log_chances(self):
+        """Expected logarithms of the shares of outliers and of other rows."""
+        return (digamma(self.chances) - digamma(self.chances.sum()))[0]
+
+
+class OutlierFamily(Family):
+    """Components of a family, each a mixture with one uniform distribution.
+
+    A row of component k is an outlier with a probability that all components share.
+    The ascent takes the density of outliers for constant, also outside of the box: a
+    later row that is farther away is an outlier too.
+    The statistics of a component are the count, the count of rows that are no outliers,
+    what the family sums over these, and the entropies.
+
+    Parameters
+    ----------
+    inner : Family
+        Family of the rows that are no outliers, with its prior.
+    low, high : ndarray of shape (n_features,)
+        Ends of the box in which outliers lie.
+    """
+
+    completes_rows = True
+
+    def __init__(self, inner, low, high):
+        self.inner = inner
+        self.low, self.high = low, high
+        self.log_volume = np.log(high - low).sum()
+
+    @classmethod
+    def around(cls, family, X):
+        """Return the family with outliers in the box of the rows."""
+        if not family.continuous:
+            raise ValueError(
+                "outliers=True needs a continuous family, but got the family "
+                f"{type(family).__name__}."
+            )
+        low, high = X.min(axis=0), X.max(axis=0)
+        return cls(family, low, np.where(high > low, high, low + 1.0))
+
+    def with_inner(self, inner):
+        """Return the family with another prior of the components."""
+        family = copy(self)
+        family.inner = inner
+        return family
+
+    def origin(self, X, sample_weight=None):
+        """Point about which the first statistics are taken."""
+        return self.inner.origin(X, sample_weight)
+
+    def profile(self, X, sample_weight=None):
+        """Points for k-means."""
+        return self.inner.profile(X, sample_weight)
+
+    def blank(self, n_components, origin):
+        """Posterior of components that have seen no row, and take all as usual ones."""
+        return WithOutliers(
+            self.inner.blank(n_components, origin), np.array([NO_OUTLIERS])
+        )
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        usual, total = statistics[:, 1].sum(), statistics[:, 0].sum()
+        return WithOutliers(
+            self.inner.update(statistics[:, 1:], previous.components),
+            np.array([SHARE_PRIOR]) + np.array([total - usual, usual]),
+        )
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        share = dirichlet_divergence(posterior.chances, np.array([SHARE_PRIOR])).sum()
+        return self.inner.divergence(posterior.components) + share
+
+    def density(self, posterior, log_weights):
+        """Return the density of the E-step, given the expected log-weights."""
+        log_outlier, log_usual = posterior.log_chances
+        return OutlierDensity(
+            self.inner.density(posterior.components, log_weights + log_usual),
+            log_weights + log_outlier - self.log_volume,
+        )
+
+    def expected_log_likelihood(self, posterior, statistics):
+        """Sum over components of E log q_k, for rows known by their statistics."""
+        log_outlier, log_usual = posterior.log_chances
+        usual, total = statistics[:, 1].sum(), statistics[:, 0].sum()
+        inner = self.inner.expected_log_likelihood(
+            posterior.components, statistics[:, 1:]
+        )
+        outliers = (total - usual) * (log_outlier - self.log_volume)
+        return inner + usual * log_usual + outliers
+
+    def adapted(self, posterior):
+        """Return the family with the prior that the bound chooses."""
+        inner = self.inner.adapted(posterior.components)
+        return self if inner is self.inner else self.with_inner(inner)
+
+    def alternatives(self):
+        """Return families with other priors that the bound may choose."""
+        return [self.with_inner(inner) for inner in self.inner.alternatives()]
+
+    def recentred(self, posterior):
+        """Return the posterior, with other origins of the statistics if need be."""
+        components = self.inner.recentred(posterior.components)
+        return posterior._replace(components=components)
+
+    def aligned(self, statistics, posterior, gone, kept):
+        """Return the row `gone` of the statistics, about the origin of `kept`."""
+        row = self.inner.aligned(statistics[:, 1:], posterior.components, gone, kept)
+        return np.concatenate([statistics[gone, :1], row])
+
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such statistics."""
+        usual, slack = statistics[:, 1], 1e-9 * (1 + statistics[:, 0])
+        if (usual < -slack).any() or (usual > statistics[:, 0] + slack).any():
+            raise ValueError(
+                "The numbers of rows that are no outliers must be between 0 and the "
+                "counts in statistics."
+            )
+        self.inner.check_statistics(statistics[:, 1:], posterior.components)
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows that are no outliers."""
+        log_usual = posterior.log_chances[1]
+        return self.inner.scorer(posterior.components, log_weights + log_usual)
+
+    def log_outlier(self, posterior):
+        """Return the expected log joint density of a row and its being an outlier."""
+        return posterior.log_chances[0] - self.log_volume
+
+    def predictive_scorer(self, posterior):
+        """Return what writes the log predictive densities of the components.
+
+        Outside of the box they are those of rows that are no outliers.
+        """
+        scorer = self.inner.predictive_scorer(posterior.components)
+        outlier, usual = np.log(posterior.chances[0] / posterior.chances.sum())
+
+        def write(X, out):
+            scorer.write(X, out)
+            out += usual
+            inside = ((self.low <= X) & (self.high >= X)).all(axis=1)
+            out[inside] = np.logaddexp(out[inside], outlier - self.log_volume)
+
+        return FunctionScorer(write, scorer.n_components)
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        scorer = self.predictive_scorer(posterior)
+        result = np.empty((len(X), scorer.n_components))
+        scorer.write(X, result)
+        return result
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k, outliers among them."""
+        rows = self.inner.draw(posterior.components, k, size, generator)
+        share = posterior.chances[0, 0] / posterior.chances.sum()
+        outliers = generator.random(size) < share
+        box = generator.uniform(self.low, self.high, (size, len(self.low)))
+        rows[outliers] = box[outliers]
+        return rows
+
+    def attributes(self, posterior):
+        """Arrays that describe the components, and the share of outliers."""
+        share = posterior.chances[0, 0] / posterior.chances.sum()
+        attributes = self.inner.attributes(posterior.components)
+        return {**attributes, "outlier_share": share}
+
+
+class OutlierDensity:
+    """log(exp(inner_k(x)) + exp(outlier_k)) for rows."""
+
+    def __init__(self, inner, outlier):
+        self.inner = inner
+        self.outlier = outlier
+        self.constants = inner.constants
+        self.width = inner.width + 2 * len(outlier)
+
+    def log_joint(self, rows, out):
+        """Write the expected log joint density of the rows and the components."""
+        self.inner.log_joint(rows, out)
+        self._usual = expit(out - self.outlier)
+        np.logaddexp(out, self.outlier, out=out)
+
+    def no_moments(self):
+        """Return the moments of no row: counts of usual rows, and the family's."""
+        return np.zeros(len(self.outlier)), self.inner.no_moments()
+
+    def add(self, rows, shares, moments):
+        """Add the moments of the rows of which `log_joint` was just computed."""
+        counts, inner = moments
+        usual = shares * self._usual
+        counts += usual.sum(axis=0)
+        self.inner.add(rows, usual, inner)
+
+    def total(self, counts, moments):
+        """Sum over the rows w_ik times their log joint densities, given what they are.
+
+        What the entropies lack of it is the entropy of being an outlier.
+        """
+        usual, inner = moments
+        return self.inner.total(usual, inner) + (counts - usual) * self.outlier
+
+    def columns(self, moments):
+        """Columns of the statistics between the counts and the entropies."""
+        usual, inner = moments
+        return np.column_stack([usual, self.inner.columns(inner)])

@@ -1,0 +1,217 @@
+"""Columns of several kinds, and the names of the families."""
+
+from copy import copy
+
+import numpy as np
+
+from ._categories import Binomial, Categorical
+from ._directions import VonMisesFisher
+from ._family import ExponentialFamily
+from ._normal_columns import LogNormal, Normal
+from ._rates import Gamma, Poisson
+from ._student import Student
+
+
+class ProductFamily(ExponentialFamily):
+    """Columns of several kinds, independent within a component.
+
+    Parameters
+    ----------
+    families : list of (name, family, columns)
+        A name, a family (or its name) with linear statistics, and the indices of its
+        columns; or their names, where the mixture is fitted to a data frame. Columns of
+        no family are ignored.
+    """
+
+    def __init__(self, families):
+        self.families = families
+
+    def with_indices(self, names, n_features):
+        """Return the product with the indices of columns that are given by name."""
+        indices = {name: index for index, name in enumerate(names)}
+        indices |= {index: index for index in range(-n_features, n_features)}
+        families = []
+        for name, family, columns in self.families:
+            wanted = np.atleast_1d(columns)
+            wanted = np.flatnonzero(wanted) if wanted.dtype == bool else wanted
+            wanted = wanted.tolist()
+            for column in wanted:
+                if column not in indices:
+                    raise ValueError(
+                        f"The family {name!r} has the column {column!r}, but X has "
+                        f"{n_features} columns"
+                        + (f": {', '.join(names)}." if len(names) else ".")
+                    )
+            families.append((name, family, [indices[column] for column in wanted]))
+        return ProductFamily(families)
+
+    @property
+    def allows_missing(self):
+        """Whether one of the families leaves out missing values."""
+        return any(family.allows_missing for _, family, _ in self.parts())
+
+    def parts(self):
+        """Return the families; a name is a family with its defaults."""
+        return [
+            (name, FAMILIES[family]() if isinstance(family, str) else family, columns)
+            for name, family, columns in self.families
+        ]
+
+    def check_rows(self, X):
+        """Let each family check its columns."""
+        taken = np.zeros(X.shape[1], dtype=int)
+        for name, family, columns in self.parts():
+            if not isinstance(family, ExponentialFamily):
+                raise ValueError(
+                    f"{type(family).__name__} cannot be part of a product: it is no "
+                    "ExponentialFamily."
+                )
+            rows = X[:, columns]
+            taken[columns] += 1
+            if not family.allows_missing and np.isnan(rows).any():
+                raise ValueError(
+                    f"The columns of {name!r} contain NaN, which the family "
+                    f"{type(family).__name__} does not leave out."
+                )
+            try:
+                family.check_rows(rows)
+            except ValueError as error:
+                raise ValueError(f"In the columns of {name!r}: {error}") from None
+        if (taken > 1).any():
+            raise ValueError(
+                f"Column {int(taken.argmax())} of X is in more than one family."
+            )
+
+    def begin(self, X, sample_weight=None):
+        """Return the families with their priors."""
+        product = copy(self)
+        product.n_features = X.shape[1]
+        product.families = [
+            (name, family.begin(X[:, columns], sample_weight), columns)
+            for name, family, columns in self.parts()
+        ]
+        widths = [
+            family.statistics(X[:1, columns]).shape[1]
+            for _, family, columns in product.families
+        ]
+        product.ends = np.cumsum(widths)
+        return product
+
+    def blank(self, n_components, origin):
+        """Posterior of `n_components` components that have seen no row."""
+        return self.update(np.zeros((n_components, 2 + self.ends[-1])), None)
+
+    def profile(self, X, sample_weight=None):
+        """Side by side, each family's points with a total variance of one a column."""
+        points = []
+        for _, family, columns in self.families:
+            part = family.profile(X[:, columns], sample_weight)
+            spread = np.sqrt(part.var(axis=0).sum() / len(columns))
+            points.append(part / (spread if spread > 0 else 1.0))
+        return np.hstack(points)
+
+    def statistics(self, X):
+        """Statistics of all families."""
+        return np.hstack(
+            [family.statistics(X[:, columns]) for _, family, columns in self.families]
+        )
+
+    def each(self, statistics):
+        """Return each family's part of the statistics."""
+        parts = np.split(statistics[:, 1:-1], self.ends[:-1], axis=1)
+        return [
+            np.column_stack([statistics[:, 0], part, statistics[:, -1]])
+            for part in parts
+        ]
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        previous = [None] * len(self.ends) if previous is None else previous
+        return tuple(
+            family.update(part, before)
+            for (_, family, _), part, before in zip(
+                self.families, self.each(statistics), previous, strict=True
+            )
+        )
+
+    def pairs(self, posterior):
+        """Return each family with its part of the posterior."""
+        families = [family for _, family, _ in self.families]
+        return list(zip(families, posterior, strict=True))
+
+    def expected(self, posterior):
+        """Constants and coefficients of E log q_k(x)."""
+        parts = [family.expected(part) for family, part in self.pairs(posterior)]
+        constants, coefficients = zip(*parts, strict=True)
+        return sum(constants), np.hstack(coefficients)
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        return sum(family.divergence(part) for family, part in self.pairs(posterior))
+
+    def adapted(self, posterior):
+        """Return the families with the priors that the bound chooses."""
+        product = copy(self)
+        product.families = [
+            (name, family.adapted(part), columns)
+            for (name, family, columns), part in zip(
+                self.families, posterior, strict=True
+            )
+        ]
+        return product
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        return sum(
+            family.log_predictive(part, X[:, columns])
+            for (_, family, columns), part in zip(self.families, posterior, strict=True)
+        )
+
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such statistics."""
+        for (family, part), own in zip(
+            self.pairs(posterior), self.each(statistics), strict=True
+        ):
+            family.check_statistics(own, part)
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k; ignored columns are NaN."""
+        rows = np.full((size, self.n_features), np.nan)
+        for (_, family, columns), part in zip(self.families, posterior, strict=True):
+            rows[:, columns] = family.draw(part, k, size, generator)
+        return rows
+
+    def attributes(self, posterior):
+        """Return the families' arrays, as name__key."""
+        return {
+            f"{name}__{key}": value
+            for (name, family, _), part in zip(self.families, posterior, strict=True)
+            for key, value in family.attributes(part).items()
+        }
+
+
+def refuse_texts(X, family, error):
+    """Raise a ValueError that names the first column of a data frame with texts."""
+    if not hasattr(X, "columns") or "could not convert" not in str(error):
+        return
+    for column in X.columns:
+        try:
+            np.asarray(X[column], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column {column!r} of X has values that are no numbers, which the "
+                f"family {type(family).__name__} needs: encode them, by "
+                "sklearn.preprocessing.OrdinalEncoder for example."
+            ) from error
+
+
+FAMILIES = {
+    "normal": Normal,
+    "lognormal": LogNormal,
+    "poisson": Poisson,
+    "exponential": Gamma,
+    "bernoulli": Binomial,
+    "categorical": Categorical,
+    "student": Student,
+    "von_mises_fisher": VonMisesFisher,
+}

@@ -1,0 +1,154 @@
+"""A uniform distribution for outliers: exactness, what it finds, what it refuses."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import digamma
+
+from skpacbayes.mixture import (
+    Normal,
+    Student,
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
+    TemperedVBMultinomialMixture,
+    check_family,
+)
+from skpacbayes.mixture._outliers import SHARE_PRIOR, OutlierFamily
+
+CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
+
+
+def rows_with_outliers(seed, n_samples=400, share=0.1, degrees=3):
+    """Rows of three groups, and outliers first."""
+    rng = np.random.default_rng(seed)
+    X = CENTERS[rng.integers(0, 3, n_samples)]
+    X = X + rng.standard_t(degrees, (n_samples, 2))
+    n_outliers = int(share * n_samples)
+    X[:n_outliers] = rng.uniform(-20, 30, (n_outliers, 2))
+    return X, np.arange(n_samples) < n_outliers
+
+
+MIXTURES = {
+    "full": lambda **own: TemperedVBGaussianMixture(3, outliers=True, **own),
+    "diag": lambda **own: TemperedVBGaussianMixture(
+        3, covariance_type="diag", outliers=True, **own
+    ),
+    "student": lambda **own: TemperedVBMixture("student", 3, outliers=True, **own),
+    "normal": lambda **own: TemperedVBMixture("normal", 3, outliers=True, **own),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("alpha", [0.3, 1.0])
+def test_the_bound_against_its_definition(name, alpha):
+    X, _ = rows_with_outliers(0)
+    mixture = MIXTURES[name](inverse_temperature=alpha, random_state=0, tol=1e-9).fit(X)
+    history = mixture.elbo_history_
+    assert (np.diff(history) >= -1e-9 * np.abs(history).max()).all()
+    answer = mixture._answer()
+    state, family = answer.state, answer.mixture.family
+    components, chances = state.components
+    usual = np.empty((len(X), 3))
+    zeros = np.zeros(3)
+    family.inner.density(components, zeros).log_joint(X, usual)
+    log_chances = (digamma(chances) - digamma(chances.sum()))[0]
+    area = np.prod(X.max(axis=0) - X.min(axis=0))
+    terms = np.logaddexp(usual + log_chances[1], log_chances[0] - np.log(area))
+    log_rows = np.logaddexp.reduce(terms + state.log_weights, axis=1)
+    expected = alpha * log_rows.sum() - answer.mixture.divergence(state)
+    assert_allclose(mixture.elbo_, expected, rtol=1e-10)
+    again = answer.mixture.bound(state, 0.0, mixture.statistics_)
+    assert_allclose(again, mixture.elbo_, rtol=1e-10)
+    posterior = np.array(SHARE_PRIOR) + alpha * np.array(
+        [len(X) - mixture.statistics_[:, 1].sum(), mixture.statistics_[:, 1].sum()]
+    )
+    assert_allclose(chances[0], posterior, rtol=1e-3)
+    probabilities = 1 - np.exp(
+        np.logaddexp.reduce(usual + log_chances[1] + state.log_weights, axis=1)
+        - log_rows
+    )
+    assert_allclose(mixture.outlier_proba(X), probabilities, atol=1e-9)
+    labels = mixture.predict(X)
+    assert_array_equal(labels == -1, mixture.outlier_proba(X) > 0.5)
+    assert_allclose(mixture.predict_proba(X).sum(axis=1), 1)
+
+
+def test_methods_of_the_family_agree():
+    """Draws follow the predictive density, and the update maximises the bound."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[0] = 8.0
+    inner = Normal().begin(X)
+    family = OutlierFamily(inner, X.min(axis=0), X.max(axis=0))
+    check_family(family, X, conjugate=False)
+
+
+def test_predictive_density_is_a_density():
+    X, _ = rows_with_outliers(1)
+    X = X[:, :1]
+    mixture = TemperedVBGaussianMixture(2, outliers=True, random_state=0).fit(X)
+    grid = np.linspace(-3000, 3000, 600_001)
+    mass = np.trapezoid(np.exp(mixture.score_samples(grid[:, None])), grid)
+    assert_allclose(mass, 1, atol=2e-3)
+    rows, _ = mixture.sample(20_000)
+    share = mixture.parameters_["outlier_share"]
+    inside = (np.abs(grid) < 3).nonzero()[0]
+    near = np.trapezoid(np.exp(mixture.score_samples(grid[inside, None])), grid[inside])
+    assert abs((np.abs(rows) < 3).mean() - near) < 5 * np.sqrt(0.25 / len(rows))
+    assert 0 < share < 0.3
+
+
+def test_groups_are_counted_beside_outliers():
+    """Five draws; `bench_mixture_families.py` has fifty."""
+    found = []
+    for seed in range(1000, 1005):
+        X, outlying = rows_with_outliers(seed)
+        mixture = TemperedVBMixture(
+            Student(3.0), "auto", max_components=6, outliers=True, random_state=0
+        ).fit(X)
+        found.append(mixture.n_components_)
+        labels = mixture.predict(X)
+        assert (labels[outlying] == -1).mean() > 0.6
+        assert (labels[~outlying] == -1).mean() < 0.05
+        assert 0.04 < mixture.parameters_["outlier_share"] < 0.16
+    assert found.count(3) >= 4
+
+
+def test_without_outliers_their_share_is_small():
+    X, _ = rows_with_outliers(0, share=0.0, degrees=100)
+    mixture = TemperedVBGaussianMixture(3, outliers=True, random_state=0).fit(X)
+    plain = TemperedVBGaussianMixture(3, random_state=0).fit(X)
+    assert mixture.parameters_["outlier_share"] < 0.01
+    assert_allclose(mixture.score(X), plain.score(X), atol=0.02)
+
+
+def test_a_stream_is_cut_anywhere_and_its_bound_is_one():
+    X, _ = rows_with_outliers(2)
+    X = np.random.default_rng(0).permutation(X)
+    options = {"block_size": 100, "window": 100, "random_state": 0, "n_init": 1}
+    whole, parts = MIXTURES["full"](**options), MIXTURES["full"](**options)
+    whole.partial_fit(X)
+    for start in range(0, len(X), 33):
+        parts.partial_fit(X[start : start + 33])
+    assert parts.elbo_ == whole.elbo_
+    answer = whole._answer()
+    best = answer.mixture.bound(answer.state, answer.mixture.expect(answer.state, X)[1])
+    assert whole.elbo_ <= best + 1e-9 * abs(best)
+    whole.absorb(whole.sufficient_statistics(X), memory=0)
+    assert_allclose(whole.statistics_[:, 0].sum(), len(X))
+    wrong = whole.statistics_.copy()
+    wrong[:, 1] = 2 * wrong[:, 0]
+    with pytest.raises(ValueError, match="no outliers must be between"):
+        whole.absorb(wrong)
+
+
+def test_what_is_refused():
+    X, _ = rows_with_outliers(0)
+    with pytest.raises(ValueError, match="continuous family, but got the"):
+        TemperedVBMixture("poisson", outliers=True).fit(np.floor(np.abs(X)))
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        TemperedVBGaussianMixture(outliers=True).fit(X)
+    plain = TemperedVBGaussianMixture()
+    assert not hasattr(plain, "outlier_proba")
+    assert not hasattr(TemperedVBGaussianMixture(outliers=True), "conditional")
+    assert not hasattr(TemperedVBMultinomialMixture(), "outlier_proba")
