@@ -26,9 +26,9 @@ _MOST = 20.0
 # a group of many rows would pay for a second centre.
 _FULL_SHARE = 1.5
 # Log of the odds at which the mixture has decided the number of clusters.
-_UNDECIDED = 5.0
+_UNDECIDED = 10.0
 # What the evidence of the mixtures then counts, that of the quasi-likelihood the unit.
-_MIXTURE_COUNTS = 0.5
+_MIXTURE_COUNTS = 0.25
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
