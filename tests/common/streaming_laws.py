@@ -204,7 +204,9 @@ def all_or_nothing(stream):
                 continue
             if options["reset"] and "column" in name:
                 continue
-            error = error_of_scikit_learn(estimator, bad, **options)
+            error = None  # strings: test_frames asks for the name of the column
+            if name != "strings":
+                error = error_of_scikit_learn(estimator, bad, **options)
             count = bad.shape[0] if hasattr(bad, "shape") else len(bad)
             few = [part[-count:] if count else part[:0] for part in targets]
             assert_refused(estimator, estimator.partial_fit, (bad, *few), first, error)
