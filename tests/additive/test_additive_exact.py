@@ -209,7 +209,7 @@ def test_greedy_model_is_the_one_that_least_squares_finds():
     X, y = rows_and_targets()
     known = Dictionary("legendre", 4, X.min(axis=0), X.max(axis=0))
     problem = Rows.of(X, y, np.ones(len(y))).problem(known, False)
-    features, orders, noise = greedy_model(problem, problem.gram.reader(), 5)
+    features, orders, noise, least = greedy_model(problem, problem.gram.reader(), 5)
     values, n, model = problem.gram.values, len(y), {}
 
     def criterion(model):
@@ -228,4 +228,5 @@ def test_greedy_model_is_the_one_that_least_squares_finds():
             break
         model = best
     assert dict(zip(features.tolist(), orders.tolist(), strict=True)) == model
+    assert least == pytest.approx(criterion(model), rel=1e-6)
     assert noise == pytest.approx(0.09, rel=0.35)
