@@ -156,7 +156,7 @@ STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=50, saturated=2000),
     "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=50),
     "PACOClusterer, rate": Stream(
-        paco(forgetting=0.05), groups, length=50, saturated=500
+        paco(forgetting=0.05), groups, length=50, saturated=1000
     ),
     "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups, saturated=1000),
     "PACOClusterer, regret": Stream(
