@@ -52,9 +52,7 @@ class Setting:
         """The shapes that clusters may have."""
         if self.shape != "auto":
             return (self.shape,)
-        if not self.calibrated or self.scale != "auto":
-            return ("round",)
-        if self.manhattan:
+        if self.manhattan or not self.calibrated or self.scale != "auto":
             return ("round",)
         return ("round", "diagonal", "tied")
 
@@ -75,18 +73,19 @@ class Setting:
 
     def center_prior(self, max_clusters, radius, prior_scale=None):
         """Quasi-prior of up to `max_clusters` centres, for R = `radius`."""
-        log_sizes = CenterPrior.log_sizes_of(
-            max_clusters, self.cluster_penalty, ordered=self.regret
-        )
+        log_sizes = self._log_sizes(max_clusters)
         scale = self.prior_scale if prior_scale is None else prior_scale
         return CenterPrior(log_sizes, float(2 * radius), float(scale))
 
     def size_prior(self):
         """q(k) of the quasi-prior, k = 1, ..., max_clusters."""
-        log_sizes = CenterPrior.log_sizes_of(
-            self.largest_prior, self.cluster_penalty, ordered=self.regret
+        return softmax(self._log_sizes(self.largest_prior))
+
+    def _log_sizes(self, max_clusters):
+        """Log q(k), up to a constant, k = 1, ..., max_clusters."""
+        return CenterPrior.log_sizes_of(
+            max_clusters, self.cluster_penalty, ordered=self.regret
         )
-        return softmax(log_sizes)
 
     def radius_for(self, largest_norm):
         """R: given, or what covers rows up to that norm about the prior's origin."""

@@ -22,6 +22,12 @@ def axes_of(display, ax):
     return ax
 
 
+def feature_name(estimator, feature):
+    """Return the name of a column that the estimator was fitted to, or "x" and j."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"x{feature}" if names is None else str(names[feature])
+
+
 def along_stream(estimator, X, y, ends):
     """Yield a clone of the estimator after it has learnt the rows up to each end.
 

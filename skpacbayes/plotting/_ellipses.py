@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import axes_of, needs_matplotlib
+from ._base import axes_of, feature_name, needs_matplotlib
 
 
 class EllipsesDisplay:
@@ -94,7 +94,6 @@ class EllipsesDisplay:
         check_is_fitted(estimator)
         means, covariances, weights = _components(estimator)
         pair = list(features)
-        names = getattr(estimator, "feature_names_in_", None)
         return cls(
             means[:, pair],
             covariances[:, pair][:, :, pair],
@@ -102,7 +101,7 @@ class EllipsesDisplay:
             n_stds=n_stds,
             rows=None if X is None else np.asarray(X)[:, pair],
             labels=None if X is None else estimator.predict(X),
-            names=tuple(f"x{j}" if names is None else str(names[j]) for j in pair),
+            names=tuple(feature_name(estimator, j) for j in pair),
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):

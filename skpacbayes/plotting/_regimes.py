@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._base import axes_of, needs_matplotlib
+from ._base import axes_of, feature_name, needs_matplotlib
 
 
 class RegimesDisplay:
@@ -75,12 +75,11 @@ class RegimesDisplay:
         """
         needs_matplotlib(cls)
         probabilities = estimator.predict_proba(X)
-        names = getattr(estimator, "feature_names_in_", None)
         return cls(
             np.asarray(X)[:, feature],
             probabilities,
             times=None if times is None else np.asarray(times),
-            name=f"x{feature}" if names is None else str(names[feature]),
+            name=feature_name(estimator, feature),
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):
