@@ -153,6 +153,12 @@ class LinearState(aggregation.Aggregation, KernelState):
     scale_bound = named("stream", SCALE_BOUND)
     flat_intercept = named("stream", FLAT)
     averaging = named("stream", AVERAGING)
+    # Of each model, (n_models,): see the columns of `numbers`.
+    cumulative_losses = named("numbers", LOSS)
+    squared_gradients = named("numbers", SQUARES)
+    scaled_gradients = named("numbers", SCALED_SQUARES)
+    residuals = named("numbers", RESIDUALS)
+    counts = named("numbers", COUNT)
     temperatures = named("numbers", TEMPERATURE)
     forgetting = named("numbers", FORGETTING)
     scales_of_prior = named("numbers", PRIOR_SCALE)
@@ -205,21 +211,6 @@ class LinearState(aggregation.Aggregation, KernelState):
         self.models[:, LOW : HIGH + 1, : self.coefficients.start] = 1.0
 
     @property
-    def cumulative_losses(self):
-        """Sum of the losses of the predictions of each model."""
-        return self.numbers[:, LOSS]
-
-    @property
-    def residuals(self):
-        """Weighted sum of the scaled residuals of each model."""
-        return self.numbers[:, RESIDUALS]
-
-    @property
-    def counts(self):
-        """Sum of the weights behind `residuals`."""
-        return self.numbers[:, COUNT]
-
-    @property
     def prior_scales(self):
         """Scale of the prior of each expert."""
         return self.numbers[: self.n_experts, PRIOR_SCALE]
@@ -228,16 +219,6 @@ class LinearState(aggregation.Aggregation, KernelState):
     def forgetting_rates(self):
         """Forgetting rate of each expert."""
         return self.numbers[: self.n_experts, FORGETTING]
-
-    @property
-    def squared_gradients(self):
-        """Sum of the squared norms of the gradients of each model."""
-        return self.numbers[:, SQUARES]
-
-    @property
-    def scaled_gradients(self):
-        """Sum of the squared norms of the gradients over the root of the step."""
-        return self.numbers[:, SCALED_SQUARES]
 
     def feature_units(self):
         """Origin and one over the unit of each feature; 0 if it has never varied."""
