@@ -73,7 +73,7 @@ TRUSTED_TYPES = [
     "skpacbayes.mixture._directions.VonMisesFisher",
     "skpacbayes.mixture._gaussian.TemperedVBGaussianMixture",
     "skpacbayes.mixture._gaussian_families.Posterior",
-    "skpacbayes.mixture._mixture.Learned",
+    "skpacbayes.mixture._learner.Learned",
     "skpacbayes.mixture._mixture.TemperedVBMixture",
     "skpacbayes.mixture._multinomial.MultinomialFamily",
     "skpacbayes.mixture._multinomial.TemperedVBMultinomialMixture",

@@ -30,6 +30,7 @@ from skpacbayes.mixture import (
 )
 from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
 from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._temperature import TEMPERATURES
 from skpacbayes.mixture._wishart import NormalWishart
 
 MIXED = [
@@ -278,6 +279,19 @@ def test_laws_of_streams(name, law):
         missing=name != "student",
     )
     law(stream)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_temperature_is_chosen_for_every_family(name):
+    mixture = TemperedVBMixture(
+        FAMILY_OF[name], 2, inverse_temperature="auto", n_init=1, random_state=0
+    )
+    X = rows(name, 60)
+    alpha = mixture.fit(X).inverse_temperature_
+    assert alpha in TEMPERATURES
+    given = mixture.set_params(inverse_temperature=alpha)
+    bound = mixture.elbo_
+    assert given.fit(X).elbo_ == bound
 
 
 # Missing values.
