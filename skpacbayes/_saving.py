@@ -87,6 +87,8 @@ TRUSTED_TYPES = [
     "skpacbayes.mixture._rates.Gamma",
     "skpacbayes.mixture._rates.GammaPosterior",
     "skpacbayes.mixture._rates.Poisson",
+    "skpacbayes.mixture._regression.Lines",
+    "skpacbayes.mixture._regression.Regression",
     "skpacbayes.mixture._stream.Rows",
     "skpacbayes.mixture._stream.Stream",
     "skpacbayes.mixture._student.StudentComponents",

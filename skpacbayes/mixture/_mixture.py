@@ -40,7 +40,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     family : str, Family or list of (name, family, columns), default="normal"
         Distribution of a row within a component: a name ("normal", "lognormal",
         "poisson", "exponential", "bernoulli", "categorical", "student",
-        "von_mises_fisher"), a :class:`Family`, or a list of triples as of
+        "von_mises_fisher", "regression"), a :class:`Family`, or a list of triples as of
         :class:`~sklearn.compose.ColumnTransformer`, for columns of several kinds that
         are independent within a component.
     n_components : int or "auto", default=1

@@ -22,6 +22,7 @@ from skpacbayes.mixture import (
     Normal,
     Poisson,
     ProductFamily,
+    Regression,
     Student,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
@@ -65,6 +66,7 @@ ROWS = {
     "bernoulli": lambda n, g: g.binomial(1, [0.3, 0.6], (n, 2)).astype(float),
     "categorical": lambda n, g: g.integers(0, 3, (n, 2)).astype(float),
     "von_mises_fisher": directions,
+    "regression": lambda n, g: g.normal(size=(n, 3)) @ np.eye(3)[[0, 1, 1]],
     "mixed": mixed,
 }
 FAMILY_OF = {name: MIXED if name == "mixed" else name for name in ROWS}
@@ -80,6 +82,11 @@ CONJUGATE = {
     "binomial": (Binomial(30), "poisson"),
     "categorical": (Categorical(0.5), "categorical"),
     "directions": (VonMisesFisher(), "von_mises_fisher"),
+    "regression": (Regression(), "regression"),
+    "input and line": (
+        ProductFamily([("a", Poisson(), [0]), ("b", Regression(), [0, 1])]),
+        "poisson",
+    ),
     "two kinds": (
         ProductFamily([("a", Poisson(), [1]), ("b", Gamma(), [0])]),
         "poisson",
