@@ -54,7 +54,6 @@ class Learner:
 
     def learn(self, X, weight, tasks=range):
         """Fit rows alone, for each number of components that is asked for."""
-        self.warn_if_too_many(X)
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
         mixture = TemperedMixture(
@@ -84,11 +83,11 @@ class Learner:
             )
         return Learned(fit.mixture, fit, path)
 
-    def warn_if_too_many(self, X):
-        """Warn if there are more components than rows."""
-        if not self.chooses and self.n_components > X.shape[0]:
+    def warn_if_more_than(self, n_rows, rows):
+        """Warn if there are more components than so many rows."""
+        if not self.chooses and n_rows is not None and self.n_components > n_rows:
             warn(
-                f"n_components={self.n_components} is more than the {X.shape[0]} rows: "
+                f"n_components={self.n_components} is more than the {n_rows} {rows}: "
                 "components without rows keep their prior. Reduce n_components.",
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),

@@ -254,7 +254,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()
-        learned = self._learner().learn(X, weight, tasks=self._starts)
+        learner = self._learner()
+        learner.warn_if_more_than(X.shape[0], "rows")
+        learned = learner.learn(X, weight, tasks=self._starts)
         fit = learned.fit
         self._stream = Stream.settled_at(
             learned, fit.state, fit.statistics, fit.bound, *self._block_and_window(X)
@@ -304,7 +306,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=not begun)
         if not begun:
             self._seed = self._draw_seed()
-            self._stream = Stream(*self._block_and_window(X))
+            block_size, window = self._block_and_window(X)
+            self._stream = Stream(block_size, window)
+            learner = self._learner()
+            learner.warn_if_more_than(block_size, "rows of a block")
             self.n_samples_seen_ = 0
         vars(self).pop("_computed", None)
         if X.shape[0]:

@@ -45,15 +45,16 @@ class OutlierFamily(Family):
         Family of the rows that are no outliers, with its prior.
     low, high : ndarray of shape (n_columns,)
         Ends of the box in which outliers lie.
-    columns : list of int
-        Columns of the box: those that the family describes.
+    columns : list of int, default=None
+        Columns of the box: those that the family describes, or all.
     """
 
     completes_rows = True
 
-    def __init__(self, inner, low, high, columns):
+    def __init__(self, inner, low, high, columns=None):
         self.inner = inner
-        self.low, self.high, self.columns = low, high, columns
+        self.low, self.high = low, high
+        self.columns = list(range(len(low))) if columns is None else columns
         self.log_volume = np.log(high - low).sum()
 
     @classmethod
