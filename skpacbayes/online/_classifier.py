@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import fit_context
 from .._compat import StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
+from .._kernels.online_softmax import predict_softmax
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
 from ._labels import LabelStream
@@ -129,6 +130,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     _parameter_constraints: dict = {
         **OnlineLinearModel._parameter_constraints,
         "loss": [StrOptions({"hinge", "log_loss"})],
+        "multi_class": [StrOptions({"auto", "softmax", "one_vs_rest"})],
     }
 
     def __init__(
@@ -136,6 +138,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         method="ngvi",
         *,
         loss="hinge",
+        multi_class="auto",
         inverse_temperature="auto",
         learning_rate="auto",
         prior_scale="auto",
@@ -151,6 +154,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     ):
         self.method = method
         self.loss = loss
+        self.multi_class = multi_class
         self.inverse_temperature = inverse_temperature
         self.learning_rate = learning_rate
         self.prior_scale = prior_scale
@@ -291,7 +295,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         """
         X = self._rows(X)
         probabilities = np.empty((len(X), len(self.classes_)))
-        predict_probabilities(X, *self._state.arguments, probabilities)
+        average = predict_softmax if self._joint() else predict_probabilities
+        average(X, *self._state.arguments, probabilities)
         return probabilities
 
     def certificate(self, X=None, y=None, sample_weight=None):
@@ -348,6 +353,26 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     def coef_std_(self):
         """Posterior standard deviations of the coefficients, in their units."""
         return self._raw_deviations()
+
+    def _check_options(self):
+        super()._check_options()
+        if self.multi_class == "softmax" and not self._has_softmax():
+            raise ValueError(
+                "multi_class='softmax' needs loss='log_loss' and method='ngvi', got "
+                f"loss={self.loss!r} and method={self.method!r}."
+            )
+
+    def _has_softmax(self):
+        """Whether the loss and the method have a softmax."""
+        return self.loss == "log_loss" and self.method == "ngvi"
+
+    def _joint(self):
+        """Whether the classes share the loss of a softmax."""
+        possible = self._n_outputs() > 1 and self._has_softmax()
+        return possible and self.multi_class != "one_vs_rest"
+
+    def _learner_for(self, full):
+        return "softmax" if self._joint() else super()._learner_for(full)
 
     def _target_of_labels(self, y):
         codes = self._codes(y)

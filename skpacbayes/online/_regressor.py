@@ -1,12 +1,15 @@
 """Linear regression on a stream, by online variational inference."""
 
+from numbers import Real
+
 import numpy as np
 from scipy.special import ndtri, stdtrit
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
-from .._compat import StrOptions
+from .._compat import Interval, StrOptions
+from .._kernels.online_counts import HIGHEST
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
@@ -32,8 +35,19 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         - "svb": streaming variational Bayes, equation (7).
         - "oga", "oga_el": online gradient descent on the loss, and on the expected
           loss, the paper's baselines.
-    loss : {"squared_error", "absolute_error"}, default="squared_error"
-        Loss of a prediction; the squared error is not halved.
+    loss : {"squared_error", "absolute_error", "quantile", "poisson"}, \
+            default="squared_error"
+        Loss of a prediction:
+
+        - "squared_error": not halved.
+        - "absolute_error": predictions are medians.
+        - "quantile": the pinball loss; predictions are quantiles of level `quantile`.
+        - "poisson": half the deviance of counts, whose rate is the exponential of a
+          linear function; targets must not be negative. Needs ``method="ngvi"``. For
+          counts over unequal times, give ``y = count / time`` and
+          ``sample_weight=time``.
+    quantile : float in (0, 1), default=0.5
+        Level of the quantile, with ``loss="quantile"``.
     covariance : {"auto", "full", "diagonal"}, default="auto"
         Covariance of the posterior. "full" costs ``n_features ** 2`` a row, needs
         `method="ngvi"` and the squared loss, and is then exact Bayes. "auto" is
@@ -162,7 +176,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     _parameter_constraints: dict = {
         **OnlineLinearModel._parameter_constraints,
-        "loss": [StrOptions({"squared_error", "absolute_error"})],
+        "loss": [
+            StrOptions({"squared_error", "absolute_error", "quantile", "poisson"})
+        ],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
         "covariance": [StrOptions({"auto", "full", "diagonal"})],
     }
 
@@ -171,6 +188,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         method="ngvi",
         *,
         loss="squared_error",
+        quantile=0.5,
         covariance="auto",
         inverse_temperature="auto",
         learning_rate="auto",
@@ -187,6 +205,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     ):
         self.method = method
         self.loss = loss
+        self.quantile = quantile
         self.covariance = covariance
         self.inverse_temperature = inverse_temperature
         self.learning_rate = learning_rate
@@ -257,7 +276,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         return self._learn_more(X, y, sample_weight)
 
     def predict(self, X, return_std=False):
-        """Predict the mean of the target, and optionally its scale.
+        """Predict the mean of the target, or its quantile, and optionally its scale.
+
+        With ``loss="poisson"`` the rate: the exponential of the posterior mean of its
+        log.
 
         Parameters
         ----------
@@ -289,7 +311,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         X = self._rows(X)
         means = np.empty((len(X), 1))
         predict_scores(X, *self._state.arguments, means)
-        return means[:, 0]
+        means = means[:, 0]
+        return np.exp(np.minimum(means, HIGHEST)) if self.loss == "poisson" else means
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
@@ -404,6 +427,23 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
                 "A predictive distribution needs method='ngvi' or 'ngvi_explicit' and "
                 f"loss='squared_error', got method={self.method!r} and "
                 f"loss={self.loss!r}."
+            )
+
+    def _checked(self, X, y, sample_weight, **options):
+        """Rows, targets and weights for the kernels; refuse counts below zero."""
+        X, y, weights = super()._checked(X, y, sample_weight, **options)
+        if self.loss == "poisson" and y.min(initial=0.0) < 0.0:
+            raise ValueError(
+                f"loss='poisson' needs y >= 0, as y are counts; got {y.min():g}."
+            )
+        return X, y, weights
+
+    def _check_options(self):
+        super()._check_options()
+        if self.loss != "quantile" and self.quantile != 0.5:
+            raise ValueError(
+                f"quantile={self.quantile!r} has no effect with loss={self.loss!r}: it "
+                "needs loss='quantile'."
             )
 
     def _target_of_labels(self, y):

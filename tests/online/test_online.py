@@ -473,7 +473,7 @@ def test_deviations_of_coefficients_of_labels():
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
 def test_certificates_hold_for_regression(loss, seed):
     X, y = linear(200, seed=seed)
     assert_certified(OnlineVIRegressor, X, y, loss)
