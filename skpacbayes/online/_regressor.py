@@ -50,12 +50,14 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Level of the quantile, with ``loss="quantile"``.
     covariance : {"auto", "full", "diagonal"}, default="auto"
         Covariance of the posterior. "full" costs ``n_features ** 2`` a row, needs
-        `method="ngvi"` and the squared loss, and is then exact Bayes. "auto" is
-        "full" where that is possible and there are at most 64 features.
+        `method="ngvi"`, and the squared loss, for which it is exact Bayes, or that of
+        counts. "auto" is "full" where that is possible and there are at most 64
+        features.
     inverse_temperature : "auto" or float, default="auto"
         Weight of a row's loss in the posterior, for NGVI. A float `b` means a noise
         of variance ``1 / (2 * b)`` with the squared loss. "auto" estimates the noise
-        along with the coefficients, whose prior is then relative to it.
+        along with the coefficients, whose prior is then relative to it; for counts,
+        which have no unit, it is 1.
     learning_rate : "auto", "invsqrt" or float, default="auto"
         Step of the methods that have one. A float is a constant step. "invsqrt" is
         ``1 / sqrt(t)`` at row `t` (for "svb", over the posterior variance: the
@@ -70,14 +72,16 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
         `forgetting_rates_` side by side and averages their predictions, each kept
-        within the range of the targets so far, by exponential weights.
+        within the range of the targets so far, by exponential weights. (Rates of counts
+        have no lower bound there; the upper one is the largest count plus 1.)
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None
         Bound on the absolute value of a feature, after standardisation. A value near
         5 helps much with heavy tails; predictions are then not linear in such rows.
     fit_intercept : bool, default=True
-        Whether there is an intercept. Its prior is flat for NGVI.
+        Whether there is an intercept. Its prior is flat for NGVI; for counts, normal
+        with a standard deviation of 10 in the log of the rate.
     mean_bound, scale_bound : float or None, default=None
         Projection of the posterior means on ``[-mean_bound, mean_bound]`` and of
         the posterior standard deviations on ``[0, scale_bound]``, after each row.
@@ -134,6 +138,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     covariance and `standardize=False` the mean is that of ridge regression with
     ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
 
+    For counts the row's rate is the exponential of a score N(a, v), whose expectation
+    exp(a + v / 2) is far from what the row leaves of it where v is large. The step is
+    therefore implicit in the variance too: the new posterior is the Gaussian that
+    minimises the row's expected loss, times b, plus its divergence from the one before.
+
     With a full covariance the prior follows the spread of the columns, and the
     posterior is otherwise exact: after one pass, that of batch Bayesian ridge
     regression on standardised features. Predictions do not extrapolate: a feature
@@ -172,6 +181,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     (70.25..., 0.51...)
     >>> model.predict_quantiles([[20.1, 10_000.0]], [0.05, 0.95]).round(1)
     array([[69.4, 71.1]])
+
+    Calls an hour, whose rate grows by half with each degree:
+
+    >>> X = rng.normal(15, 2, size=(2000, 1))
+    >>> calls = rng.poisson(np.exp(0.4 * (X[:, 0] - 15)))
+    >>> OnlineVIRegressor(loss="poisson").fit(X, calls).predict([[14.0], [18.0]])
+    array([0.6..., 3.3...])
     """
 
     _parameter_constraints: dict = {
