@@ -114,6 +114,7 @@ def test_classifier_is_one_against_the_others(method, loss):
     natural = method.startswith("ngvi")
     rate = "auto" if natural else 0.1
     options = {"learning_rate": rate, "prior_scale": 1.0, "clip": 1.0}
+    options["multi_class"] = "one_vs_rest"
     model = OnlineVIClassifier(method, loss=loss, **options)
     model.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
     total = 0.0
