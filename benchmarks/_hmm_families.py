@@ -139,7 +139,7 @@ FAMILIES = {
 
 
 def rare_faults(rng, n):
-    """A fault, one row in twenty, that shifts and spreads."""
+    """Return rows with a fault, one in twenty, that shifts and spreads."""
     states = np.zeros(n, dtype=int)
     for i in range(1, n):
         states[i] = rng.random() < (0.9 if states[i - 1] else 0.005)
@@ -212,7 +212,7 @@ def two_of_ten(rng, n):
 
 
 def two_counters(rng, n):
-    """Calls in two offices, both busy in the same hours."""
+    """Count calls in two offices, both busy in the same hours."""
     states = markov_chain(rng, 3, n, 0.95)
     means = np.array([[1, 2], [4, 3], [9, 12]])[states]
     return rng.poisson(means).astype(float), states

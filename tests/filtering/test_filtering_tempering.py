@@ -104,7 +104,7 @@ def test_means_and_spreads_are_those_of_kalman():
 
 
 def test_moves_leave_the_distribution_as_it_is():
-    """At exponent e, noise z of a level seen once is normal with precision 1 + e / R."""
+    """At exponent e the noise of a level seen once has the precision 1 + e / R."""
     model = LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[0.1]])
     called, rng = CalledModel(model, asked_for(model, False)), np.random.default_rng(0)
     exponent, y, n = 0.3, 1.0, 4000
