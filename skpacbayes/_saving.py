@@ -45,6 +45,7 @@ TRUSTED_TYPES = [
     "skpacbayes.hmm._dirichlet_process_discrete_model.DiscreteParameters",
     "skpacbayes.hmm._dirichlet_process_model.Model",
     "skpacbayes.hmm._dirichlet_process_model.Parameters",
+    "skpacbayes.hmm._dirichlet_process_online.Online",
     "skpacbayes.hmm._dirichlet_process_sampling.Chains",
     "skpacbayes.hmm._dirichlet_process_sampling.Posterior",
     "skpacbayes.hmm._dirichlet_process_series.Series",

@@ -3,8 +3,8 @@
 Weights, means and covariances of the atoms are summed out. Numbers of rows have the
 probability that pieces of a broken stick give them; rows of an atom have Student's
 predictive density given those before. Features come in blocks that are independent
-given the atom: one block of all features with full covariances, else one block for each
-feature, a value of which may be missing. `prior` is, everywhere, the number of rows that
+given the atom: all features with full covariances, else each feature by itself, a
+value of which may be missing. `prior` is, everywhere, the number of rows that
 the prior mean counts for, the shape of the inverse gamma distribution, and
 (n_features,) what rounding adds to the square of a value. `members` are three groups of
 rows: counts and means (3, n_features); Cholesky factors of the scatters of the blocks,
