@@ -191,10 +191,11 @@ def five_sensors(rng, n):
 
 
 def rain(rng, n):
-    """Millimetres a day, mostly none in the dry season."""
+    """Millimetres a day by a gauge that errs by 0.05, none in most of one season."""
     states = markov_chain(rng, 2, n, 0.97)
     falls = rng.random(n) < np.array([0.15, 0.8])[states]
-    return falls * np.array([1.0, 6.0])[states] * rng.gamma(1.2, size=n), states
+    amounts = falls * np.array([1.0, 6.0])[states] * rng.gamma(1.2, size=n)
+    return amounts + rng.uniform(-0.05, 0.05, n), states
 
 
 def whole_degrees(rng, n):
