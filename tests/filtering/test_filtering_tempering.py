@@ -66,21 +66,20 @@ class Bearings:
     [
         {"tempering": 1, "n_clusters": None},
         {"tempering": 3, "conservation": 1.0},
-        {"tempering": 2, "proposal": "auxiliary"},
-        {"tempering": 2, "resampling": "multinomial", "ess_threshold": 0.9},
+        {"tempering": 2, "proposal": "auxiliary", "resampling": "multinomial"},
     ],
     ids=str,
 )
 def test_the_likelihood_stays_unbiased(parameters):
     model = precise()
-    X = rows_of(model, 8)[3:]  # two of them missing
+    X = rows_of(model, 8)[3:]  # two of them missing, three precise
     exact = model.kalman(X)[2].sum()
-    options = {"proposal": "prior", "n_particles": 80} | parameters
+    options = {"proposal": "prior", "n_particles": 64} | parameters
     estimates = [
         ClusteredParticleFilter(model, random_state=seed, **options)
         .fit(X)
         .log_likelihood_
-        for seed in range(150)
+        for seed in range(100)
     ]
     ratios = np.exp(np.array(estimates) - exact)
     error = ratios.std(ddof=1) / np.sqrt(len(ratios))
@@ -162,13 +161,15 @@ class Heard(Bearings):
 def test_the_streaming_contract():
     """In pieces, after a pickle, and asked in between: the same state."""
     model = Heard()
-    X, inputs = Bearings().rows(1), np.linspace(-1, 1, 24)[:, None]
+    X, inputs = Bearings().rows(1, 14), np.linspace(-1, 1, 14)[:, None]
     X[9] = np.nan
-    whole = ClusteredParticleFilter(model, n_particles=200, tempering=3, random_state=0)
+    whole, parts = (
+        ClusteredParticleFilter(model, n_particles=100, tempering=3, random_state=0)
+        for _ in range(2)
+    )
     whole.fit(X, inputs=inputs)
-    parts = ClusteredParticleFilter(model, n_particles=200, tempering=3, random_state=0)
     parts.fit(X[:7], inputs=inputs[:7])
-    for t in range(7, 24):
+    for t in range(7, 14):
         asked = parts.predict(X[t : t + 1], inputs=inputs[t : t + 1])
         parts = pickle.loads(pickle.dumps(parts))
         parts.partial_fit(X[t : t + 1], inputs=inputs[t : t + 1])
