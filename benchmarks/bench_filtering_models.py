@@ -343,7 +343,7 @@ def clusters(report, n_rows, n_turns):
 def main():
     quick = arguments(__doc__).quick
     report = Report("filtering_models", quick=quick)
-    leverage(report, 100, 20 if quick else 400)
+    leverage(report, 100, 20 if quick else 300)
     precise_rows(report, 40, 10 if quick else 100)
     smoothing(report, 100, 3 if quick else 20)
     bearings(report, *((2, 3) if quick else (10, 5)))
