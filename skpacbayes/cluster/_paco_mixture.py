@@ -28,9 +28,11 @@ _LEAST_NOISE = 1e-6
 _EVIDENCE = 0.4
 # Log evidence that own variances, tails, scales of the features and correlations must
 # each gain to be taken.
-_LEAST_GAIN = 3.0
+LEAST_GAIN = 3.0
 # Rows' worth of pull of a component's own variance to the common one.
 _PULL = 5.0
+# Degrees of freedom of an inverse Wishart prior that are tried, beyond the fewest.
+_PRIOR_DOF = np.geomspace(1e-1, 1e6, 80)
 # Evidence of at most so many rows counts.
 _MOST_EVIDENCE = 6000.0
 
@@ -88,7 +90,7 @@ class Mixture:
         fit = self.log_likelihoods[int(classified)]
         entropy = parts @ np.log(parts)
         value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
-        return value - _LEAST_GAIN * alternatives
+        return value - LEAST_GAIN * alternatives
 
     def gaining(self, shape, own, log_likelihood=0.0):
         """Return this mixture of another kind, if that adds to the likelihoods."""
@@ -151,24 +153,30 @@ def evidence_of_shape(covariance, shape, n_rows):
     for eigenvalues, size, n_parameters in parts:
         gain = -n_rows / 2 * np.log(eigenvalues).sum()
         charged = gain - n_parameters / 2 * math.log(n_rows)
-        evidence += max(charged, _inverse_wishart_gain(eigenvalues, size, n_rows))
+        several = inverse_wishart_evidence(eigenvalues, size, n_rows)
+        evidence += max(charged, float(several.max()), 0.0)
     return evidence
 
 
-def _inverse_wishart_gain(eigenvalues, size, n_rows):
-    """Log evidence of blocks of `size` features over that of the identity matrix.
+def inverse_wishart_evidence(eigenvalues, size, n_rows):
+    """Return the log evidence of own blocks over that of the identity matrix.
 
-    `eigenvalues` of their covariance, of mean 1; of the degrees of freedom of the
-    prior, whose mean is the identity matrix, the likeliest.
+    `eigenvalues` of the covariance of so many rows, in blocks of `size` features. The
+    prior is an inverse Wishart distribution whose mean is the identity matrix; an entry
+    for each of some numbers of degrees of freedom.
     """
-    dof = size + 1 + np.geomspace(1e-1, 1e6, 80)
+    dof = size + 1 + _PRIOR_DOF
     n_blocks = len(eigenvalues) // size
-    pull = (dof - size - 1)[:, None]
     value = multigammaln((dof + n_rows) / 2, size) - multigammaln(dof / 2, size)
-    value = n_blocks * (value + dof / 2 * size * np.log(pull[:, 0]))
-    value -= (dof + n_rows) / 2 * np.log(pull + n_rows * eigenvalues).sum(axis=1)
-    value += len(eigenvalues) * n_rows / 2 * (1 + math.log(2))
-    return max(float(value.max()), 0.0)
+    value = n_blocks * (value + dof / 2 * size * np.log(_PRIOR_DOF))
+    sums = _PRIOR_DOF[:, None] + n_rows * eigenvalues
+    value -= (dof + n_rows) / 2 * np.log(sums).sum(axis=1)
+    return value + n_rows / 2 * (eigenvalues.sum() + len(eigenvalues) * math.log(2))
+
+
+def share_of_evidence(n_rows, share=_EVIDENCE):
+    """Return the share of the log-likelihood of so many rows that is evidence."""
+    return share * min(1.0, _MOST_EVIDENCE / n_rows)
 
 
 def completed_evidence(
@@ -181,7 +189,7 @@ def completed_evidence(
     clusters' shares are free or equal, whichever is better. Arrays, for several
     numbers of clusters, or floats.
     """
-    share = share * min(1.0, _MOST_EVIDENCE / n_rows)
+    share = share_of_evidence(n_rows, share)
     half_log = math.log(share * n_rows) / 2
     unequal = share * n_rows * (entropy + np.log(n_clusters))
     fit = share * fit - np.minimum(unequal, (n_clusters - 1) * half_log)
@@ -273,6 +281,19 @@ class MixtureProblem:
         covariance = (gaps * weights[:, None]).T @ gaps + self.scatter
         return covariance / self.n_rows + _LEAST_NOISE**2 * self.total + self.hidden
 
+    def log_joint(self, mixture):
+        """Log of share and density of the likeliest component, at each point."""
+        traces = np.trace(self.scatter), self.scatter_in(mixture.coordinates)
+        widths = self.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
+        points = self.points @ mixture.coordinates
+        squares = cdist(points, mixture.centers, "sqeuclidean") + widths[:, None]
+        densities = log_components(squares, mixture.scales, mixture.dof, self.d)
+        return (np.log(np.maximum(mixture.shares, 1e-300)) + densities).max(axis=1)
+
+    def scatter_in(self, coordinates):
+        """Return the trace of the scatter in some coordinates."""
+        return np.vdot(coordinates, self.scatter @ coordinates)
+
     def noisy(self, mixture):
         """Whether the components' variances are more than rounding."""
         overall = self.variance_in(mixture.coordinates)
@@ -285,7 +306,7 @@ class MixtureProblem:
     @property
     def n_evidence(self):
         """Rows whose likelihood counts as evidence."""
-        return _EVIDENCE * min(self.n_rows, _MOST_EVIDENCE)
+        return share_of_evidence(self.n_rows) * self.n_rows
 
     def variances(self, mixture):
         """Return the variance of each component, pulled to the common one."""

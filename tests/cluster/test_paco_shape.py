@@ -10,6 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes import PACOClusterer, make_paco_model
 
+# Few rows, or pieces of a shape, do not decide the number of clusters.
+pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")
+
 
 def paco(**parameters):
     return PACOClusterer(**{"random_state": 0, "n_iter": 50} | parameters)
@@ -123,7 +126,7 @@ def test_bad_rows_have_an_answer(rows, shape):
     """No error, no NaN, and no warning but that the data do not decide."""
     X = BAD[rows]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the mixture that calibrates")
+        warnings.filterwarnings("ignore", "the mixture that calibrates|n_clusters_=")
         model = paco(shape=shape).fit(X)
         weighted = paco(shape=shape).fit(X, sample_weight=np.arange(len(X)) % 3)
     for fitted in (model, weighted):
