@@ -16,8 +16,8 @@ from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 from ._two_classes import _TwoClassAdditiveGibbs
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
-# Draws of the classifier's chain that say how much the loss weighs, and its sweeps before
-# they count, at most: no more than the ranker's own.
+# Draws of the classifier's chain that say how much the loss weighs, and its sweeps
+# before they count, at most: no more than the ranker's own.
 N_PILOT, N_BURN_IN = 300, 100
 ROUNDING = 1e-12  # of a sum of weights
 
