@@ -250,9 +250,11 @@ def main(full):
         names,
         densities(full, rounded=False),
     )
+    report.save()
     report.table(
         "Nats per new row, rows as they are", names, densities(full, rounded=True)
     )
+    report.save()
     report.table(
         'The inverse temperature "auto" against 0.9, nats per new row',
         ["rows", "chosen", "K at 0.9", "K", "gain (error)", "times the seconds"],

@@ -22,6 +22,7 @@ from ._answers import Answer
 from ._learner import Learner
 from ._outliers import OutlierFamily
 from ._product import FAMILIES, ProductFamily, refuse_texts
+from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
 LARGEST_BLOCK = 10_000
@@ -372,6 +373,39 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         answer, X = self._answer(), self._check_rows(X)
         return answer.outlier_probabilities(X)
+
+    @available_if(has_target)
+    def predict_target(self, X, return_std=False):
+        """Mean of the target of each row given its inputs, if a family is a regression.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows. What they have for the target is not read: it may be NaN, but for
+            `outliers=True`.
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+            Means of the lines, weighted by their probabilities given the inputs.
+        std : ndarray of shape (n_samples,)
+            Standard deviations of new targets. Only where `return_std` is True.
+        """
+        answer, X = self._answer(), self._check_rows(X).copy()
+        family, posterior = answer.mixture.family, answer.state.components
+        if self.outliers:
+            family, posterior = family.inner, posterior.components
+        line, posterior, columns = regression_of(family, posterior, X.shape[1])
+        X[:, columns[-1]] = np.nan
+        shares = answer.responsibilities(X)
+        means, variances = line.predicted(posterior, X[:, columns])
+        mean = (shares * means).sum(axis=1)
+        if not return_std:
+            return mean
+        spread = variances + (means - mean[:, None]) ** 2
+        return mean, np.sqrt((shares * spread).sum(axis=1))
 
     def predict_proba(self, X):
         """Responsibilities: the variational probabilities of the components.
