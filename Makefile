@@ -34,4 +34,4 @@ stubs: $(VENV)/.test  ## the types of the public names, from docstrings
 	$(RUN) .ci/make_stubs.py
 
 clean:
-	rm -rf $(VENV) doc/_build doc/auto_examples doc/generated doc/whats_new.rst
+	rm -rf $(VENV) doc/_build doc/auto_examples doc/generated doc/benchmarks doc/whats_new.rst

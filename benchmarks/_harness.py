@@ -125,16 +125,10 @@ class Report:
     def table(self, title, columns, rows):
         """Print a table in Markdown, and keep it."""
         self.tables.append({"title": title, "columns": columns, "rows": rows})
-        cells = [[str(cell) for cell in row] for row in [columns, *rows]]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        cells.insert(1, ["-" * width for width in widths])
-        print(f"\n{title}\n")
-        for row in cells:
-            padded = map(str.ljust, row, widths)
-            print(f"| {' | '.join(padded)} |", flush=True)
+        print(f"\n{in_markdown(self.tables[-1])}", flush=True)
 
     def save(self):
-        """Write the tables and what they were measured on."""
+        """Write the tables and what they were measured on, as JSON and in Markdown."""
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{self.name}{'_quick' * self.quick}.json"
         content = {
@@ -147,7 +141,25 @@ class Report:
             "tables": self.tables,
         }
         path.write_text(json.dumps(content, indent=1, default=_plain) + "\n")
+        path.with_suffix(".md").write_text(page(json.loads(path.read_text())))
         print(f"\n{content['cpu_seconds']} CPU s; saved in results/{path.name}")
+
+
+def in_markdown(table):
+    """Title and rows of a table in Markdown."""
+    cells = [list(map(str, row)) for row in [table["columns"], *table["rows"]]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    lines = [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in cells]
+    return "\n".join([table["title"], "", *lines])
+
+
+def page(content):
+    """Everything that a benchmark saved, as a page of Markdown."""
+    head = f"# `python benchmarks/bench_{content['benchmark']}.py`"
+    run = f"{content['date']}, {content['machine']}; {content['cpu_seconds']} CPU s"
+    tables = map(in_markdown, content["tables"])
+    return "\n\n".join([head, run, *tables]) + "\n"
 
 
 def _plain(value):

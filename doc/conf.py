@@ -2,12 +2,17 @@
 
 import inspect
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 
 from numpydoc.docscrape_sphinx import SphinxDocString
 
 import skpacbayes
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from make_benchmarks import write_benchmarks  # noqa: E402
 
 project = "skpacbayes"
 author = "The skpacbayes developers"
@@ -151,4 +156,5 @@ def write_whats_new(app):
 def setup(app):
     """Connect the handlers above."""
     app.connect("builder-inited", write_whats_new)
+    app.connect("builder-inited", write_benchmarks)
     app.connect("missing-reference", resolve_short_names)

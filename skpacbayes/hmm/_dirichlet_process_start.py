@@ -147,7 +147,8 @@ class Gaussians:
             scatter = gaps.T @ gaps + MEAN_COUNT * np.outer(mean, mean)
             if not self.full:
                 scatter = np.diag(scatter.diagonal())
-            scatter += 2 * SCALE_SHAPE / SCALE_RATE * np.eye(d)
+            smallest = 4 * d * np.finfo(float).eps * scatter.trace()  # invertible
+            scatter += max(2 * SCALE_SHAPE / SCALE_RATE, smallest) * np.eye(d)
             root = np.linalg.cholesky(scatter / (n + 2 * SHAPE + d - 1))
             gaps = np.linalg.solve(root, (values - mean).T)
             logs[state] = -0.5 * (gaps * gaps).sum(axis=0)

@@ -1,0 +1,75 @@
+"""Write the pages of the benchmarks from their saved results, when the site is built."""
+
+import ast
+import json
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+INDEX = """\
+.. _benchmarks:
+
+==========
+Benchmarks
+==========
+
+Each page has the tables that one script printed: the package and its peers in one process,
+on the same data, taking turns. Times are CPU seconds of one thread; the ratios depend on
+the machine much less than the seconds do. ``benchmarks/README.md`` of the sources says
+which tables are older than the code, and how to run the scripts.
+
+.. toctree::
+   :maxdepth: 1
+
+"""
+
+
+def pages():
+    """Text of each page by its name: the list of the benchmarks, then one for each."""
+    names = sorted(path.stem for path in BENCHMARKS.glob("results/*.json"))
+    names = [name for name in names if not name.endswith("_quick")]
+    yield "index", INDEX + "".join(f"   {name}\n" for name in names)
+    for name in names:
+        script = BENCHMARKS / f"bench_{name}.py"
+        result = json.loads((BENCHMARKS / f"results/{name}.json").read_text("utf-8"))
+        yield name, page(ast.get_docstring(ast.parse(script.read_text("utf-8"))), result)
+
+
+def page(docstring, result):
+    """One benchmark: what it asks, where it ran, its tables."""
+    first, _, rest = docstring.partition("\n\n")
+    title = " ".join(first.split()).rstrip(".")
+    parts = [
+        "=" * len(title) + f"\n{title}\n" + "=" * len(title),
+        escaped(rest),
+        f"``python benchmarks/bench_{result['benchmark']}.py``, {result['date']}: "
+        f"{result['machine']}; {result['cpu_seconds']} CPU s.",
+        *map(table, result["tables"]),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def table(content):
+    """A table, its title above."""
+    lines = [escaped(content["title"]), "", ".. list-table::", "   :header-rows: 1", ""]
+    for row in [content["columns"], *content["rows"]]:
+        for first, cell in enumerate(row):
+            lines.append(f"   {' ' if first else '*'} - {escaped(str(cell))}".rstrip())
+    return "\n".join(lines)
+
+
+def escaped(text):
+    """Text in which no character but that of literals has a meaning of its own."""
+    for mark in "*|":
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("_ ", "\\_ ")
+
+
+def write_benchmarks(app):
+    """Write the pages that changed, as the builder begins."""
+    folder = Path(app.srcdir) / "benchmarks"
+    folder.mkdir(exist_ok=True)
+    for name, text in pages():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
