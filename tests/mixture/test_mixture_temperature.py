@@ -124,6 +124,7 @@ def test_a_stream_keeps_what_its_first_block_chose():
             2,
             inverse_temperature="auto",
             n_init=1,
+            n_jobs=1 + len(cuts),  # threads change nothing
             block_size=60,
             window=0,
             random_state=0,
