@@ -37,6 +37,7 @@ class EWARegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 class OnlineVIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"]
     loss: Literal["hinge", "log_loss"]
+    multi_class: Literal["auto", "softmax", "one_vs_rest"]
     inverse_temperature: Literal["auto"] | float
     learning_rate: Literal["auto", "invsqrt"] | float
     prior_scale: Literal["auto"] | float
@@ -58,7 +59,7 @@ class OnlineVIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     prior_scale_weights_: NDArray[Any]
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["hinge", "log_loss"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["hinge", "log_loss"] = ..., multi_class: Literal["auto", "softmax", "one_vs_rest"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = ..., sample_weight: ArrayLike | None = ...) -> Self: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
@@ -109,7 +110,8 @@ class OnlineVIMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"]
-    loss: Literal["squared_error", "absolute_error"]
+    loss: Literal["squared_error", "absolute_error", "quantile", "poisson"]
+    quantile: Any
     covariance: Literal["auto", "full", "diagonal"]
     inverse_temperature: Literal["auto"] | float
     learning_rate: Literal["auto", "invsqrt"] | float
@@ -132,7 +134,7 @@ class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     prior_scale_weights_: NDArray[Any]
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error"] = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = ..., quantile: Any = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload

@@ -63,6 +63,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Another seed may select"),
     pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same
     pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise
+    pytest.mark.filterwarnings("ignore:n_clusters_="),  # the same
 ]
 
 PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}

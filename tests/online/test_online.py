@@ -114,6 +114,7 @@ def test_classifier_is_one_against_the_others(method, loss):
     natural = method.startswith("ngvi")
     rate = "auto" if natural else 0.1
     options = {"learning_rate": rate, "prior_scale": 1.0, "clip": 1.0}
+    options["multi_class"] = "one_vs_rest"
     model = OnlineVIClassifier(method, loss=loss, **options)
     model.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
     total = 0.0
@@ -473,7 +474,7 @@ def test_deviations_of_coefficients_of_labels():
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
 def test_certificates_hold_for_regression(loss, seed):
     X, y = linear(200, seed=seed)
     assert_certified(OnlineVIRegressor, X, y, loss)
