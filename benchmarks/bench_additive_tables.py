@@ -2,9 +2,9 @@
 
 Log loss and AUC in five folds, of the defaults, against l1- and l2-penalised logistic
 regression, linear, whose penalties are cross-validated. The prior of the classifier
-was chosen on the first two tables; the others confirm. So was the share that
-`projected_support` explains; the second row of a table is the classifier fitted again to
-the variables that it names.
+was chosen on the first two tables; the others confirm. The share that
+`projected_support` explains was chosen on the first; the second row of a table is the
+classifier fitted again to the variables that it names.
 """
 
 import warnings
@@ -82,6 +82,7 @@ class OnFew:
     """The classifier, fitted again to the variables of its `projected_support`."""
 
     def fit(self, X, y):
+        """Fit twice."""
         whole = SparseAdditiveGibbsClassifier(random_state=0).fit(X, y)
         self.support = whole.projected_support(X)
         self.model = SparseAdditiveGibbsClassifier(random_state=0)
@@ -89,9 +90,11 @@ class OnFew:
         return self
 
     def predict_proba(self, X):
+        """Predict by the second fit."""
         return self.model.predict_proba(X[:, self.support])
 
     def get_support(self):
+        """Return the mask of the variables."""
         return self.support
 
 
