@@ -32,7 +32,10 @@ def pages():
     for name in names:
         script = BENCHMARKS / f"bench_{name}.py"
         result = json.loads((BENCHMARKS / f"results/{name}.json").read_text("utf-8"))
-        yield name, page(ast.get_docstring(ast.parse(script.read_text("utf-8"))), result)
+        yield (
+            name,
+            page(ast.get_docstring(ast.parse(script.read_text("utf-8"))), result),
+        )
 
 
 def page(docstring, result):

@@ -145,19 +145,22 @@ class Chain:
     def _advance(self, n_iter, keep):
         """Move `n_iter` times, where there is more than one model."""
         uniforms = self.rng.random((n_iter, 4))
-        self._run(uniforms, self.record if keep else self._no_record)
+        if keep:
+            self._run(uniforms, self.record, self._n_windows)
+        else:  # a chain finds its way from the empty model by the best of all variables
+            self._run(uniforms, self._no_record, 1)
 
     def weigh_neighbors(self):
         """Weigh the neighbours of the current model; the state has their weights."""
         if self.prior.most > 0:
-            self._run(np.array([[1.0, 0.0, 0.0, 0.0]]), self._no_record)
+            self._run(np.array([[1.0, 0.0, 0.0, 0.0]]), self._no_record, 1)
 
-    def _run(self, uniforms, record):
+    def _run(self, uniforms, record, n_windows):
         fixed = self.prior[:3], tuple(self.state), record[:2]
         while True:
             self.reader.fetch(self.state.features, self.state.orders)
             form = self.reader.form(self.linear)
-            done = kernels.run(form, *fixed, uniforms, self._n_windows)
+            done = kernels.run(form, *fixed, uniforms, n_windows)
             uniforms = uniforms[done:]
             if len(uniforms) == 0:
                 return
