@@ -42,6 +42,7 @@ class PACOClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     shape_: Literal["round", "diagonal", "tied"]
     labels_: NDArray[Any]
     inertia_: float
+    n_clusters_candidates_: NDArray[Any]
     n_clusters_posterior_: NDArray[Any]
     draw_: NDArray[Any]
     inverse_temperature_: float

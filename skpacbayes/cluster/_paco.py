@@ -132,7 +132,7 @@ class PACOClusterer(
         The number of clusters: that of the mixture to which the inverse temperature is
         calibrated, and else, or if `cluster_penalty` is not 1, the number of centres
         owning a row that the chain visits most. `fit` warns if the chain prefers
-        another number than the mixture.
+        another number than the mixture, and if the rows do not exclude other numbers.
     cluster_labels_ : ndarray of shape (`n_clusters_`,)
         Labels of the rows of `cluster_centers_`. Along a stream a cluster keeps its
         label while it lives, and a new one takes the lowest label that is free.
@@ -149,6 +149,12 @@ class PACOClusterer(
         rows at hand.
     inertia_ : float
         Sum of the losses of the rows given to `fit` at their nearest centre.
+    n_clusters_candidates_ : ndarray of shape (n_candidates,)
+        `n_clusters_`, then the numbers that the rows do not exclude: their evidence is
+        less than two standard errors lower, by the spread of what each row adds to the
+        difference [3]_; closest first. `fit` warns if there are some. `n_clusters_`
+        alone where no mixture gives it: with the Manhattan loss, with
+        `calibration="regret"`, or if `cluster_penalty` is not 1.
     n_clusters_posterior_ : ndarray of shape (max_clusters,)
         Frequencies of 1, 2, ... centres in the chain. Centres that own no row count
         here, as they do in the quasi-posterior. If `max_clusters` is None, as many
@@ -201,13 +207,16 @@ class PACOClusterer(
     round the quasi-posterior is that of the paper, with rows that weigh one over the
     variance of their cluster, and less far out where tails are heavy. Where one normal
     noise describes all clusters and the evidence is close, the normalised quasi-
-    likelihood of `score_samples` decides. lambda is such that splitting the noise of
-    one cluster gains a third of what one more centre costs a priori, or the next value
-    at which the quasi-posterior clearly prefers the number of clusters found. Along a
-    stream this begins after 200 rows; before, cells with scales of their own, tracked
-    row by row, say how many clusters there are. The Manhattan loss always has these.
-    All of this is taken from the data, so `certificate` says that its assumptions do
-    not hold; `calibration="regret"` is the setting in which they can.
+    likelihood of `score_samples` decides. One cluster with heavy tails gives way to
+    several if these gain by covariances of their own, at an inverse Wishart prior about
+    the pooled one: the parts of one elliptical cluster have the same. lambda is such
+    that splitting the noise of one cluster gains a third of what one more centre costs
+    a priori, or the next value at which the quasi-posterior clearly prefers the number
+    of clusters found. Along a stream this begins after 200 rows; before, cells with
+    scales of their own, tracked row by row, say how many clusters there are. The
+    Manhattan loss always has these. All of this is taken from the data, so
+    `certificate` says that its assumptions do not hold; `calibration="regret"` is the
+    setting in which they can.
 
     Of more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 drawn
     with a fixed seed, which weigh as much as all. `cumulative_loss_` and the forecasts
@@ -220,6 +229,8 @@ class PACOClusterer(
     .. [2] C. Biernacki, G. Celeux and G. Govaert (2000). Assessing a mixture model for
        clustering with the integrated completed likelihood. IEEE Transactions on Pattern
        Analysis and Machine Intelligence 22.
+    .. [3] Q. H. Vuong (1989). Likelihood ratio tests for model selection and non-nested
+       hypotheses. Econometrica 57.
 
     Examples
     --------
@@ -673,7 +684,8 @@ class PACOClusterer(
         if self._manhattan:
             raise AttributeError("covariance_ is not for loss='manhattan'.")
         inverse = np.linalg.inv(self._kept("_coordinates"))
-        return self.scale_**2 * inverse.T @ inverse
+        with np.errstate(over="ignore"):  # of a scale beyond 1e150
+            return (self.scale_ * inverse.T) @ (self.scale_ * inverse)
 
     @property
     def n_clusters_(self):
@@ -757,6 +769,7 @@ class PACOClusterer(
         self._coordinates, self._dof = outcome.coordinates, outcome.dof
         self.draw_ = outcome.draw
         self.n_clusters_posterior_ = outcome.frequencies
+        self.n_clusters_candidates_ = outcome.candidates
         self._traces = np.array([chain.trace for chain in chains])
         self.inverse_temperature_ = outcome.temperature
         self.radius_ = outcome.radius
@@ -795,6 +808,7 @@ class PACOClusterer(
         self.cluster_shares_ = np.ones(1)
         self.draw_ = self._stream.forecast
         self.n_clusters_posterior_ = setting.size_prior()
+        self.n_clusters_candidates_ = np.ones(1, dtype=np.int64)
         self._traces = None
         self.inverse_temperature_ = 0.0
         self.radius_ = setting.radius_for(0.0)

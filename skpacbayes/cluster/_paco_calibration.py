@@ -1,7 +1,7 @@
 """The automatic inverse temperature: for a batch, and along a stream."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -12,9 +12,10 @@ from ._paco_path import (
     LARGEST_EVIDENCE,
     Path,
     floor_scale,
-    noise_scale,
+    noise_scales,
     rows_loss,
 )
+from ._paco_rivals import rivals_of_noise
 
 # What splitting noise gains, as a share of what it costs: where one noise scale is
 # taken for all rows, and where each cell of a stream has its own. There 0.32 misses
@@ -38,13 +39,16 @@ class Calibration:
     """What the quasi-posterior takes from the noise in the data.
 
     `row_weights` (n_points,): factors of the points' weights in the loss; `path`: the
-    k-means solutions under these weights; `temperature`: the inverse temperature.
+    k-means solutions under these weights; `temperature`: the inverse temperature;
+    `rivals`: numbers of clusters that the rows do not tell from `n_clusters`, and how
+    many standard errors their evidence is behind.
     """
 
     row_weights: np.ndarray
     path: Path
     temperature: float
     n_clusters: int | None = None
+    rivals: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     ----------
     rows : Rows
         In the coordinates of the mixture.
-    found : tuple
+    found : Found
         From `find_mixture`.
     most : int
         Largest number of clusters.
@@ -125,7 +129,8 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     scale : float or None
         The noise scale of all rows, if it is given.
     """
-    mixture, sizes = found
+    mixture, sizes = found.mixture, found.sizes
+    rivals = {k: behind for k, (_, behind) in found.rivals.items()}
     n_rows = float(rows.weights.sum())
     n_clusters = min(mixture.n_clusters, most)
     n_sizes = min(most, max(n_clusters + 4, 1 + n_clusters * 5 // 4, 8))
@@ -139,7 +144,9 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
         lead = {k: sizes[k].evidence - highest for k in near if k in sizes}
         evidences = {k: _MIXTURE_COUNTS * lead.get(k, -_UNDECIDED) for k in near}
-        scale, n_clusters = noise_scale(path, rows, splitting, scale, near, evidences)
+        fits = noise_scales(path, rows, splitting, scale, near, evidences)
+        scale, n_clusters = fits[0].scale, fits[0].n_clusters
+        rivals = rivals_of_noise(fits, found, rows, _MIXTURE_COUNTS)
     else:
         labels, weights = mixture.robust_weights(rows.points, rows.spreads)
         weights = weights * (mixture.scales.min() / mixture.scales)[labels]
@@ -168,7 +175,8 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
         floor = floor_scale(single, n_rows, rows.points.shape[1], False)
         scale = max(scale, floor)
     temperature = splitting.inverse_temperature(n_clusters, n_rows, scale)
-    return Calibration(weights, path, temperature, n_clusters)
+    rivals = {k: behind for k, behind in rivals.items() if k <= most}
+    return Calibration(weights, path, temperature, n_clusters, rivals)
 
 
 def calibrate_batch(rows, max_clusters, splitting, rng, scale=None):
@@ -218,7 +226,8 @@ def _one_scale(rows, max_clusters, splitting, rng, scale=None):
     """Calibration with one noise scale, and the centres of the likeliest solution."""
     manhattan, n_rows = splitting.manhattan, float(rows.weights.sum())
     path = Path.find(rows.points, rows.weights, max_clusters, manhattan, rng)
-    scale, n_clusters = noise_scale(path, rows, splitting, scale)
+    best = noise_scales(path, rows, splitting, scale)[0]
+    scale, n_clusters = best.scale, best.n_clusters
     temperature = splitting.inverse_temperature(n_clusters, n_rows, scale)
     centers = path.centers[n_clusters - 1, :n_clusters]
     counted = _counted(path.cell_weights[n_clusters - 1, :n_clusters])

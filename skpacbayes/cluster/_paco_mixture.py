@@ -28,9 +28,11 @@ _LEAST_NOISE = 1e-6
 _EVIDENCE = 0.4
 # Log evidence that own variances, tails, scales of the features and correlations must
 # each gain to be taken.
-_LEAST_GAIN = 3.0
+LEAST_GAIN = 3.0
 # Rows' worth of pull of a component's own variance to the common one.
 _PULL = 5.0
+# Degrees of freedom of an inverse Wishart prior that are tried, beyond the fewest.
+_PRIOR_DOF = np.geomspace(1e-1, 1e6, 80)
 # Evidence of at most so many rows counts.
 _MOST_EVIDENCE = 6000.0
 
@@ -88,7 +90,7 @@ class Mixture:
         fit = self.log_likelihoods[int(classified)]
         entropy = parts @ np.log(parts)
         value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
-        return value - _LEAST_GAIN * alternatives
+        return value - LEAST_GAIN * alternatives
 
     def gaining(self, shape, own, log_likelihood=0.0):
         """Return this mixture of another kind, if that adds to the likelihoods."""
@@ -151,24 +153,30 @@ def evidence_of_shape(covariance, shape, n_rows):
     for eigenvalues, size, n_parameters in parts:
         gain = -n_rows / 2 * np.log(eigenvalues).sum()
         charged = gain - n_parameters / 2 * math.log(n_rows)
-        evidence += max(charged, _inverse_wishart_gain(eigenvalues, size, n_rows))
+        several = inverse_wishart_evidence(eigenvalues, size, n_rows)
+        evidence += max(charged, float(several.max()), 0.0)
     return evidence
 
 
-def _inverse_wishart_gain(eigenvalues, size, n_rows):
-    """Log evidence of blocks of `size` features over that of the identity matrix.
+def inverse_wishart_evidence(eigenvalues, size, n_rows):
+    """Return the log evidence of own blocks over that of the identity matrix.
 
-    `eigenvalues` of their covariance, of mean 1; of the degrees of freedom of the
-    prior, whose mean is the identity matrix, the likeliest.
+    `eigenvalues` of the covariance of so many rows, in blocks of `size` features. The
+    prior is an inverse Wishart distribution whose mean is the identity matrix; an entry
+    for each of some numbers of degrees of freedom.
     """
-    dof = size + 1 + np.geomspace(1e-1, 1e6, 80)
+    dof = size + 1 + _PRIOR_DOF
     n_blocks = len(eigenvalues) // size
-    pull = (dof - size - 1)[:, None]
     value = multigammaln((dof + n_rows) / 2, size) - multigammaln(dof / 2, size)
-    value = n_blocks * (value + dof / 2 * size * np.log(pull[:, 0]))
-    value -= (dof + n_rows) / 2 * np.log(pull + n_rows * eigenvalues).sum(axis=1)
-    value += len(eigenvalues) * n_rows / 2 * (1 + math.log(2))
-    return max(float(value.max()), 0.0)
+    value = n_blocks * (value + dof / 2 * size * np.log(_PRIOR_DOF))
+    sums = _PRIOR_DOF[:, None] + n_rows * eigenvalues
+    value -= (dof + n_rows) / 2 * np.log(sums).sum(axis=1)
+    return value + n_rows / 2 * (eigenvalues.sum() + len(eigenvalues) * math.log(2))
+
+
+def share_of_evidence(n_rows, share=_EVIDENCE):
+    """Return the share of the log-likelihood of so many rows that is evidence."""
+    return share * min(1.0, _MOST_EVIDENCE / n_rows)
 
 
 def completed_evidence(
@@ -181,11 +189,24 @@ def completed_evidence(
     clusters' shares are free or equal, whichever is better. Arrays, for several
     numbers of clusters, or floats.
     """
-    share = share * min(1.0, _MOST_EVIDENCE / n_rows)
+    share = share_of_evidence(n_rows, share)
     half_log = math.log(share * n_rows) / 2
     unequal = share * n_rows * (entropy + np.log(n_clusters))
     fit = share * fit - np.minimum(unequal, (n_clusters - 1) * half_log)
     return fit - (n_clusters * n_features + n_others) * half_log
+
+
+def _hidden_by_rounding(covariance, widths):
+    """Covariance of what rounding hides: in directions in which the rows do not vary.
+
+    Where columns depend on each other linearly, what is left of a difference between
+    them is rounding. Rows count as known there to within the root of `_RIDGE` of the
+    columns' widths, whatever their clusters, so that no partition explains the rest.
+    """
+    roots = np.sqrt(widths)
+    values, vectors = np.linalg.eigh(covariance / roots / roots[:, None])
+    vectors = vectors[:, values < _RIDGE * values[-1]] * roots[:, None]
+    return _RIDGE * vectors @ vectors.T
 
 
 class MixtureProblem:
@@ -234,6 +255,7 @@ class MixtureProblem:
         self.total /= self.n_rows
         self.variance = max(np.trace(self.total) / self.d, 1e-300)
         widths = np.maximum(np.diag(self.total), _LEAST_WIDTH * self.variance)
+        self.hidden = _hidden_by_rounding(self.total, widths)
         self.total += _RIDGE * np.diag(widths)  # it may be singular
         squares = ((gaps @ self.whitened("tied")) ** 2).sum(axis=1)
         self.order = np.argsort(squares, kind="stable")
@@ -257,7 +279,20 @@ class MixtureProblem:
         centers = mixture.centers @ np.linalg.inv(mixture.coordinates)
         gaps = self.points - centers[mixture.labels]
         covariance = (gaps * weights[:, None]).T @ gaps + self.scatter
-        return covariance / self.n_rows + _LEAST_NOISE**2 * self.total
+        return covariance / self.n_rows + _LEAST_NOISE**2 * self.total + self.hidden
+
+    def log_joint(self, mixture):
+        """Log of share and density of the likeliest component, at each point."""
+        traces = np.trace(self.scatter), self.scatter_in(mixture.coordinates)
+        widths = self.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
+        points = self.points @ mixture.coordinates
+        squares = cdist(points, mixture.centers, "sqeuclidean") + widths[:, None]
+        densities = log_components(squares, mixture.scales, mixture.dof, self.d)
+        return (np.log(np.maximum(mixture.shares, 1e-300)) + densities).max(axis=1)
+
+    def scatter_in(self, coordinates):
+        """Return the trace of the scatter in some coordinates."""
+        return np.vdot(coordinates, self.scatter @ coordinates)
 
     def noisy(self, mixture):
         """Whether the components' variances are more than rounding."""
@@ -271,7 +306,7 @@ class MixtureProblem:
     @property
     def n_evidence(self):
         """Rows whose likelihood counts as evidence."""
-        return _EVIDENCE * min(self.n_rows, _MOST_EVIDENCE)
+        return share_of_evidence(self.n_rows) * self.n_rows
 
     def variances(self, mixture):
         """Return the variance of each component, pulled to the common one."""
@@ -322,10 +357,14 @@ class _State:
         self.coordinates = np.ascontiguousarray(start.coordinates).copy()
         self.points = np.ascontiguousarray(problem.points @ self.coordinates)
         self.scatter = self.coordinates.T @ problem.scatter @ self.coordinates
+        hidden = self.coordinates.T @ problem.hidden @ self.coordinates
         self.overall = self.coordinates.T @ problem.total @ self.coordinates
         self.variance = problem.variance_in(self.coordinates)
         traces = np.trace(problem.scatter), np.trace(self.scatter)
         self.spreads = problem.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
+        if shape == "tied":  # other shapes know no directions that rows do not have
+            self.scatter += problem.n_rows * hidden
+            self.spreads += np.trace(hidden)
         self.centers = np.array(start.centers.T, order="C")
         self.scales = start.scales.copy()
         if not own:

@@ -270,15 +270,41 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
     return float(scales[best]), float(fits[best])
 
 
-def noise_scale(path, rows, splitting, scale=None, sizes=None, evidences=None):
-    """Noise scale (unless given) and number of clusters that describe the rows best.
+@dataclass(frozen=True)
+class NoiseFit:
+    """A solution of the path, with the noise scale that describes the rows best.
 
-    Maximises, over the solutions of the path, the normalised quasi-likelihood less
-    what the centres cost (`Splitting.evidence_cost`), each cell with its own share of
-    the rows where that gains more than it costs. The evidence of many rows is reduced
-    to that of 1,000: real noise is not exactly normal, and with enough rows any cell
-    would be split to mend its shape. `sizes`: the only numbers of clusters that are
-    looked at; `evidences`: what else speaks for each of these, by number of clusters.
+    `evidence`: of the rows, so many of them counting in full; `shares`: of the
+    clusters, times their number, or None if they are equal.
+    """
+
+    evidence: float
+    scale: float
+    n_clusters: int
+    centers: np.ndarray
+    shares: np.ndarray | None
+    n_counting: float
+
+    def of_rows(self, rows, manhattan):
+        """Return what each row adds to the evidence, up to a constant."""
+        losses = cdist(rows.points, self.centers, metric_of(manhattan))
+        nearest = losses.argmin(axis=1)
+        fits = -losses[np.arange(len(losses)), nearest] / unit(self.scale, manhattan)
+        if self.shares is not None:
+            fits += np.log(np.maximum(self.shares, 1e-300))[nearest]
+        return self.n_counting / rows.weights.sum() * fits
+
+
+def noise_scales(path, rows, splitting, scale=None, sizes=None, evidences=None):
+    """Noise scales (unless given) and evidence of numbers of clusters, best first.
+
+    The evidence is that of the normalised quasi-likelihood at the solution of the path,
+    less what the centres cost (`Splitting.evidence_cost`), each cell with its own share
+    of the rows where that gains more than it costs. The evidence of many rows is
+    reduced to that of 1,000: real noise is not exactly normal, and with enough rows any
+    cell would be split to mend its shape. `sizes`: the only numbers of clusters that
+    are looked at; `evidences`: what else speaks for each of these, by number of
+    clusters. Returns a list of `NoiseFit`.
     """
     manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
@@ -288,8 +314,8 @@ def noise_scale(path, rows, splitting, scale=None, sizes=None, evidences=None):
     n_features = path.centers.shape[2]
     single = rows_loss(rows, path.centers[0, :1], manhattan)
     floor = floor_scale(single, n_rows, n_features, manhattan)
-    best = (-math.inf, floor, 1 if sizes is None else sizes[0])
     largest = min(path.n_found, max(1, int(n_rows) // 2))
+    fits = []
     for k in range(1, largest + 1) if sizes is None else sizes:
         if k > largest:
             break
@@ -312,8 +338,11 @@ def noise_scale(path, rows, splitting, scale=None, sizes=None, evidences=None):
         gain = max(gain - 0.5 * (k - 1) * math.log(evidence), 0.0)
         value = fit * evidence / n_rows - cost + gain
         value += evidences[k] if evidences else 0.0
-        best = max(best, (value, likeliest, k))
-    return best[1], best[2]
+        unequal = k * shares if gain > 0 else None
+        fits.append(NoiseFit(value, likeliest, k, centers, unequal, evidence))
+    if not fits:
+        return [NoiseFit(-math.inf, floor, sizes[0], None, None, evidence)]
+    return sorted(fits, key=lambda one: (-one.evidence, -one.scale, -one.n_clusters))
 
 
 def gain_of_shares(shares, n_rows):

@@ -26,6 +26,8 @@ _CLEAR = 4.0
 # Share of the most visited number's visits below which it is said that the chain
 # prefers another number than the calibration.
 _HEARD = 0.1
+# Other numbers of clusters that a warning names at most.
+_NAMED = 4
 # Rows of a stream before mixtures are fitted to it, and by how much it must grow before
 # another kind of mixture is looked for.
 _LAST_CELLS, _GROWTH = 200, 2.5
@@ -54,6 +56,7 @@ class Outcome:
     coordinates: np.ndarray
     spreads: np.ndarray
     dof: float
+    candidates: np.ndarray
     warnings: list
 
 
@@ -135,7 +138,7 @@ class GibbsProblem:
             prior,
             setting.manhattan,
         )
-        self.n_wanted = calibration.n_clusters
+        self.n_wanted, self.rivals = calibration.n_clusters, calibration.rivals
         self.losses = np.array(
             [
                 self.posterior.loss(self.path.centers[k - 1, :k])
@@ -222,7 +225,7 @@ class GibbsProblem:
             if since < _GROWTH - 1 and 2 * self.n_rows > tracker.searched_weight:
                 kind = tracker.kind
         self.found = find_mixture(everything, self.setting.shapes, kind)
-        mixture = self.found[0]
+        mixture = self.found.mixture
         if tracker is not None:
             tracker.kind = mixture.shape, mixture.own, mixture.dof
             if kind is None:
@@ -267,26 +270,25 @@ class GibbsProblem:
             float(self.out(clusters.scale)) if clusters.scale else 1.0,
             float(tally[:, 0].sum() / max(tally[:, 1].sum(), 1)),
             len(chains[0].trace),
-            "round" if self.found is None else self.found[0].shape,
+            "round" if self.found is None else self.found.mixture.shape,
             self._coordinates_of_data(),
             self.out(clusters.spreads),
             clusters.dof,
-            [
-                *self._doubts(n_clusters, most_visited if visits < _HEARD else None),
-            ],
+            np.array([n_clusters, *self._rivals(n_clusters)]),
+            list(self._doubts(n_clusters, most_visited if visits < _HEARD else None)),
         )
 
     def _doubts(self, n_clusters, visited):
         """Sentences on why the number of clusters may not be right."""
-        setting, found = self.setting, self.found
+        setting, found, rivals = self.setting, self.found, self._rivals(n_clusters)
         most = setting.max_clusters
         n_points = len(self.rows.points)
         bound = most is not None and 1 < most == n_clusters < n_points
-        if found is not None and bound and found[0].n_clusters > most:
+        if found is not None and bound and found.mixture.n_clusters > most:
             yield (
                 f"all max_clusters={most} clusters are in use, and about "
-                f"{found[0].n_clusters} describe the data best: raise max_clusters, or "
-                "None for no limit."
+                f"{found.mixture.n_clusters} describe the data best: raise "
+                "max_clusters, or None for no limit."
             )
         elif found is None and bound and setting.inverse_temperature == "auto":
             yield (
@@ -299,12 +301,26 @@ class GibbsProblem:
                 f"clusters, and the chain visits {visited} most: the data do not "
                 "decide between the two. cluster_penalty, or shape, can."
             )
+        if rivals:
+            several = " or ".join(map(str, rivals[:_NAMED]))
+            errors = ", ".join(f"{max(self.rivals[k], 0):.1f}" for k in rivals[:_NAMED])
+            yield (
+                f"n_clusters_={n_clusters}, and {several} describe the data almost as "
+                f"well: the evidence is {errors} standard errors lower. shape, "
+                "cluster_penalty or max_clusters can decide."
+            )
+
+    def _rivals(self, n_clusters):
+        """Other numbers of clusters that the rows do not exclude, closest first."""
+        if n_clusters != self.n_wanted or not self.setting.default_prior:
+            return []
+        return sorted(self.rivals, key=self.rivals.get)
 
     def _clusters(self, n_clusters):
         """Centres, shares and noise of the clusters, in the units inside."""
         found = self.found
         if found is not None and self.setting.scale == "auto":
-            mixture = found[0]
+            mixture = found.mixture
             if not mixture.simple and mixture.n_clusters == n_clusters:
                 total = mixture.shares.sum()
                 scale = math.sqrt(mixture.shares @ mixture.scales / total)

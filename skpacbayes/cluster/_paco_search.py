@@ -5,13 +5,16 @@ import math
 import numpy as np
 
 from .._kernels import paco_mixture as kernels
+from ._paco_covariances import covariance_evidence, separated
 from ._paco_mixture import (
+    LEAST_GAIN,
     STUDENT_DOF,
     Mixture,
     completed_evidence,
     evidence_of_shape,
     n_shape_parameters,
 )
+from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 
 # Points that a tree of merges is made of, and those where clusters are many.
 _TREE_POINTS, _MORE_TREE_POINTS = 1000, 4000
@@ -39,6 +42,8 @@ _PROMISING = 0.7
 _CLOSE = 30.0
 # Sizes of each kind that are fitted to convergence.
 _POLISHED = 3
+# Components that are merged once more from the best mixture.
+_RIVALS = 3
 
 
 class Tree:
@@ -133,9 +138,7 @@ def find_mixture(everything, shapes, kind=None):
 
     Returns
     -------
-    mixture : Mixture
-    sizes : dict
-        The mixtures of its kind by number of clusters, on the points looked at.
+    found : Found
     """
     n_rows = everything.n_rows
     if n_rows < 2 * everything.d:  # no rows to learn a covariance from
@@ -164,11 +167,20 @@ def find_mixture(everything, shapes, kind=None):
         search.polish(kind)
     if not any(search.solutions.values()):
         search.keep(problem.single(shapes[0]))
-    best = search.best()
+    if kind is None:
+        search.descend_from_best()
+    best, rivals = search.best(), search.rivals(search.best())
+    several = None
+    if best.n_clusters == 1 and math.isfinite(best.dof):
+        several = search.instead_of_heavy_tails(best)
+    if several is not None:
+        best, rivals = several, search.rivals(several)
     sizes = dict(search.solutions[best.shape, best.own, best.dof])
     if problem is not everything:
         best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
-    return best, sizes
+    if several is not None and best.labels.size == len(everything.points):
+        best = separated(everything, best)
+    return Found(best, sizes, rivals)
 
 
 def _tree_and_size(everything, shape):
@@ -206,11 +218,32 @@ class Search:
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
-        kinds = self.solutions.values() if kind is None else [self.solutions[kind]]
-        return max(
-            (mixture for found in kinds for mixture in found.values()),
-            key=self.value,
-        )
+        mixtures = self.mixtures if kind is None else self.solutions[kind].values()
+        return max(mixtures, key=self.value)
+
+    def rivals(self, best):
+        """Return the mixtures of other sizes that may describe the points as well."""
+        return rivals_of_mixture(self.problem, best, self.mixtures, self.value)
+
+    @property
+    def mixtures(self):
+        """All mixtures kept."""
+        return [one for found in self.solutions.values() for one in found.values()]
+
+    def instead_of_heavy_tails(self, single):
+        """Return the best mixture of clusters whose covariances differ, or None.
+
+        One cluster with heavy tails has the same covariance at its core and far out: a
+        gain by covariances of their own speaks against it.
+        """
+        differing = []
+        for mixture in self.mixtures:
+            gap = self.value(single) - self.value(mixture)
+            if mixture.n_clusters > 1 and gap < FAR_BEHIND:
+                gain = covariance_evidence(self.problem, mixture)
+                if gain > gap + LEAST_GAIN:
+                    differing.append(mixture)
+        return max(differing, key=self.value, default=None)
 
     def keep(self, mixture):
         """Keep a mixture if it is the likeliest of its kind and size."""
@@ -253,6 +286,13 @@ class Search:
             if k <= fewest or (k > _MANY and k < largest // 2):
                 return
             state.merge(1 if one_by_one else max(k // 20, 1) if k > _MANY else 1)
+
+    def descend_from_best(self):
+        """Merge the components of the best mixture too: its rivals have fewer."""
+        best = self.best()
+        kind = best.shape, best.own, best.dof
+        self._descend(best, kind, max(1, best.n_clusters - _RIVALS), one_by_one=True)
+        self.polish(kind)
 
     def borrow(self, other, kind):
         """Start the best sizes of a kind from the mixtures of another kind too."""
@@ -331,8 +371,10 @@ class Search:
         """Try variances of their own, and normal tails."""
         if not any(self.solutions.values()):
             return
-        shape = self.best().shape
-        if self.own_promising():
+        best = self.best()
+        shape = best.shape
+        # One heavy tail may be that of clusters about one place.
+        if best.n_clusters == 1 or self.own_promising():
             if tree.shape != shape:
                 tree = Tree(tree.problem, shape)
             self.descend(tree.mixture(n_start), shape, True, STUDENT_DOF)

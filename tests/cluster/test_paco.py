@@ -14,6 +14,8 @@ from states import assert_same_state
 
 from skpacbayes import PACOClusterer, make_paco_model
 
+# Few rows do not decide the number of clusters.
+pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")
 LOSSES = ["squared_euclidean", "manhattan"]
 METRIC = {"squared_euclidean": "euclidean", "manhattan": "cityblock"}
 MODEL_3, _ = make_paco_model(3, 120, random_state=0)

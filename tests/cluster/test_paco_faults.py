@@ -14,6 +14,8 @@ from states import assert_same_state, changes, state_of
 from skpacbayes import PACOClusterer, make_paco_model
 from skpacbayes.cluster._paco_chain import QuasiPosterior
 
+# Few rows, or pieces of a shape, do not decide the number of clusters.
+pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")
 X, _ = make_paco_model(3, 40, random_state=0)
 # Losses of such rows leave the range of floats: then these are infinite.
 MAY_BE_INFINITE = {"inertia_", "cumulative_loss_", "inverse_temperature_"}

@@ -14,6 +14,8 @@ from states import assert_same_state
 
 from skpacbayes import PACOClusterer, make_paco_model
 
+# Few rows do not decide the number of clusters.
+pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")
 X, _ = make_paco_model(3, 100, random_state=0)
 
 

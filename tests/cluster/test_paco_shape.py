@@ -10,6 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes import PACOClusterer, make_paco_model
 
+# Few rows, or pieces of a shape, do not decide the number of clusters.
+pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")
+
 
 def paco(**parameters):
     return PACOClusterer(**{"random_state": 0, "n_iter": 50} | parameters)
@@ -123,7 +126,7 @@ def test_bad_rows_have_an_answer(rows, shape):
     """No error, no NaN, and no warning but that the data do not decide."""
     X = BAD[rows]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the mixture that calibrates")
+        warnings.filterwarnings("ignore", "the mixture that calibrates|n_clusters_=")
         model = paco(shape=shape).fit(X)
         weighted = paco(shape=shape).fit(X, sample_weight=np.arange(len(X)) % 3)
     for fitted in (model, weighted):
@@ -149,3 +152,23 @@ def test_the_certificate_says_that_the_shape_was_learnt(shape):
     assumptions = paco(shape=shape).partial_fit(X).certificate().assumptions
     fixed = assumptions["the distance was fixed before the rows came"]
     assert fixed is (shape == "round")
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["doubled", "mixed", "shares", "almost doubled"])
+def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
+    """Whatever rounding leaves of a linear dependence is no cluster."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=200)
+    X = rng.normal(size=(200, 3)) + 4.0 * y[:, None]
+    if kind == "mixed":
+        Z = np.column_stack([X, X @ rng.normal(size=(3, 4))])
+    elif kind == "shares":
+        Z = np.column_stack([X, -X.sum(axis=1)])
+    else:
+        noise = 1e-9 * rng.normal(size=X.shape) if "almost" in kind else 0.0
+        Z = np.column_stack([X, X + noise])
+    model, wider = getattr(paco(), method)(X), getattr(paco(), method)(Z)
+    assert model.n_clusters_ == wider.n_clusters_ == 2
+    assert adjusted_rand_score(model.predict(X), wider.predict(Z)) > 0.9

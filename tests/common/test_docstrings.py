@@ -63,6 +63,7 @@ def test_public_name_is_in_the_reference(name):
 @pytest.mark.filterwarnings("ignore:The chains disagree")  # on forty rows of noise
 @pytest.mark.filterwarnings("ignore:Another seed may select")  # the same
 @pytest.mark.filterwarnings("ignore:The rows hardly tell")  # the same
+@pytest.mark.filterwarnings("ignore:n_clusters_=")  # the same
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimator_documents_what_it_sets(name):
     """Each fitted attribute, and no other; the source; an example."""

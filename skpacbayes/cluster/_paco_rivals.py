@@ -1,0 +1,93 @@
+"""Numbers of clusters that the rows do not distinguish from the best one."""
+
+import math
+from dataclasses import dataclass, field
+
+from ._paco_mixture import Mixture, share_of_evidence
+
+# Standard errors of a difference of evidence within which the rows do not decide.
+_UNDECIDED = 2.0
+# Largest difference of evidence that is looked at.
+FAR_BEHIND = 60.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """The mixture that was found to describe the rows, and what it was compared with.
+
+    `mixture`: on all points; `sizes`: the mixtures of its kind by number of clusters,
+    on the points looked at; `rivals`: the mixtures of other sizes that the points do
+    not distinguish from it, by number of clusters, each with the number of standard
+    errors by which its evidence is lower.
+    """
+
+    mixture: Mixture
+    sizes: dict
+    rivals: dict = field(default_factory=dict)
+
+    def of_other_kinds(self):
+        """Rivals that are not one normal noise of one scale."""
+        return {k: z for k, (one, z) in self.rivals.items() if not one.simple}
+
+
+def standard_errors_behind(gap, differences, weights):
+    """Return the difference between two evidences over its standard error.
+
+    `differences` (n_points,): what each row adds to the difference. The rows are a
+    sample, and another sample would give another difference (Vuong 1989).
+    """
+    mean = weights @ differences / weights.sum()
+    error = math.sqrt(weights @ (differences - mean) ** 2)
+    return gap / max(error, 1e-300)
+
+
+def rivals_of_mixture(problem, best, mixtures, value):
+    """Return the mixtures of other sizes that the points do not tell from `best`.
+
+    By number of clusters, a mixture and its standard errors behind. `value`: a function
+    that returns the evidence of a mixture.
+    """
+    rivals, of_best = {}, None
+    share = problem.n_evidence / problem.n_rows
+    for mixture in mixtures:
+        gap, k = value(best) - value(mixture), mixture.n_clusters
+        if k == best.n_clusters or gap > FAR_BEHIND:
+            continue
+        if of_best is None:
+            of_best = problem.log_joint(best)
+        differences = share * (of_best - problem.log_joint(mixture))
+        behind = standard_errors_behind(gap, differences, problem.weights)
+        if behind < min(_UNDECIDED, rivals.get(k, (None, math.inf))[1]):
+            rivals[k] = mixture, behind
+    return rivals
+
+
+def rivals_of_noise(fits, found, rows, mixture_counts):
+    """Return the standard errors behind, by number of clusters, for one normal noise.
+
+    `fits`: from `noise_scales`, whose evidence counts with a share `mixture_counts` of
+    that of the mixtures.
+    """
+    rivals, of_best = found.of_other_kinds(), None
+    rivals.pop(fits[0].n_clusters, None)
+    for fit in fits[1:]:
+        gap = fits[0].evidence - fit.evidence
+        if gap > FAR_BEHIND:
+            break
+        if of_best is None:
+            of_best = _of_rows(fits[0], found, rows, mixture_counts)
+        differences = of_best - _of_rows(fit, found, rows, mixture_counts)
+        behind = standard_errors_behind(gap, differences, rows.weights)
+        if behind < min(_UNDECIDED, rivals.get(fit.n_clusters, math.inf)):
+            rivals[fit.n_clusters] = behind
+    return rivals
+
+
+def _of_rows(fit, found, rows, mixture_counts):
+    """Return what each row adds to the evidence of a number of clusters."""
+    evidence = fit.of_rows(rows, manhattan=False)
+    mixture = found.sizes.get(fit.n_clusters)
+    if mixture is not None:
+        counts = mixture_counts * share_of_evidence(rows.weights.sum())
+        evidence += counts * mixture.log_densities(rows.points).max(axis=1)
+    return evidence
