@@ -650,7 +650,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 raise
         if not np.vdot(rows, rows) < LARGEST**2:
             refuse_beyond(LARGEST, "X", np.nan_to_num(rows))
-        family.check_rows(rows)
+        self._family().check_rows(rows)  # whose columns have indices by now
         return rows
 
     def _family(self):
