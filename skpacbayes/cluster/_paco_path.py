@@ -295,7 +295,7 @@ class NoiseFit:
         return self.n_counting / rows.weights.sum() * fits
 
 
-def noise_scales(path, rows, splitting, scale=None, sizes=None, evidences=None):
+def noise_scales(path, rows, splitting, scale=None, sizes=None):
     """Noise scales (unless given) and evidence of numbers of clusters, best first.
 
     The evidence is that of the normalised quasi-likelihood at the solution of the path,
@@ -303,8 +303,7 @@ def noise_scales(path, rows, splitting, scale=None, sizes=None, evidences=None):
     of the rows where that gains more than it costs. The evidence of many rows is
     reduced to that of 1,000: real noise is not exactly normal, and with enough rows any
     cell would be split to mend its shape. `sizes`: the only numbers of clusters that
-    are looked at; `evidences`: what else speaks for each of these, by number of
-    clusters. Returns a list of `NoiseFit`.
+    are looked at. Returns a list of `NoiseFit`.
     """
     manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
@@ -337,7 +336,6 @@ def noise_scales(path, rows, splitting, scale=None, sizes=None, evidences=None):
         gain = (with_shares - fit) * evidence / n_rows
         gain = max(gain - 0.5 * (k - 1) * math.log(evidence), 0.0)
         value = fit * evidence / n_rows - cost + gain
-        value += evidences[k] if evidences else 0.0
         unequal = k * shares if gain > 0 else None
         fits.append(NoiseFit(value, likeliest, k, centers, unequal, evidence))
     if not fits:
