@@ -212,9 +212,10 @@ class PACOClusterer(
     the pooled one: the parts of one elliptical cluster have the same. lambda is such
     that splitting the noise of one cluster gains a third of what one more centre costs
     a priori, or the next value at which the quasi-posterior clearly prefers the number
-    of clusters found. Along a stream this begins after 200 rows; before, cells with
-    scales of their own, tracked row by row, say how many clusters there are. The
-    Manhattan loss always has these. All of this is taken from the data, so
+    of clusters found. Along a stream this begins after 100 rows if they come in random
+    order or clusters are not round, else after 200; before, cells with scales of their
+    own, tracked row by row, say how many clusters there are. The Manhattan loss always
+    has these. All of this is taken from the data, so
     `certificate` says that its assumptions do not hold; `calibration="regret"` is the
     setting in which they can.
 

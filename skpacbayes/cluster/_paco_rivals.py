@@ -1,7 +1,7 @@
 """Numbers of clusters that the rows do not distinguish from the best one."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ._paco_mixture import Mixture
 
@@ -18,12 +18,14 @@ class Found:
     `mixture`: on all points; `sizes`: the mixtures of its kind by number of clusters,
     on the points looked at; `rivals`: the mixtures of other sizes that the points do
     not distinguish from it, by number of clusters, each with the number of standard
-    errors by which its evidence is lower.
+    errors by which its evidence is lower; `kind`: shape, own and dof of the mixture of
+    largest evidence.
     """
 
     mixture: Mixture
     sizes: dict
-    rivals: dict = field(default_factory=dict)
+    rivals: dict
+    kind: tuple
 
     def of_other_kinds(self):
         """Rivals that are not one normal noise of one scale."""

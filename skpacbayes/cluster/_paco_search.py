@@ -169,18 +169,20 @@ def find_mixture(everything, shapes, kind=None):
         search.keep(problem.single(shapes[0]))
     if kind is None:
         search.descend_from_best()
-    best, rivals = search.best(), search.rivals(search.best())
-    several = None
+    best, several = search.best(), None
+    kind = best.shape, best.own, best.dof
     if best.n_clusters == 1 and math.isfinite(best.dof):
+        if (best.shape, True, best.dof) not in search.solutions:
+            search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
-    if several is not None:
-        best, rivals = several, search.rivals(several)
+    best = several or best
+    rivals = search.rivals(best)
     sizes = dict(search.solutions[best.shape, best.own, best.dof])
     if problem is not everything:
         best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
     if several is not None and best.labels.size == len(everything.points):
         best = separated(everything, best)
-    return Found(best, sizes, rivals)
+    return Found(best, sizes, rivals, kind)
 
 
 def _tree_and_size(everything, shape):
