@@ -14,7 +14,8 @@ from ._paco_chain import kernel_points, loss_and_owners, loss_at, work_space
 from ._units import exponent_of
 
 _N_DRAWS = 128
-# Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
+# Evidence of at most so many rows counts: beyond, the distribution of
+# the noise is what is refuted.
 LARGEST_EVIDENCE = 1000
 EVIDENCE_OF_CLUSTER = 100
 # Noise scales that are tried, over the one that fits if nothing is cut off.
@@ -202,10 +203,10 @@ def _noise(n_features, manhattan):
 class NoiseCells:
     """log Z(c, s): log of the integral over rows of exp(-loss / unit).
 
-    The cells of the centres c truncate the laws of the noise about each other; what is
-    cut off is counted on a fixed set of draws. A draw that stays in the cell of its
-    centre at one scale stays there at every smaller one: `leaving` holds the scales at
-    which the draws leave, sorted. Those above `largest` may be any.
+    The cells of the centres c truncate the distributions of the noise about each other;
+    what is cut off is counted on a fixed set of draws. A draw that stays in the cell of
+    its centre at one scale stays there at every smaller one: `leaving` holds the scales
+    at which the draws leave, sorted. Those above `largest` may be any.
     `leaving_by_cell` (n_draws, n_centers) are the same, cell by cell.
     """
 
