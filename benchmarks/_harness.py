@@ -30,14 +30,19 @@ LIBRARIES = [
 ]
 
 
-def arguments(description):
-    """Options of the command line: `--quick`, a taste in a fraction of the time."""
+def arguments(description, *, taste=False):
+    """Options of the command line: `--quick`, a taste in a fraction of the time.
+
+    With `taste`, that is the default, and `--full` asks for everything.
+    """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--quick", action="store_true", help="fewer and smaller runs, to see it work"
     )
+    if taste:
+        parser.add_argument("--full", action="store_true", help="everything")
     return parser.parse_args()
 
 

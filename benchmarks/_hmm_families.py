@@ -1,14 +1,17 @@
 """Simulated families and real series on which hidden Markov models are compared.
 
-The default model was chosen on other parameters of the same families.
+The default model was chosen on other parameters of the families of `FAMILIES`; on those
+of `CONFIRMING`, and on the series of `confirming_series`, nothing was chosen.
 """
 
 import csv
+import gzip
 import importlib.util
 from pathlib import Path
 
 import numpy as np
 from _hmm_problems import electricity, monthly_returns
+from matplotlib.cbook import get_sample_data
 
 from skpacbayes.datasets import make_hidden_markov
 
@@ -135,9 +138,114 @@ FAMILIES = {
 }
 
 
+def rare_faults(rng, n):
+    """Return rows with a fault, one in twenty, that shifts and spreads."""
+    states = np.zeros(n, dtype=int)
+    for i in range(1, n):
+        states[i] = rng.random() < (0.9 if states[i - 1] else 0.005)
+    return rng.normal(1.5 * states, 1.0 + states), states
+
+
+def one_lump_or_two(rng, n):
+    """Equal means and spreads: a uniform distribution, and two narrow modes."""
+    states = markov_chain(rng, 2, n, 0.96)
+    modes = rng.choice([-1.2, 1.2], n) + 0.3 * rng.normal(size=n)
+    return np.where(states, modes, rng.uniform(-2.1, 2.1, n)), states
+
+
+def bananas(rng, n):
+    """Two bent clouds that cross, one the mirror image of the other."""
+    states = markov_chain(rng, 2, n, 0.95)
+    X = rng.normal(size=(n, 2))
+    bent = np.array([1.0, -1.0])[states] * (X[:, 0] ** 2 - 1)
+    return np.column_stack([X[:, 0], bent + 0.4 * X[:, 1]]), states
+
+
+def clock(rng, n):
+    """Six places on a circle, visited in their order."""
+    states = np.cumsum(rng.random(n) < 0.1) % 6
+    angles = states * np.pi / 3
+    centers = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
+    return centers + 0.8 * rng.normal(size=(n, 2)), states
+
+
+def waiting_times(rng, n):
+    states = markov_chain(rng, 3, n, 0.95)
+    return np.exp(1.2 * states + 0.6 * rng.normal(size=n)), states
+
+
+def inertia(rng, n):
+    """Regimes of an autoregression: no row is independent given its state."""
+    states = markov_chain(rng, 2, n, 0.98)
+    X = rng.normal(size=n)
+    for i in range(1, n):
+        X[i] += np.array([0.9, -0.3])[states[i]] * X[i - 1]
+    return X, states
+
+
+def five_sensors(rng, n):
+    """Four states of five features with heavy tails, at random places."""
+    states = markov_chain(rng, 4, n, 0.92)
+    noise = rng.normal(size=(n, 5)) / np.sqrt(rng.chisquare(4, size=(n, 1)) / 4)
+    return rng.normal(size=(4, 5))[states] + noise, states
+
+
+def rain(rng, n):
+    """Millimetres a day by a gauge that errs by 0.05, none in most of one season."""
+    states = markov_chain(rng, 2, n, 0.97)
+    falls = rng.random(n) < np.array([0.15, 0.8])[states]
+    amounts = falls * np.array([1.0, 6.0])[states] * rng.gamma(1.2, size=n)
+    return amounts + rng.uniform(-0.05, 0.05, n), states
+
+
+def whole_degrees(rng, n):
+    """Temperatures of three kinds of weather, rounded."""
+    states = markov_chain(rng, 3, n, 0.95)
+    return np.round(6.0 * states - 6.0 + 2.5 * rng.normal(size=n)), states
+
+
+def two_of_ten(rng, n):
+    """Ten features, of which two tell three states."""
+    states = markov_chain(rng, 3, n, 0.95)
+    X = rng.normal(size=(n, 10))
+    X[:, :2] += np.array([[0, 0], [2, 0], [0, 2]])[states]
+    return X, states
+
+
+def two_counters(rng, n):
+    """Count calls in two offices, both busy in the same hours."""
+    states = markov_chain(rng, 3, n, 0.95)
+    means = np.array([[1, 2], [4, 3], [9, 12]])[states]
+    return rng.poisson(means).astype(float), states
+
+
+def skewed_pairs(rng, n):
+    """Three states of two dependent lognormal features."""
+    states = markov_chain(rng, 3, n, 0.95)
+    common = rng.normal(size=(n, 1))
+    logs = 0.5 * common + 0.4 * rng.normal(size=(n, 2))
+    return np.exp(np.array([[0, 0], [0.8, 0], [0.8, 1]])[states] + logs), states
+
+
+CONFIRMING = {
+    "rare faults": (rare_faults, 2),
+    "one lump or two": (one_lump_or_two, 2),
+    "bananas, d = 2": (bananas, 2),
+    "clock, d = 2": (clock, 6),
+    "lognormal waiting times": (waiting_times, 3),
+    "autoregressions": (inertia, 2),
+    "five sensors, t tails": (five_sensors, 4),
+    "rain": (rain, 2),
+    "whole degrees": (whole_degrees, 3),
+    "two of ten features": (two_of_ten, 3),
+    "two counters": (two_counters, 3),
+    "skewed pairs, d = 2": (skewed_pairs, 3),
+}
+
+
 def simulated(name, seed, n_train=1500, n_test=3000):
     """Rows and states to learn, rows and states to forecast, number of states."""
-    draw, k = FAMILIES[name]
+    draw, k = (FAMILIES | CONFIRMING)[name]
     X, states = draw(np.random.default_rng(seed), n_train + n_test)
     X = X.reshape(len(X), -1)
     return X[:n_train], states[:n_train], X[n_train:], states[n_train:], k
@@ -156,3 +264,27 @@ def real_series():
         with path.open() as file:
             flow = [float(row["Water flow [l/s]"]) for row in csv.DictReader(file)]
         yield "water flow, hourly changes", np.diff(flow)[:, None], 3
+
+
+def confirming_series():
+    """Yield the same of series on which nothing was chosen."""
+    with get_sample_data("membrane.dat") as file:
+        current = np.frombuffer(file.read(), np.float32).astype(float)
+    yield "current through a membrane", current[:6000:2, None], 2
+    with get_sample_data("eeg.dat") as file:
+        yield "electroencephalogram", np.frombuffer(file.read()).reshape(-1, 4), 3
+    with get_sample_data("goog.npz") as file:
+        days = file["price_data"]
+    returns = 100 * np.diff(np.log(days["adj_close"]))
+    volume = np.log(days["volume"][1:])
+    yield "Google, daily return and volume", np.column_stack([returns, volume]), 3
+    river = importlib.util.find_spec("river")
+    if river is None:
+        return
+    folder = Path(river.origin).parent / "datasets"
+    with gzip.open(folder / "sp500.csv.gz", "rt") as file:
+        returns = np.loadtxt(file, delimiter=",", skiprows=1, usecols=range(1, 11))
+    yield "ten shares, daily returns", returns, 3
+    path = folder / "airline-passengers.csv"
+    passengers = np.loadtxt(path, delimiter=",", skiprows=1, usecols=1)
+    yield "air passengers, monthly growth", np.diff(np.log(passengers))[:, None], 2

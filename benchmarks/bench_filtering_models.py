@@ -1,4 +1,4 @@
-"""What a model can say: leverage, proposals, smoothing, and the price of clusters.
+"""What a model can say: leverage, proposals, smoothing, bearings, clusters' price.
 
 The peer, `particles`, is left out where it is not installed (see bench_filtering.py).
 
@@ -217,6 +217,83 @@ def peer_smoothed(X, n):
     return np.array([np.reshape(states, (n, 1)).mean(axis=0) for states in paths])
 
 
+class Bearings(BaseEstimator):
+    """A ship of which only the direction is seen (Gordon, Salmond and Smith 1993)."""
+
+    n_noise, std = 4, 0.005
+
+    def initial(self, z):
+        """States at row 0: place and speed along two axes."""
+        return np.array([0.0, 0.0, 0.4, -0.05]) + z * [0.5, 0.005, 0.3, 0.01]
+
+    def transition(self, x, z, t):
+        """States at row t."""
+        push = 0.001 * z[:, :2]
+        moved = x.copy()
+        moved[:, ::2] += x[:, 1::2] + 0.5 * push
+        moved[:, 1::2] += push
+        return moved
+
+    def log_likelihood(self, x, y, t):
+        """Log density of row t."""
+        gap = np.arctan2(x[:, 2], x[:, 0]) - y[0]
+        gap = (gap + np.pi) % (2 * np.pi) - np.pi
+        return norm.logpdf(gap, 0.0, self.std)
+
+    def draw(self, rng, n_rows=24):
+        """Rows drawn from the model, from the start of the paper."""
+        x, X = np.array([[-0.05, 0.001, 0.7, -0.055]]), []
+        for t in range(n_rows):
+            x = self.transition(x, rng.normal(size=(1, 4)), t) if t else x
+            X.append(np.arctan2(x[:, 2], x[:, 0]) + self.std * rng.normal(size=1))
+        return np.array(X)
+
+
+def bearings(report, n_sets, n_runs):
+    """How often is the ship lost? The reference is the mean of three large runs."""
+    model, table = Bearings(), []
+    methods = {
+        "plain, 1,000": {"n_clusters": None},
+        "30 clusters, 1,000": {},
+        "plain, 20,000": {"n_clusters": None, "n_particles": 20_000},
+        "tempering=1, 1,000": {"n_clusters": None, "tempering": 1},
+        "tempering=5, 1,000": {"n_clusters": None, "tempering": 5},
+        "tempering=5, 30 clusters, 1,000": {"tempering": 5},
+    }
+    gaps, seconds = {name: [] for name in methods}, dict.fromkeys(methods, 0.0)
+    for data in range(10, 10 + n_sets):
+        X = model.draw(np.random.default_rng(data))
+
+        def run(seed, X=X, **parameters):
+            tracker = ClusteredParticleFilter(model, random_state=seed, **parameters)
+            return tracker.fit(X).log_likelihood_
+
+        large = {"n_clusters": None, "n_particles": 300_000}
+        reference = np.logaddexp.reduce([run(seed, **large) for seed in range(3)])
+        reference -= np.log(3)
+        for name, parameters in methods.items():
+            start = time.process_time()
+            gaps[name] += [
+                run(seed, **parameters) - reference for seed in range(n_runs)
+            ]
+            seconds[name] += time.process_time() - start
+    for name, found in gaps.items():
+        lost = 100 * np.mean(np.array(found) < -10)
+        spent = 1e3 * seconds[name] / len(found) / len(X)
+        table.append(
+            [
+                *(name, f"{lost:.0f} %", f"{np.min(found):.1f}"),
+                *(f"{np.median(found):.1f}", f"{spent:.2f}"),
+            ]
+        )
+    report.table(
+        f"Bearings of a ship, {len(X)} rows, {n_sets} series of {n_runs} runs: "
+        "log-likelihood less the reference; lost is below -10",
+        ["filter, particles", "lost", "worst", "median", "ms a row"],
+        table,
+    )
+
+
 class Growth(BaseEstimator):
     """The growth model of Gordon, Salmond and Smith (1993)."""
 
@@ -266,9 +343,10 @@ def clusters(report, n_rows, n_turns):
 def main():
     quick = arguments(__doc__).quick
     report = Report("filtering_models", quick=quick)
-    leverage(report, 100, 20 if quick else 200)
+    leverage(report, 100, 20 if quick else 300)
     precise_rows(report, 40, 10 if quick else 100)
     smoothing(report, 100, 3 if quick else 20)
+    bearings(report, *((2, 3) if quick else (10, 5)))
     clusters(report, 100, 3 if quick else 15)
     report.save()
 

@@ -2,14 +2,17 @@
 
 Parameters are drawn from their priors, rows from the model with these parameters; 90 %
 intervals of an exact posterior then cover in 90 % of data sets, for each parameter.
+Each data set that is done is noted in `results/filtering_parameters_stages.json`, so
+that a run that was stopped goes on; the file is removed at the end.
 
     python benchmarks/bench_filtering_parameters.py [--quick]
 """
 
+import json
 import warnings
 
 import numpy as np
-from _harness import Report, arguments
+from _harness import RESULTS, Report, arguments
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
@@ -79,35 +82,39 @@ def rows_of(model, n_rows, rng):
     return np.array(X)
 
 
-def coverage(report, n_sets, n_rows, burn_in, n_iter):
+def one_set(problem, seed, n_rows, burn_in, n_iter):
+    """Return which parameters are covered, the acceptance rate, and R-hat."""
+    model, priors = PROBLEMS[problem]
+    rng = np.random.default_rng([seed, n_rows])
+    truth = {n: float(prior.rvs(random_state=rng)) for n, prior in priors.items()}
+    tracker = ClusteredParticleFilter(
+        model, method="sqmc", n_particles=64, proposal="prior"
+    )
+    tracker.set_params(**truth)
+    X = rows_of(tracker.model, n_rows, rng)
+    sampler = ParticleMarginalMetropolis(
+        tracker, priors, n_chains=1, burn_in=burn_in, n_iter=n_iter, random_state=seed
+    )
+    with warnings.catch_warnings():  # one short chain: R-hat is in the table
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = sampler.fit(X).intervals(LEVEL)
+    covered = [bool(low < truth[n] < high) for n, (low, high) in found.items()]
+    return [covered, float(sampler.acceptance_rate_), float(sampler.r_hat_)]
+
+
+def coverage(report, n_sets, *sizes):
+    """Share of data sets whose intervals cover, one stage for each data set."""
+    path = RESULTS / f"filtering_parameters_stages{'_quick' * report.quick}.json"
+    done = json.loads(path.read_text()) if path.exists() else {}
     table = []
-    for problem, (model, priors) in PROBLEMS.items():
-        covered, rates, r_hats = [], [], []
+    for problem, (_, priors) in PROBLEMS.items():
         for seed in range(n_sets):
-            rng = np.random.default_rng([seed, n_rows])
-            truth = {
-                name: float(prior.rvs(random_state=rng))
-                for name, prior in priors.items()
-            }
-            tracker = ClusteredParticleFilter(
-                model, method="sqmc", n_particles=64, proposal="prior"
-            )
-            tracker.set_params(**truth)
-            X = rows_of(tracker.model, n_rows, rng)
-            sampler = ParticleMarginalMetropolis(
-                tracker,
-                priors,
-                n_chains=1,
-                burn_in=burn_in,
-                n_iter=n_iter,
-                random_state=seed,
-            )
-            with warnings.catch_warnings():  # one short chain: R-hat is in the table
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                found = sampler.fit(X).intervals(LEVEL)
-            covered.append([low < truth[n] < high for n, (low, high) in found.items()])
-            rates.append(sampler.acceptance_rate_)
-            r_hats.append(sampler.r_hat_)
+            stage = f"{problem} {seed} {sizes}"
+            if stage not in done:
+                done[stage] = one_set(problem, seed, *sizes)
+                path.write_text(json.dumps(done))
+        found = [done[f"{problem} {seed} {sizes}"] for seed in range(n_sets)]
+        covered, rates, r_hats = zip(*found, strict=True)
         for name, share in zip(priors, np.mean(covered, axis=0), strict=True):
             table.append(
                 [
@@ -116,19 +123,21 @@ def coverage(report, n_sets, n_rows, burn_in, n_iter):
                     f"{np.median(r_hats):.2f}",
                 ]
             )
+    n_rows, burn_in, n_iter = sizes
     report.table(
         f"Share of {n_sets} data sets of {n_rows} rows whose 90 % interval covers the "
         f"parameter; one chain of {n_iter} iterations after {burn_in}",
         ["problem", "parameter", "covered", "acceptance rate", "median R-hat"],
         table,
     )
+    report.save()
+    path.unlink()
 
 
 def main():
     quick = arguments(__doc__).quick
     report = Report("filtering_parameters", quick=quick)
-    coverage(report, *((3, 30, 50, 50) if quick else (50, 30, 100, 250)))
-    report.save()
+    coverage(report, *((3, 20, 50, 50) if quick else (50, 20, 150, 500)))
 
 
 if __name__ == "__main__":

@@ -1,33 +1,33 @@
-"""The default prior and the families: densities of new rows, numbers of components.
+"""The families: numbers of components, thin components, missing values, mixed columns.
 
-Gaussian mixtures on components that are thin in some directions and on the tables that
-scikit-learn ships, against scikit-learn's two; Poisson, Bernoulli and Student
-components on simulated sets, with outliers and without, against Gaussians and BIC;
-missing values, against imputation.
+Poisson, Bernoulli and Student components on simulated sets, with outliers and without,
+against Gaussians and BIC; components that are thin in some directions; missing values
+against imputation; tables with columns of several kinds against StepMix, k-prototypes
+(`pip install stepmix kmodes`) and k-means on one-hot columns.
+
+A taste by default; --full runs all of it. Tables are printed as they come.
 """
 
 import warnings
+from pathlib import Path
 
 import numpy as np
-from _harness import Report, arguments, cpu_seconds
+from _harness import Report, arguments
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
-from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import Student, TemperedVBGaussianMixture, TemperedVBMixture
 
-LARGEST = 10  # number of components that is tried
-FEW = 6  # the same where three are there
-TABLES = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "breast cancer, 10 columns": load_breast_cancer,
-    "diabetes": load_diabetes,
-}
+PIMA = Path(__file__).parents[2] / "shared" / "data" / "pima.csv.gz"
+MOST = 6  # number of components that is tried where three are there
 
 
 def thin(n, d, K, rng):
@@ -41,13 +41,13 @@ def thin(n, d, K, rng):
     )
 
 
-def thin_components(quick):
+def thin_components(full):
     """Nats per new row at the true number of components."""
     cases = [(3, 8, 500), (3, 8, 5000), (2, 5, 500), (4, 10, 500), (4, 5, 5000)]
     rows = []
-    for K, d, n in cases[:2] if quick else cases:
+    for K, d, n in cases if full else cases[:2]:
         scores = []
-        for seed in range(1 if quick else 3):
+        for seed in range(3 if full else 1):
             X = thin(n + 3000, d, K, np.random.default_rng([seed, K, d]))
             ours = TemperedVBGaussianMixture(K, random_state=0).fit(X[:n])
             theirs = GaussianMixture(K, n_init=3, random_state=0).fit(X[:n])
@@ -57,71 +57,12 @@ def thin_components(quick):
     return rows
 
 
-def chosen_by_bic(X, most=LARGEST):
+def chosen_by_bic(X, most=MOST):
     """Return the Gaussian mixture with the least BIC."""
     fits = [
         GaussianMixture(K, n_init=3, random_state=0).fit(X) for K in range(1, most + 1)
     ]
     return min(fits, key=lambda fit: fit.bic(X))
-
-
-def real_tables(quick):
-    """Nats per new row, a third of the standardised rows, and CPU seconds."""
-    rows = []
-    for name, load in TABLES.items():
-        X = load().data[:, :10] if "10" in name else load().data
-        X = X / X.std(axis=0)
-        scores, seconds = [], []
-        for seed in range(1 if quick else 5):
-            order = np.random.default_rng(seed).permutation(len(X))
-            train, test = np.split(X[order], [2 * len(X) // 3])
-            ours = TemperedVBGaussianMixture(
-                "auto", max_components=LARGEST, random_state=seed
-            )
-            bayes = BayesianGaussianMixture(
-                n_components=LARGEST, n_init=3, max_iter=500, random_state=seed
-            )
-            found = []
-            seconds.append(
-                [
-                    cpu_seconds(lambda: ours.fit(train)),  # noqa: B023
-                    cpu_seconds(lambda: found.append(chosen_by_bic(train))),  # noqa: B023
-                    cpu_seconds(lambda: bayes.fit(train)),  # noqa: B023
-                ]
-            )
-            scores.append([fit.score(test) for fit in (ours, found[0], bayes)])
-        values = [*np.mean(scores, axis=0), *np.mean(seconds, axis=0)]
-        rows.append([name, *(f"{value:.2f}" for value in values)])
-    return rows
-
-
-def temperatures(quick):
-    """Components found at each inverse temperature, and nats per new row."""
-    alphas, rows = (0.1, 0.3, 0.9), []
-    for name, load in TABLES.items():
-        X, y = load(return_X_y=True)
-        X = X[:, :10] if "10" in name else X
-        X = X / X.std(axis=0)
-        classes = len(np.unique(y)) if name != "diabetes" else "-"
-        found, scores = [], []
-        for alpha in alphas:
-            model = TemperedVBGaussianMixture(
-                "auto", max_components=FEW, inverse_temperature=alpha, random_state=0
-            )
-            found.append(model.fit(X).n_components_)
-            scores.append([])
-            for seed in range(1 if quick else 3):
-                order = np.random.default_rng(seed).permutation(len(X))
-                train, test = np.split(X[order], [2 * len(X) // 3])
-                scores[-1].append(model.fit(train).score(test))
-        means = (f"{np.mean(values):.2f}" for values in scores)
-        rows.append([name, classes, *found, *means])
-    names = [f"{alpha}" for alpha in alphas]
-    columns = [
-        *(f"K at {name}" for name in names),
-        *(f"nats at {name}" for name in names),
-    ]
-    return ["table", "classes", *columns], rows
 
 
 def draw_poisson(rng):
@@ -149,9 +90,9 @@ def draw_outliers(rng):
     return X
 
 
-def numbers_found(quick):
+def numbers_found(full):
     """Share of the sets on which three components are found."""
-    rows, n_sets = [], 5 if quick else 50
+    rows, n_sets = [], 50 if full else 5
     for name, family, draw, outliers in [
         ("Poisson", "poisson", draw_poisson, False),
         ("Bernoulli", "bernoulli", draw_bernoulli, False),
@@ -163,73 +104,206 @@ def numbers_found(quick):
         for seed in range(n_sets):
             X = draw(np.random.default_rng(seed))
             ours = TemperedVBMixture(
-                family, "auto", max_components=FEW, outliers=outliers, random_state=0
+                family, "auto", max_components=MOST, outliers=outliers, random_state=0
             )
             bare = name == "Bernoulli" or outliers
-            bic = np.nan if bare else chosen_by_bic(X, FEW).n_components
+            bic = np.nan if bare else chosen_by_bic(X).n_components
             found.append([ours.fit(X).n_components_, bic])
         shares = (np.array(found) == 3).mean(axis=0)
         bic = "-" if bare else f"{100 * shares[1]:.0f} %"
         rows.append([f"{name}, {n_sets} sets", f"{100 * shares[0]:.0f} %", bic])
+        print(*rows[-1], flush=True)
     return rows
 
 
-def missing_values(quick):
-    """Nats per new complete row after a fit to rows of which a part is missing."""
-    rows, n_sets = [], 2 if quick else 5
-    for share in (0.0, 0.2, 0.4):
-        scores = []
+def sets_for_holes(full):
+    """Yield titles, rows to fit, new rows and numbers of components."""
+    n_sets = 5 if full else 1
+    for seed in range(n_sets):
+        X, _ = make_mixture(
+            n_samples=6000, n_components=3, n_features=4, random_state=seed
+        )
+        yield "simulated, 4 columns, 3 components", X[:1000], X[1000:], 3
+    for name, load, d, K in [
+        ("iris", load_iris, 4, 2),
+        ("wine", load_wine, 13, 3),
+        ("breast cancer", load_breast_cancer, 10, 4),
+    ]:
+        X = StandardScaler().fit_transform(load().data[:, :d])
         for seed in range(n_sets):
-            X, _ = make_mixture(
-                n_samples=6000, n_components=3, n_features=4, random_state=seed
-            )
-            train, test = X[:1000], X[1000:]
-            missing = np.random.default_rng(seed).random(train.shape) < share
-            holes = np.where(missing, np.nan, train)
-            plain = GaussianMixture(3, n_init=3, random_state=0)
-            models = [
-                TemperedVBGaussianMixture(3, random_state=0),
-                make_pipeline(SimpleImputer(), plain),
-                make_pipeline(IterativeImputer(random_state=0), plain),
-            ]
-            scores.append([model.fit(holes).score(test) for model in models])
-        mean = np.mean(scores, axis=0)
-        rows.append([f"{100 * share:.0f} %", *(f"{value:.3f}" for value in mean)])
-    return rows
+            order = np.random.default_rng(seed).permutation(len(X))
+            train, test = np.split(X[order], [2 * len(X) // 3])
+            yield f"{name}, {d} columns, {K} components", train, test, K
 
 
-def main(quick):
-    """Print and save all tables."""
-    report = Report("mixture_families", quick=quick)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        report.table(
-            "Thin components, nats per new row",
-            ["components", "ours", "GaussianMixture"],
-            thin_components(quick),
-        )
-        names = ["ours", "BIC", "BayesianGM"]
-        report.table(
-            "Real tables, nats per new row and CPU seconds of the choice",
-            ["table", *names, *(f"{name}, s" for name in names)],
-            real_tables(quick),
-        )
-        report.table(
-            "The inverse temperature: components of the table, nats per new row",
-            *temperatures(quick),
-        )
-        report.table(
-            "Three components found",
-            ["sets", "the family", "Gaussians, BIC"],
-            numbers_found(quick),
-        )
-        report.table(
-            "Missing values, nats per new row",
-            ["missing", "ours", "mean, GaussianMixture", "iterative, GaussianMixture"],
-            missing_values(quick),
-        )
+def missing_values(full, share=0.2):
+    """Nats per new complete row after a fit to rows of which a part is missing."""
+    scores = {}
+    for number, (name, train, test, K) in enumerate(sets_for_holes(full)):
+        missing = np.random.default_rng(number).random(train.shape) < share
+        holes = np.where(missing, np.nan, train)
+        plain = GaussianMixture(K, n_init=3, random_state=0)
+        ours = TemperedVBGaussianMixture(K, random_state=0)
+        row = [ours.fit(train).score(test), ours.fit(holes).score(test)]
+        for imputer in (SimpleImputer(), IterativeImputer(random_state=0)):
+            row.append(make_pipeline(imputer, plain).fit(holes).score(test))
+        scores.setdefault(f"{name}, {len(train)} rows", []).append(row)
+    return [
+        [name, *(f"{value:.3f}" for value in np.mean(rows, axis=0))]
+        for name, rows in scores.items()
+    ]
+
+
+def mixed_tables():
+    """Yield names, rows, families of the columns, and labels or None."""
+    diabetes = load_diabetes(scaled=False)
+    families = ["normal", "categorical", *["normal"] * 8]
+    yield "diabetes, sex a category", diabetes.data, families, None
+    if PIMA.exists():
+        pima = np.loadtxt(PIMA, delimiter=",", skiprows=1)
+        yield "pima", pima[:, :-1], ["poisson", *["normal"] * 7], pima[:, -1]
+    try:
+        from river import datasets
+    except ImportError:
+        return
+    rows, labels = zip(*datasets.Phishing(), strict=True)
+    X = 2 * np.array([list(row.values()) for row in rows], dtype=float)
+    yield "phishing", X, ["categorical"] * X.shape[1], np.array(labels)
+    rows = [list(row.values()) for row, _ in datasets.SolarFlare()]
+    coded = [
+        np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True)
+    ]
+    X = np.array(coded, dtype=float).T
+    kept = X.max(axis=0) > 0
+    yield "solar flares", X[:, kept], ["categorical"] * kept.sum(), None
+
+
+def by_family(families):
+    """Return triples (name, family, columns) from the family of each column."""
+    return [
+        (name, name, [i for i, family in enumerate(families) if family == name])
+        for name in dict.fromkeys(families)
+    ]
+
+
+def one_hot(X, families):
+    """Return standardised numbers beside one-hot categories."""
+    is_category = np.array(families) == "categorical"
+    parts = [
+        (StandardScaler, ~is_category),
+        (lambda: OneHotEncoder(sparse_output=False), is_category),
+    ]
+    return np.hstack(
+        [make().fit_transform(X[:, part]) for make, part in parts if part.any()]
+    )
+
+
+def peers(X, train, test, families, K, seed):
+    """Yield names, labels of all rows, and nats per new row or None."""
+    yield (
+        "k-means",
+        KMeans(K, n_init=3, random_state=seed).fit_predict(one_hot(X, families)),
+        None,
+    )
+    try:
+        import pandas as pd
+        from kmodes.kmodes import KModes
+        from kmodes.kprototypes import KPrototypes
+        from stepmix.stepmix import StepMix
+        from stepmix.utils import get_mixed_descriptor
+    except ImportError:
+        return
+    categories = [i for i, name in enumerate(families) if name == "categorical"]
+    if len(categories) == X.shape[1]:
+        labels = KModes(K, n_init=3, random_state=seed).fit_predict(X)
+    else:
+        scaled = X.copy()
+        others = [i for i in range(X.shape[1]) if i not in categories]
+        scaled[:, others] = StandardScaler().fit_transform(X[:, others])
+        prototypes = KPrototypes(K, n_init=3, random_state=seed)
+        labels = prototypes.fit_predict(scaled, categorical=categories)
+    yield "k-prototypes", labels, None
+    names = [f"x{i}" for i in range(X.shape[1])]
+    kinds = {
+        "continuous": [n for i, n in enumerate(names) if i not in categories],
+        "categorical": [names[i] for i in categories],
+    }
+    frame, descriptor = get_mixed_descriptor(
+        pd.DataFrame(X, columns=names), **{k: v for k, v in kinds.items() if v}
+    )
+    step = StepMix(
+        K, measurement=descriptor, n_init=3, progress_bar=0, random_state=seed
+    )
+    step.fit(frame.iloc[train])
+    log_density = step.score(frame.iloc[test])
+    yield "StepMix", step.fit(frame).predict(frame), log_density
+
+
+def split(X, families, rng):
+    """Return indices of rows to fit, with every category, and of a third of them."""
+    order = rng.permutation(len(X))
+    firsts = [
+        np.unique(X[order, column], return_index=True)[1]
+        for column, family in enumerate(families)
+        if family == "categorical"
+    ]
+    firsts = np.unique(np.concatenate([[0], *firsts]))
+    order = np.concatenate([order[firsts], np.delete(order, firsts)])
+    return np.split(order, [2 * len(X) // 3])
+
+
+def mixed_columns(full):
+    """Compare groups with labels (Rand index), and densities, in nats per new row."""
+    table = []
+    for name, X, families, labels in mixed_tables():
+        K, found = 2 if labels is not None else 3, {}
+        for seed in range(3 if full else 1):
+            train, test = split(X, families, np.random.default_rng(seed))
+            ours = TemperedVBMixture(by_family(families), K, random_state=seed)
+            nats = ours.fit(X[train]).score(X[test])
+            results = [("ours", ours.fit(X).predict(X), nats)]
+            results += peers(X, train, test, families, K, seed)
+            for method, groups, nats in results:
+                rand = np.nan
+                if labels is not None:
+                    rand = adjusted_rand_score(labels, groups)
+                nats = np.nan if nats is None else nats
+                found.setdefault(method, []).append([rand, nats])
+        for method, values in found.items():
+            mean = np.mean(values, axis=0)
+            cells = ("-" if np.isnan(value) else f"{value:.3f}" for value in mean)
+            table.append([f"{name}, K={K}", method, *cells])
+            print(*table[-1], flush=True)
+    return table
+
+
+def main(full):
+    """Print all tables as they come, and save them."""
+    report = Report("mixture_families", quick=not full)
+    report.table(
+        "Three components found",
+        ["sets", "the family", "Gaussians, BIC"],
+        numbers_found(full),
+    )
+    report.table(
+        "Columns of several kinds: adjusted Rand index, nats per new row",
+        ["table", "method", "ARI", "nats"],
+        mixed_columns(full),
+    )
+    report.table(
+        "A fifth of the values missing, nats per new complete row",
+        ["rows", "complete", "ours", "mean, GaussianMixture", "iterative, the same"],
+        missing_values(full),
+    )
+    report.table(
+        "Thin components, nats per new row",
+        ["components", "ours", "GaussianMixture"],
+        thin_components(full),
+    )
     report.save()
 
 
 if __name__ == "__main__":
-    main(arguments(__doc__).quick)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        main(arguments(__doc__, taste=True).full)

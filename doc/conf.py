@@ -12,7 +12,7 @@ import skpacbayes
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from make_benchmarks import write_benchmarks  # noqa: E402
+from make_benchmarks import write_benchmarks
 
 project = "skpacbayes"
 author = "The skpacbayes developers"

@@ -1,4 +1,4 @@
-"""Write the pages of the benchmarks from their saved results, when the site is built."""
+"""Write the pages of the benchmarks from their saved results, as the site is built."""
 
 import ast
 import json
@@ -13,10 +13,10 @@ INDEX = """\
 Benchmarks
 ==========
 
-Each page has the tables that one script printed: the package and its peers in one process,
-on the same data, taking turns. Times are CPU seconds of one thread; the ratios depend on
-the machine much less than the seconds do. ``benchmarks/README.md`` of the sources says
-which tables are older than the code, and how to run the scripts.
+Each page has the tables that one script printed: the package and its peers in one
+process, on the same data, taking turns. Times are CPU seconds of one thread; the ratios
+depend on the machine much less than the seconds do. ``benchmarks/README.md`` of the
+sources says which tables are older than the code, and how to run the scripts.
 
 .. toctree::
    :maxdepth: 1
@@ -30,9 +30,9 @@ def pages():
     names = [name for name in names if not name.endswith("_quick")]
     yield "index", INDEX + "".join(f"   {name}\n" for name in names)
     for name in names:
-        script = BENCHMARKS / f"bench_{name}.py"
+        script = ast.parse((BENCHMARKS / f"bench_{name}.py").read_text("utf-8"))
         result = json.loads((BENCHMARKS / f"results/{name}.json").read_text("utf-8"))
-        yield name, page(ast.get_docstring(ast.parse(script.read_text("utf-8"))), result)
+        yield name, page(ast.get_docstring(script), result)
 
 
 def page(docstring, result):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 from .state import KernelState, named
 
 # Losses, and kinds of inverse temperatures, by number.
@@ -59,12 +59,15 @@ class AggregationState(Aggregation, KernelState):
 
 
 @kernel
-def point_loss(loss, y, a):
-    """Loss of the prediction a."""
+def point_loss(loss, y, a, up=1.0, down=1.0):
+    """Loss of the prediction a.
+
+    up, down : slopes of the absolute loss where y is above a, and below.
+    """
     if loss == SQUARED:
         return (y - a) ** 2
     if loss == ABSOLUTE:
-        return abs(y - a)
+        return up * (y - a) if y > a else down * (a - y)
     if loss == HINGE:
         return 1.0 - y * a if y * a < 1.0 else 0.0
     return (-y * a if y * a < 0.0 else 0.0) + math.log1p(math.exp(-abs(a)))
@@ -141,17 +144,42 @@ def soft_minimum(losses, rate):
     return lowest - math.log(total / n_experts) / rate
 
 
+@part
+def _weigh_next(losses, totals, shares):
+    """`weigh` for a row about to be learnt; note what a rise of the rate adds."""
+    rate = weigh(losses, totals, shares)
+    if totals[KIND] == NOISE and rate > totals[RATE]:
+        rise = soft_minimum(losses, totals[RATE]) - soft_minimum(losses, rate)
+        totals[RISES] += rise
+    totals[RATE] = rate
+
+
+@part
+def _count_losses(suffered, own, weight, losses, totals):
+    """Count a row: the loss of the aggregate, and those of the experts, `own`."""
+    totals[WEIGHT] += weight
+    totals[STEPS] += 1.0
+    totals[RATES] += totals[RATE] * weight * weight
+    totals[LOSS] += weight * suffered
+    for k in range(losses.shape[0]):
+        losses[k] += weight * own[k]
+        totals[LARGEST] = max(totals[LARGEST], own[k])
+
+
 @kernel
-def aggregate(y, output, sample_weight, loss, predictions, losses, totals):
+def aggregate(
+    y, output, sample_weight, loss, predictions, losses, totals, up=1.0, down=1.0
+):
     """Algorithm 1 over finitely many experts with equal prior weights.
 
     Each expert's prediction of each row, made before the row is learnt, is in
     `predictions`, (n_experts, n_rows); the first row of it receives the aggregate's.
     `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
-    of classes where `output` is one of them, and not negative.
+    of classes where `output` is one of them, and not negative. up, down : see
+    `point_loss`.
     """
     n_experts = losses.shape[0]
-    shares = np.empty(n_experts)
+    shares, own = np.empty(n_experts), np.empty(n_experts)
     for i in range(predictions.shape[1]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -165,20 +193,11 @@ def aggregate(y, output, sample_weight, loss, predictions, losses, totals):
                     predictions[k, i] = within
             totals[LOWEST_TARGET] = min(low, target)
             totals[HIGHEST_TARGET] = max(high, target)
-        rate = weigh(losses, totals, shares)
-        if totals[KIND] == NOISE and rate > totals[RATE]:
-            rise = soft_minimum(losses, totals[RATE]) - soft_minimum(losses, rate)
-            totals[RISES] += rise
-        totals[RATE] = rate
+        _weigh_next(losses, totals, shares)
         prediction = 0.0
         for k in range(n_experts):
             prediction += shares[k] * predictions[k, i]
-        totals[WEIGHT] += weight
-        totals[STEPS] += 1.0
-        totals[RATES] += rate * weight * weight
-        totals[LOSS] += weight * point_loss(loss, target, prediction)
-        for k in range(n_experts):
-            suffered = point_loss(loss, target, predictions[k, i])
-            losses[k] += weight * suffered
-            totals[LARGEST] = max(totals[LARGEST], suffered)
+            own[k] = point_loss(loss, target, predictions[k, i], up, down)
+        suffered = point_loss(loss, target, prediction, up, down)
+        _count_losses(suffered, own, weight, losses, totals)
         predictions[0, i] = prediction

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
@@ -16,7 +16,7 @@ _PER_LOG_2 = 1.0 / math.log(2.0)
 _LOG_2_HIGH, _LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 
 
-@kernel
+@part
 def _exp(x):
     """Exponential of x in [-700, 0]: math.exp is a call, and calls do not vectorise.
 

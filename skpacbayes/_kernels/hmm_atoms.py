@@ -2,117 +2,130 @@
 
 Weights, means and covariances of the atoms are summed out. Numbers of rows have the
 probability that pieces of a broken stick give them; rows of an atom have Student's
-predictive density given those before. `prior` is, everywhere, the number of rows that
+predictive density given those before. Features come in blocks that are independent
+given the atom: all features with full covariances, else each feature by itself, a
+value of which may be missing. `prior` is, everywhere, the number of rows that
 the prior mean counts for, the shape of the inverse gamma distribution, and
 (n_features,) what rounding adds to the square of a value. `members` are three groups of
-rows: counts and means (3, n_features); scatters (3, n_features, n_features), the
-prior's included: the Cholesky factor if `full`, else the diagonal; and (n_features,)
-work space.
+rows: counts and means (3, n_features); Cholesky factors of the scatters of the blocks,
+the prior's included, (3, n_features, n_features); and (n_features,) work space.
 """
 
 import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 
 
-@kernel
-def _log_predictive(row, which, prior, table, full, members):
-    """Log density of a row given a group, but for a constant of the row."""
-    counts, means, scatters, work = members
+@part
+def _log_predictive(row, which, prior, table, size, members):
+    """Log density of a row given a group, but for a constant of the row.
+
+    `size`: number of features of a block.
+    """
+    counts, means, factors, work = members
     mean_count, shape, _ = prior
-    d = row.shape[0]
-    if full:
-        n = counts[which, 0]
-        weight = (mean_count + n) / (mean_count + n + 1.0)
-        square, total = 0.0, table[np.int64(n)] + 0.5 * d * math.log(weight)
-        for f in range(d):
-            value = row[f] - means[which, f]
-            for g in range(f):
-                value -= scatters[which, f, g] * work[g]
-            work[f] = value / scatters[which, f, f]
-            square += work[f] * work[f]
-            total -= math.log(scatters[which, f, f])
-        return total - (shape + 0.5 * (n + d)) * math.log1p(weight * square)
     total = 0.0
-    for f in range(d):
-        gap = row[f] - means[which, f]
-        if math.isnan(gap):
-            continue
-        n, scatter = counts[which, f], scatters[which, f, f]
+    for start in range(0, row.shape[0], size):
+        n = counts[which, start]
         weight = (mean_count + n) / (mean_count + n + 1.0)
-        total += table[np.int64(n)] + 0.5 * math.log(weight / scatter)
-        half = shape + 0.5 * n + 0.5
-        total -= half * math.log1p(0.5 * weight * gap * gap / scatter)
+        square, log_scale = 0.0, 0.5 * size * math.log(weight)
+        for f in range(start, start + size):
+            value = row[f] - means[which, f]
+            for g in range(start, f):
+                value -= factors[which, f, g] * work[g]
+            work[f] = value / factors[which, f, f]
+            square += work[f] * work[f]
+            log_scale -= math.log(factors[which, f, f])
+        if not math.isnan(square):
+            total += table[np.int64(n)] + log_scale
+            total -= (shape + 0.5 * (n + size)) * math.log1p(weight * square)
     return total
 
 
-@kernel
-def _join(row, which, prior, full, members):
+@part
+def _join(row, which, prior, size, members):
     """Add a row to a group.
 
     The Cholesky factor is updated by the gap from the mean, then by what rounding adds
     to each feature: one vector after the other, all zero before feature `first`.
     """
-    counts, means, scatters, work = members
+    counts, means, factors, work = members
     mean_count, _, rounding = prior
-    d = row.shape[0]
-    for f in range(d):
-        gap = row[f] - means[which, f]
-        if math.isnan(gap):
+    for start in range(0, row.shape[0], size):
+        if math.isnan(row[start]):
             continue
-        total = mean_count + counts[which, f] + 1.0
-        weight = (total - 1.0) / total
-        means[which, f] += gap / total
-        counts[which, f] += 1.0
-        if full:
-            work[f] = math.sqrt(weight) * gap
-        else:
-            scatters[which, f, f] += 0.5 * (weight * gap * gap + rounding[f])
-    for vector in range(d + 1 if full else 0):
-        first = 0
-        if vector > 0:
-            first = vector - 1
-            for g in range(d):
-                work[g] = 0.0
-            work[first] = math.sqrt(rounding[first])
-        for f in range(first, d):
-            root = math.hypot(scatters[which, f, f], work[f])
-            cosine, sine = root / scatters[which, f, f], work[f] / scatters[which, f, f]
-            scatters[which, f, f] = root
-            for g in range(f + 1, d):
-                scatters[which, g, f] = (
-                    scatters[which, g, f] + sine * work[g]
-                ) / cosine
-                work[g] = cosine * work[g] - sine * scatters[which, g, f]
+        stop = start + size
+        total = mean_count + counts[which, start] + 1.0
+        for f in range(start, stop):
+            gap = row[f] - means[which, f]
+            means[which, f] += gap / total
+            counts[which, f] += 1.0
+            work[f] = math.sqrt((total - 1.0) / total) * gap
+        for first in range(start - 1, stop):
+            if first >= start:
+                for g in range(start, stop):
+                    work[g] = 0.0
+                work[first] = math.sqrt(rounding[first])
+            for f in range(max(first, start), stop):
+                before = factors[which, f, f]
+                root = math.sqrt(before * before + work[f] * work[f])
+                factors[which, f, f] = root
+                cosine, sine = root / before, work[f] / before
+                for g in range(f + 1, stop):
+                    below = (factors[which, g, f] + sine * work[g]) / cosine
+                    factors[which, g, f] = below
+                    work[g] = cosine * work[g] - sine * below
 
 
-@kernel
-def _log_marginal(which, scale, prior, full, members):
+@part
+def _log_marginal(which, scale, prior, size, members):
     """Log density of the rows of a group, its parameters summed out; plus a constant.
 
     The constant is of the rows, the same in whichever groups they are.
     """
-    counts, _, scatters, _ = members
+    counts, _, factors, _ = members
     mean_count, shape, _ = prior
-    d = scale.shape[0]
+    degrees = 2.0 * shape + size - 1.0
     total = 0.0
-    if full:
-        n, degrees = counts[which, 0], 2.0 * shape + d - 1.0
-        for f in range(d):
-            total += math.lgamma(0.5 * (degrees + n - f))
-            total -= math.lgamma(0.5 * (degrees - f))
-            total += 0.5 * degrees * math.log(2.0 * scale[f])
-            total -= (degrees + n) * math.log(scatters[which, f, f])
-        return total + 0.5 * d * math.log(mean_count / (mean_count + n))
-    for f in range(d):
-        n = counts[which, f]
-        total += math.lgamma(shape + 0.5 * n) - math.lgamma(shape)
-        total += shape * math.log(scale[f])
-        total -= (shape + 0.5 * n) * math.log(scatters[which, f, f])
+    for f in range(scale.shape[0]):
+        n, place = counts[which, f], f % size
+        total += math.lgamma(0.5 * (degrees + n - place))
+        total -= math.lgamma(0.5 * (degrees - place))
+        total += 0.5 * degrees * math.log(2.0 * scale[f])
+        total -= (degrees + n) * math.log(factors[which, f, f])
         total += 0.5 * math.log(mean_count / (mean_count + n))
     return total
+
+
+@part
+def _first_two(shapes, atoms, order):
+    """Return the first row of `order`, the next of its shape, and the place after it.
+
+    The second is -1 where there is none. Rows with a negative atom are left out.
+    """
+    first, second, start = -1, -1, 0
+    for position in range(order.shape[0]):
+        t = order[position]
+        if atoms[t] >= 0 and first < 0:
+            first = t
+        elif atoms[t] >= 0 and shapes[t] == shapes[first]:
+            second, start = t, position + 1
+            break
+    return first, second, start
+
+
+@part
+def _begin_groups(base, g, members):
+    """Let all groups be empty: the prior's origins and scales of shape g."""
+    counts, means, factors, _ = members
+    for which in range(counts.shape[0]):
+        for f in range(counts.shape[1]):
+            counts[which, f], means[which, f] = 0.0, base[0][g, f]
+            for h in range(counts.shape[1]):
+                factors[which, f, h] = 0.0
+            factors[which, f, f] = math.sqrt(2.0 * base[1][g, f])
 
 
 @kernel
@@ -157,14 +170,8 @@ def split_or_merge(
     decides about row t, the last two about the new atom and the step.
     """
     n_rows, n_atoms = rows.shape[0], sizes.shape[1]
-    first, second, start = -1, -1, 0
-    for position in range(n_rows):
-        t = order[position]
-        if atoms[t] >= 0 and first < 0:
-            first = t
-        elif atoms[t] >= 0 and shapes[t] == shapes[first]:
-            second, start = t, position + 1
-            break
+    size = rows.shape[1] if full else 1  # features of a block
+    first, second, start = _first_two(shapes, atoms, order)
     if second < 0:
         return False
     g, here, there = shapes[first], atoms[first], atoms[second]
@@ -180,14 +187,7 @@ def split_or_merge(
             if sizes[g, a] == 0.0:
                 here = a if left == 0 else here
                 left -= 1
-    counts, means, scatters, _ = members
-    for which in range(3):
-        for f in range(rows.shape[1]):
-            counts[which, f], means[which, f] = 0.0, base[0][g, f]
-            scale = base[1][g, f]
-            for h in range(rows.shape[1]):
-                scatters[which, f, h] = 0.0
-            scatters[which, f, f] = math.sqrt(2.0 * scale) if full else scale
+    _begin_groups(base, g, members)
     log_choice, n_here, n_there, logs = 0.0, 0.0, 0.0, np.empty(2)
     for position in range(start - 2, n_rows):
         t = first if position == start - 2 else order[position]
@@ -197,7 +197,7 @@ def split_or_merge(
                 continue
             for which in range(2):
                 logs[which] = _log_predictive(
-                    rows[t], which, prior, table, full, members
+                    rows[t], which, prior, table, size, members
                 )
             odds = math.log(n_there / n_here) + logs[1] - logs[0]
             chance = 1.0 / (1.0 + math.exp(odds if odds < 700.0 else 700.0))
@@ -210,10 +210,10 @@ def split_or_merge(
         n_there += 0.0 if to_here else 1.0
         for step in range(2):
             which = 2 if step == 1 else (0 if to_here else 1)
-            _join(rows[t], which, prior, full, members)
+            _join(rows[t], which, prior, size, members)
     log_ratio = math.log(n_empty + (0.0 if split else 1.0)) - log_choice
     for which in range(3):
-        log_marginal = _log_marginal(which, base[1][g], prior, full, members)
+        log_marginal = _log_marginal(which, base[1][g], prior, size, members)
         log_ratio += log_marginal if which < 2 else -log_marginal
     log_ratio = log_ratio if split else -log_ratio
     for step in range(2):

@@ -19,6 +19,7 @@ from .online_state import (
     AVERAGING,
     CONSTANT,
     COUNT,
+    DOWN,
     FLAT,
     FORGETTING,
     GRADIENT_MEAN,
@@ -44,6 +45,7 @@ from .online_state import (
     SVA,
     SVB,
     TEMPERATURE,
+    UP,
     VARIANCE,
     WEIGHT,
 )
@@ -51,37 +53,41 @@ from .standardize import add_waves, first_refused, standardize
 
 
 @kernel
-def _unit_and_temperature(loss, numbers):
+def _unit_and_temperature(loss, numbers, up, down):
     """Return the unit of y and the inverse temperature in that unit.
 
     Where the noise is estimated the posterior variance is held relative to it: the
-    squared loss then needs no unit, the absolute loss that of the mean residual.
+    squared loss then needs no unit, the absolute loss that of the mean residual, which
+    is the mean loss at slopes of one.
     """
     if numbers[TEMPERATURE] > 0.0:
         return 1.0, numbers[TEMPERATURE]
     if loss == SQUARED:
         return 1.0, 0.5
-    unit = numbers[RESIDUALS] / numbers[COUNT]
-    return (unit if unit > 0.0 else 1.0), 1.0
+    temperature = 2.0 / (up + down)
+    unit = temperature * numbers[RESIDUALS] / numbers[COUNT]
+    return (unit if unit > 0.0 else 1.0), temperature
 
 
 @kernel
-def _observe_residual(loss, y, a, v, weight, numbers):
+def _observe_residual(loss, y, a, v, weight, numbers, up, down):
     """Count a residual in the estimate of the noise."""
     keep = 1.0 - numbers[FORGETTING]
     scaled = abs(y - a)
     if loss == SQUARED:
         scaled *= scaled / (1.0 + weight * v)
+    else:
+        scaled *= up if y > a else down
     numbers[RESIDUALS] = keep * numbers[RESIDUALS] + weight * scaled
     numbers[COUNT] = keep * numbers[COUNT] + weight
 
 
 @kernel
-def _suffer(model, y, a, weight, loss, numbers, stream):
-    """Count the row, and the loss of its prediction a."""
+def _suffer(model, suffered, weight, numbers, stream):
+    """Count the row, and the loss of its prediction."""
     numbers[WEIGHT] += weight
     numbers[STEPS] += 1.0
-    numbers[LOSS] += weight * point_loss(loss, y, a)
+    numbers[LOSS] += weight * suffered
     if stream[AVERAGING] == 1.0:
         for j in range(model.shape[1]):
             model[AVERAGE, j] += weight * model[MEAN, j]
@@ -127,7 +133,7 @@ def _forget(model, z, rate):
 def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predictions):
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
-    loss = np.int64(stream[LOSS_KIND])
+    loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
     mean = model[MEAN]
     variance = model[VARIANCE]
     for i in range(Z.shape[0]):
@@ -139,19 +145,22 @@ def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predicti
         for j in range(n_parameters):
             a += mean[j] * z[j]
             v += variance[j] * z[j] * z[j]
-        _suffer(model, target, a, weight, loss, numbers, stream)
+        suffered = point_loss(loss, target, a, up, down)
+        _suffer(model, suffered, weight, numbers, stream)
         predictions[i] = a
         if stream[FLAT] == 1.0 and numbers[STEPS] == 1.0:
             _start_flat(model, target, weight, numbers)
             continue
         if numbers[FORGETTING] > 0.0:
             a, v = _forget(model, z, numbers[FORGETTING])
-        _observe_residual(loss, target, a, v, weight, numbers)
+        _observe_residual(loss, target, a, v, weight, numbers, up, down)
         if v <= SMALLEST:
             continue
-        unit, temperature = _unit_and_temperature(loss, numbers)
+        unit, temperature = _unit_and_temperature(loss, numbers, up, down)
         strength = temperature * weight
-        da, dv = implicit_gradients(loss, target / unit, a / unit, v, strength)
+        da, dv = implicit_gradients(
+            loss, target / unit, a / unit, v, strength, up, down
+        )
         shift = -unit * strength * da
         curve = 2.0 * strength * dv
         for j in range(n_parameters):
@@ -199,8 +208,10 @@ def learn_natural(
         _learn_natural(Z, y, output, sample_weight, models[k], numbers[k], stream, own)
         if experts is not None and k % n_experts == n_experts - 1:
             losses, totals = experts[0][k // n_experts], experts[1][k // n_experts]
-            loss = np.int64(stream[LOSS_KIND])
-            aggregate(y, output, sample_weight, loss, predictions, losses, totals)
+            loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
+            aggregate(
+                y, output, sample_weight, loss, predictions, losses, totals, up, down
+            )
     return True
 
 
@@ -282,6 +293,7 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
     loss, method = np.int64(stream[LOSS_KIND]), np.int64(stream[METHOD])
+    up, down = stream[UP], stream[DOWN]
     mean = model[MEAN]
     variance = model[VARIANCE]
     for i in range(Z.shape[0]):
@@ -293,19 +305,21 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
         for j in range(n_parameters):
             a += mean[j] * z[j]
             v += variance[j] * z[j] * z[j]
-        _suffer(model, target, a, weight, loss, numbers, stream)
+        suffered = point_loss(loss, target, a, up, down)
+        _suffer(model, suffered, weight, numbers, stream)
         predictions[i] = a
         if stream[FLAT] == 1.0 and numbers[STEPS] == 1.0:
             _start_flat(model, target, weight, numbers)
             continue
         if method == NGVI_EXPLICIT:
-            _observe_residual(loss, target, a, v, weight, numbers)
-            unit, temperature = _unit_and_temperature(loss, numbers)
-            da, dv = expected_gradients(loss, target / unit, a / unit, v)
+            _observe_residual(loss, target, a, v, weight, numbers, up, down)
+            unit, temperature = _unit_and_temperature(loss, numbers, up, down)
+            da, dv = expected_gradients(loss, target / unit, a / unit, v, up, down)
             strength = temperature * weight
             _explicit_step(model, z, strength, unit, da, dv, numbers[FORGETTING])
         else:
-            da, dv = expected_gradients(loss, target, a, 0.0 if method == OGA else v)
+            spread = 0.0 if method == OGA else v
+            da, dv = expected_gradients(loss, target, a, spread, up, down)
             da, dv = weight * da, (0.0 if method == OGA else weight * dv)
             rate = _step_size(model, z, da, dv, numbers, stream)
             if method == SVA:

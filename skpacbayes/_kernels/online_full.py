@@ -174,6 +174,21 @@ def _follow_scales(model, covariance, z, weight, numbers, growth):
 
 
 @part
+def _follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
+    """Let the prior follow the spread of the columns, the row included.
+
+    axis : zeros; growth : scratch.
+    """
+    if _follow_scales(model, covariance, z, weight, numbers, growth):
+        for j in range(z.shape[0]):
+            if growth[j] > 0.0:
+                axis[j] = 1.0
+                back = -model[MEAN, j]
+                _condition(model, covariance, owed, gain, axis, back, growth[j])
+                axis[j] = 0.0
+
+
+@part
 def _beyond(model, z):
     """Part of the prediction of row z that lies beyond the range of the rows so far.
 
@@ -208,6 +223,23 @@ def _start_flat(model, covariance, z, y, precision):
 
 
 @part
+def _forget_full(model, covariance, owed, gain, axis, numbers, stream):
+    """Forget a share of what was learnt; one coordinate returns to the prior.
+
+    axis : zeros.
+    """
+    start, keep = 1 if stream[FLAT] == 1.0 else 0, 1.0 - numbers[FORGETTING]
+    _settle(covariance, owed, 1.0 / keep)
+    n_returning = np.int64(stream[START]) + np.int64(stream[N_COEFFICIENTS]) - start
+    j = start + np.int64(numbers[STEPS]) % n_returning
+    more = (1.0 - keep) * n_returning * model[PRIOR, j]
+    if more > 0.0:
+        axis[j] = 1.0
+        _condition(model, covariance, owed, gain, axis, -model[MEAN, j], more)
+        axis[j] = 0.0
+
+
+@part
 def _learn_full(
     Z, y, sample_weight, follows, model, covariance, numbers, stream, predictions
 ):
@@ -218,7 +250,6 @@ def _learn_full(
     """
     width = Z.shape[1]
     mean = model[MEAN]
-    first = np.int64(stream[START])
     start = 1 if stream[FLAT] == 1.0 else 0
     keep = 1.0 - numbers[FORGETTING]
     work = np.zeros((4, width))
@@ -231,13 +262,7 @@ def _learn_full(
         z = Z[i]
         beyond = 0.0
         if follows is not None:
-            if _follow_scales(model, covariance, z, weight, numbers, growth):
-                for j in range(width):
-                    if growth[j] > 0.0:
-                        axis[j] = 1.0
-                        more = growth[j]
-                        _condition(model, covariance, owed, gain, axis, -mean[j], more)
-                        axis[j] = 0.0
+            _follow(model, covariance, owed, gain, axis, growth, z, weight, numbers)
             beyond = _beyond(model, z)
         residual = y[i] - _dot(mean, z)
         predictions[i] = y[i] - residual - beyond
@@ -254,14 +279,7 @@ def _learn_full(
             _start_flat(model, covariance, z, y[i], precision)
             continue
         if keep < 1.0:
-            _settle(covariance, owed, 1.0 / keep)
-            n_returning = first + np.int64(stream[N_COEFFICIENTS]) - start
-            j = start + np.int64(numbers[STEPS]) % n_returning
-            more = (1.0 - keep) * n_returning * model[PRIOR, j]
-            if more > 0.0:
-                axis[j] = 1.0
-                _condition(model, covariance, owed, gain, axis, -mean[j], more)
-                axis[j] = 0.0
+            _forget_full(model, covariance, owed, gain, axis, numbers, stream)
             residual = y[i] - _dot(mean, z)
         v = _condition(model, covariance, owed, gain, z, residual, precision)
         squared = residual * residual / (1.0 + weight * v)

@@ -41,8 +41,11 @@ def _logistic_gradients(y, a, v):
 
 
 @kernel
-def expected_gradients(loss, y, a, v):
-    """Return the derivatives in a and v of the loss expected under f ~ N(a, v)."""
+def expected_gradients(loss, y, a, v, up=1.0, down=1.0):
+    """Return the derivatives in a and v of the loss expected under f ~ N(a, v).
+
+    up, down : slopes of the absolute loss where y is above f, and below.
+    """
     if loss == SQUARED:
         return -2.0 * (y - a), 1.0
     if loss == LOG:
@@ -55,11 +58,11 @@ def expected_gradients(loss, y, a, v):
     else:
         cdf = 1.0 if margin > 0.0 else 0.0
         if loss == ABSOLUTE and margin == 0.0:
-            cdf = 0.5
+            cdf = down / (up + down)
         pdf = 0.0
     if loss == HINGE:
         return -y * cdf, 0.5 * pdf
-    return 1.0 - 2.0 * cdf, pdf
+    return down - (up + down) * cdf, 0.5 * (up + down) * pdf
 
 
 @kernel
@@ -124,20 +127,20 @@ def _solve_logistic(y, a, v, strength):
 
 
 @kernel
-def implicit_gradients(loss, y, a, v, strength):
+def implicit_gradients(loss, y, a, v, strength, up=1.0, down=1.0):
     """`expected_gradients`, that in a taken where the step of the mean ends.
 
     That is at the root a' of a' = a - strength * v * dL(a', v)/da.
     """
     if loss == SQUARED:
         return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0
-    da, dv = expected_gradients(loss, y, a, v)
+    da, dv = expected_gradients(loss, y, a, v, up, down)
     if loss == LOG:
         return _solve_logistic(y, a, v, strength), dv
     sd = math.sqrt(v)
     if loss == HINGE:
         margin, pdf = (1.0 - y * a) / sd, 2.0 * sd * dv
         return -y * _solve_probit(margin, strength * sd, -y * da, pdf), dv
-    target, slope = (y - a) / sd + strength * sd, 2.0 * strength * sd
+    target, slope = (y - a) / sd + down * strength * sd, (up + down) * strength * sd
     cdf = _solve_probit(target, slope, _normal_cdf(target), _normal_pdf(target))
-    return 1.0 - 2.0 * cdf, dv
+    return down - (up + down) * cdf, dv

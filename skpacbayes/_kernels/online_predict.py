@@ -121,7 +121,8 @@ def _scores(z, models, numbers, stream, experts, output, shares, scores):
     n_experts = scores.shape[0]
     shares[0] = 1.0
     if experts is not None:
-        weigh(experts[0][output], experts[1][output], shares)
+        own = output if experts[0].shape[0] > 1 else 0
+        weigh(experts[0][own], experts[1][own], shares)
     mean = 0.0
     for e in range(n_experts):
         k = output * n_experts + e
@@ -130,9 +131,9 @@ def _scores(z, models, numbers, stream, experts, output, shares, scores):
         else:
             score = _inner_product(models[k, MEAN], z)
         if experts is not None:
-            totals = experts[1][output]
-            if totals[IN_RANGE] == 1.0:
-                low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
+            totals = experts[1][output if experts[0].shape[0] > 1 else 0]
+            low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
+            if totals[IN_RANGE] == 1.0 and low <= high:
                 score = min(max(score, low), high)
         scores[e] = score
         mean += shares[e] * score

@@ -13,7 +13,8 @@ covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model;
 stream : (N_STREAM,), settings of the stream, and what it has seen;
 experts : (losses, totals), the aggregation of several experts: their cumulative losses,
-(n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`).
+(n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
+all outputs where these are the scores of a softmax.
 
 What a stream does without is None, and the code for it is not compiled.
 
@@ -55,7 +56,7 @@ N_NUMBERS = 10
 ) = range(N_NUMBERS)
 
 # Entries of `stream`.
-N_STREAM = 12
+N_STREAM = 14
 (
     SEEN,  # sum of the weights of the rows that the moments of the features have
     N_COEFFICIENTS,  # parameters but for the intercept
@@ -69,6 +70,8 @@ N_STREAM = 12
     SCALE_BOUND,
     FLAT,  # whether the intercept's prior is flat
     AVERAGING,  # whether the average of the means predicts
+    UP,  # slopes of the absolute loss, where the target is above the prediction
+    DOWN,  # and below
 ) = range(N_STREAM)
 
 LANES = 4  # numbers that the processor adds side by side
@@ -93,6 +96,8 @@ class LinearState(aggregation.Aggregation, KernelState):
         Whether the first row is the origin, and the prior follows the spread.
     n_waves : int
         Number of random Fourier features, which are among the parameters.
+    joint : bool
+        Whether the outputs share a loss, and their experts are aggregated as one.
     """
 
     def __init__(
@@ -106,9 +111,10 @@ class LinearState(aggregation.Aggregation, KernelState):
         scales,
         shifts,
         n_waves=0,
+        joint=False,
     ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
-        n_models = n_outputs * n_experts
+        n_models, n_losses = n_outputs * n_experts, 1 if joint else n_outputs
         if full:
             width += -n_parameters % LANES
             n_vectors, n_panels = N_VECTORS_FULL, -(-width // PANEL)
@@ -121,11 +127,12 @@ class LinearState(aggregation.Aggregation, KernelState):
             (n_models if full else 0, n_panels, width * PANEL),
             (n_models, N_NUMBERS),
             (N_STREAM,),
-            (n_outputs, n_experts),
-            (n_outputs, aggregation.N_TOTALS),
+            (n_losses, n_experts),
+            (n_losses, aggregation.N_TOTALS),
         )
         start = n_parameters - n_features - n_waves
         self.stream[START], self.stream[N_COEFFICIENTS] = start, n_features + n_waves
+        self.slopes = 1.0
 
     def _name_arrays(self):
         self.moments, self.origin, self.frequencies, self.phases = self.arrays[:4]
@@ -153,6 +160,7 @@ class LinearState(aggregation.Aggregation, KernelState):
     scale_bound = named("stream", SCALE_BOUND)
     flat_intercept = named("stream", FLAT)
     averaging = named("stream", AVERAGING)
+    slopes = named("stream", slice(UP, DOWN + 1))
     # Of each model, (n_models,): see the columns of `numbers`.
     cumulative_losses = named("numbers", LOSS)
     squared_gradients = named("numbers", SQUARES)
@@ -234,13 +242,14 @@ class LinearState(aggregation.Aggregation, KernelState):
 
     def shares(self):
         """Weight of each expert, (n_outputs, n_experts)."""
+        shape = len(self.models) // self.n_experts, self.n_experts
         if self.n_experts == 1:
-            return np.ones_like(self.losses)
+            return np.ones(shape)
         rate_of = aggregation.aggregation_rate.py_func
         pairs = zip(self.losses, self.totals, strict=True)
         rates = np.array([rate_of(own, totals) for own, totals in pairs])
         shares = np.exp(-rates[:, None] * (self.losses - self.losses.min(1)[:, None]))
-        return shares / shares.sum(axis=1, keepdims=True)
+        return np.broadcast_to(shares / shares.sum(axis=1, keepdims=True), shape)
 
     def whole_covariance(self, k):
         """Covariance of model k, (n_parameters, n_parameters)."""

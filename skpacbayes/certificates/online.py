@@ -250,8 +250,11 @@ def streaming_bayes_published_regret(
 # The best comparison that the data allow, for the linear models.
 
 
-def point_losses(loss, y, predictions):
+def point_losses(loss, y, predictions, quantile=0.5):
     """Loss of each prediction; labels are -1 and 1."""
+    if loss == "quantile":
+        below = predictions - y
+        return np.maximum(-quantile * below, (1.0 - quantile) * below)
     if loss == "squared_error":
         return np.square(y - predictions)
     if loss == "absolute_error":
@@ -261,8 +264,12 @@ def point_losses(loss, y, predictions):
     return np.logaddexp(0.0, -y * predictions)
 
 
-def expected_losses(loss, y, a, v):
+def expected_losses(loss, y, a, v, quantile=0.5):
     """Loss expected under f ~ N(a, v), row by row, and its derivatives in a and v."""
+    if loss == "quantile":  # half the absolute loss, and a line
+        values, da, dv = expected_losses("absolute_error", y, a, v)
+        tilt = quantile - 0.5
+        return 0.5 * values + tilt * (y - a), 0.5 * da - tilt, 0.5 * dv
     if loss == "squared_error":
         return np.square(y - a) + v, -2.0 * (y - a), np.ones_like(a)
     sd = np.sqrt(v)
@@ -287,7 +294,16 @@ def expected_losses(loss, y, a, v):
 
 
 def best_gaussian(
-    loss, Z, y, sample_weight, *, penalty, prior_scale, mean_bound, scale_bound
+    loss,
+    Z,
+    y,
+    sample_weight,
+    *,
+    penalty,
+    prior_scale,
+    mean_bound,
+    scale_bound,
+    quantile=0.5,
 ):
     """Mean-field Gaussian of least expected loss plus `penalty` times divergence.
 
@@ -301,7 +317,8 @@ def best_gaussian(
     def objective(parameters):
         mean, log_scale = np.split(parameters, 2)
         variance = np.exp(2.0 * log_scale)
-        values, da, dv = expected_losses(loss, y, Z @ mean, squares @ variance)
+        scores = Z @ mean, squares @ variance
+        values, da, dv = expected_losses(loss, y, *scores, quantile)
         value = sample_weight @ values
         in_mean = Z.T @ (sample_weight * da)
         in_log = 2.0 * variance * (squares.T @ (sample_weight * dv))
@@ -325,7 +342,7 @@ def best_gaussian(
     )
     mean, log_scale = np.split(solution.x, 2)
     variance = np.exp(2.0 * log_scale)
-    values, _, _ = expected_losses(loss, y, Z @ mean, squares @ variance)
+    values, _, _ = expected_losses(loss, y, Z @ mean, squares @ variance, quantile)
     return mean, np.sqrt(variance), float(sample_weight @ values)
 
 
@@ -363,7 +380,8 @@ def certify_svb(problem, *, observed, scaled_gradients):
     """Regret of the paper's schedule, next to Theorem 3 as published."""
     mean, _, _ = best_gaussian(**problem, penalty=0.0, prior_scale=1.0)
     loss, Z, y = problem["loss"], problem["Z"], problem["y"]
-    best = problem["sample_weight"] @ point_losses(loss, y, Z @ mean)
+    losses = point_losses(loss, y, Z @ mean, problem["quantile"])
+    best = problem["sample_weight"] @ losses
     sizes = {
         "n_samples": len(Z),
         "n_parameters": Z.shape[1],

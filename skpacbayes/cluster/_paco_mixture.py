@@ -196,6 +196,19 @@ def completed_evidence(
     return fit - (n_clusters * n_features + n_others) * half_log
 
 
+def _hidden_by_rounding(covariance, widths):
+    """Covariance of what rounding hides: in directions in which the rows do not vary.
+
+    Where columns depend on each other linearly, what is left of a difference between
+    them is rounding. Rows count as known there to within the root of `_RIDGE` of the
+    columns' widths, whatever their clusters, so that no partition explains the rest.
+    """
+    roots = np.sqrt(widths)
+    values, vectors = np.linalg.eigh(covariance / roots / roots[:, None])
+    vectors = vectors[:, values < _RIDGE * values[-1]] * roots[:, None]
+    return _RIDGE * vectors @ vectors.T
+
+
 class MixtureProblem:
     """Weighted points, and mixtures fitted to them.
 
@@ -242,6 +255,7 @@ class MixtureProblem:
         self.total /= self.n_rows
         self.variance = max(np.trace(self.total) / self.d, 1e-300)
         widths = np.maximum(np.diag(self.total), _LEAST_WIDTH * self.variance)
+        self.hidden = _hidden_by_rounding(self.total, widths)
         self.total += _RIDGE * np.diag(widths)  # it may be singular
         squares = ((gaps @ self.whitened("tied")) ** 2).sum(axis=1)
         self.order = np.argsort(squares, kind="stable")
@@ -265,7 +279,7 @@ class MixtureProblem:
         centers = mixture.centers @ np.linalg.inv(mixture.coordinates)
         gaps = self.points - centers[mixture.labels]
         covariance = (gaps * weights[:, None]).T @ gaps + self.scatter
-        return covariance / self.n_rows + _LEAST_NOISE**2 * self.total
+        return covariance / self.n_rows + _LEAST_NOISE**2 * self.total + self.hidden
 
     def log_joint(self, mixture):
         """Log of share and density of the likeliest component, at each point."""
@@ -343,10 +357,14 @@ class _State:
         self.coordinates = np.ascontiguousarray(start.coordinates).copy()
         self.points = np.ascontiguousarray(problem.points @ self.coordinates)
         self.scatter = self.coordinates.T @ problem.scatter @ self.coordinates
+        hidden = self.coordinates.T @ problem.hidden @ self.coordinates
         self.overall = self.coordinates.T @ problem.total @ self.coordinates
         self.variance = problem.variance_in(self.coordinates)
         traces = np.trace(problem.scatter), np.trace(self.scatter)
         self.spreads = problem.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
+        if shape == "tied":  # other shapes know no directions that rows do not have
+            self.scatter += problem.n_rows * hidden
+            self.spreads += np.trace(hidden)
         self.centers = np.array(start.centers.T, order="C")
         self.scales = start.scales.copy()
         if not own:

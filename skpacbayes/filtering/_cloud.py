@@ -1,13 +1,10 @@
-"""A cloud of weighted particles, and how one row of observations moves it on."""
+"""A cloud of weighted particles, moved to the time of a row and weighed by the row."""
 
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
 from .._kernels.filtering import multiply, normalise
 
 
@@ -23,6 +20,7 @@ class Cloud(NamedTuple):
     n_resamplings: int
     log_likelihood: float
     row: np.ndarray  # the last row, NaN where it was missing
+    recent: object = None  # Recent rows and their noise, where rows are tempered
 
 
 class Row(NamedTuple):
@@ -42,14 +40,22 @@ class Step(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A cloud moved to the time of a row, which has not weighed it yet."""
+    """Particles moved to the time of a row, which has not weighed them yet."""
 
     particles: np.ndarray
-    log_weights: np.ndarray
-    ancestors: np.ndarray | None
     time: int
     past: dict  # x_prev, y_prev and u, for functions that ask for them
-    guided: bool
+    log_ratios: np.ndarray | None  # of transition to proposal, where a row guides
+
+
+class Ahead(NamedTuple):
+    """A cloud moved to the time of a row."""
+
+    moved: Moved
+    log_weights: np.ndarray  # without the ratios
+    ancestors: np.ndarray | None
+    noise: np.ndarray
+    recent: object = None
 
 
 class Weighting(NamedTuple):
@@ -76,53 +82,6 @@ def rows_of(X, inputs, model):
         yield Row(values, bool(says_nothing), u)
 
 
-def advance(cloud, row, model, sampling, generator, underflow="warn"):
-    """Move the cloud on by one row: resample, move, weigh (a bootstrap filter's step).
-
-    Parameters
-    ----------
-    cloud : Cloud or None
-        None before row 0.
-    row : Row
-        The next row.
-    model : CalledModel
-        The state-space model.
-    sampling : Bootstrap or QuasiMonteCarlo
-        How ancestors and noise are drawn.
-    generator : numpy.random.Generator
-        Random numbers.
-    underflow : {"warn", "raise"}
-        What to do where the likelihood vanishes.
-
-    Returns
-    -------
-    step : Step
-        The cloud after the row, the evidence and the ancestors.
-    """
-    ahead = forecast(cloud, row, model, sampling, generator)
-    weighting = weigh(ahead, row, model)
-    if weighting.evidence == -math.inf:
-        _report_underflow(ahead.time, underflow)
-    resampled = ahead.ancestors is not None
-    if cloud is None:
-        roots, n_resamplings, past = np.arange(len(weighting.weights)), 0, 0.0
-    else:
-        roots, n_resamplings = cloud.roots, cloud.n_resamplings
-        past = cloud.log_likelihood
-    moved = Cloud(
-        ahead.particles,
-        weighting.log_weights,
-        weighting.weights,
-        roots.take(ahead.ancestors) if resampled else roots,
-        weighting.effective_size,
-        ahead.time,
-        n_resamplings + resampled,
-        past + weighting.evidence,
-        row.values.copy(),
-    )
-    return Step(moved, weighting.evidence, ahead.ancestors)
-
-
 def forecast(cloud, row, model, sampling, generator):
     """Resample the cloud and move it to the time of a row.
 
@@ -130,30 +89,39 @@ def forecast(cloud, row, model, sampling, generator):
     the choice of the ancestors. A silent row guides neither.
     """
     time = 0 if cloud is None else cloud.time + 1
-    past = {"u": row.inputs, "y_prev": None if cloud is None else cloud.row}
     lookahead = None
     if sampling.auxiliary and cloud is not None and not row.silent:
+        past = {"u": row.inputs, "y_prev": cloud.row}
         lookahead = model.log_lookahead(cloud.particles, row.values, time, past)
     ancestors, log_weights, noise = sampling(cloud, model.n_noise, generator, lookahead)
     if cloud is None:
-        survivors = None
-    elif ancestors is None:
-        survivors = cloud.particles.copy()  # a model may write into its argument
+        survivors, row_before = None, None
     else:
-        survivors = cloud.particles.take(ancestors, axis=0)
-    past["x_prev"] = survivors
-    guided = model.guided and not row.silent
-    if guided:
+        survivors, row_before = cloud.particles, cloud.row
+        if ancestors is None:
+            survivors = survivors.copy()  # a model may write into its argument
+        else:
+            survivors = survivors.take(ancestors, axis=0)
+    moved = move(survivors, noise, row, time, row_before, model)
+    return Ahead(moved, log_weights, ancestors, noise)
+
+
+def move(survivors, noise, row, time, row_before, model):
+    """Move particles into a row by some noise, which the row guides if it can.
+
+    `survivors` (n_particles, n_states), None for row 0, may be overwritten.
+    """
+    past = {"u": row.inputs, "y_prev": row_before, "x_prev": survivors}
+    log_ratios = None
+    if model.guided and not row.silent:
         noise, log_ratios = model.guide(survivors, noise, row.values, time, past)
-        if log_ratios is not None:
-            log_weights = log_weights + log_ratios
-    if cloud is None:
+    if survivors is None:
         particles = model.initial(noise, past)
     else:
         if "x_prev" in model.asks["log_likelihood"]:
             survivors = survivors.copy()
         particles = model.transition(survivors, noise, time, past)
-    return Moved(particles, log_weights, ancestors, time, past, guided)
+    return Moved(particles, time, past, log_ratios)
 
 
 def weigh(ahead, row, model):
@@ -162,51 +130,46 @@ def weigh(ahead, row, model):
     Where the likelihood vanishes at every particle the weights stay as they were, and
     the evidence is minus infinity.
     """
-    particles, log_weights = ahead.particles, ahead.log_weights
+    moved, log_weights = ahead.moved, ahead.log_weights
     if row.silent:
-        return _unweighted(log_weights, 0.0)
+        return unweighted(log_weights, 0.0)
+    if moved.log_ratios is not None:
+        log_weights = log_weights + moved.log_ratios
     log_likelihoods = model.log_likelihood(
-        particles, row.values, ahead.time, ahead.past
+        moved.particles, row.values, moved.time, moved.past
     )
+    weighting = weighed_by(log_weights, log_likelihoods)
+    if weighting is None:
+        model.refuse_non_finite(log_likelihoods, "log_likelihood", moved.time)
+    elif weighting.evidence == -math.inf and moved.log_ratios is not None:
+        log_weights = log_weights - np.logaddexp.reduce(log_weights)
+        return unweighted(log_weights, -math.inf)
+    return weighting
+
+
+def weighed_by(log_weights, log_likelihoods):
+    """Multiply weights by likelihoods; None where one of these is no density."""
     n_particles = len(log_weights)
     products, weights = np.empty(n_particles), np.empty(n_particles)
     highest = multiply(log_weights, log_likelihoods, products, weights)
     if math.isnan(highest):
-        model.refuse_non_finite(log_likelihoods, "log_likelihood", ahead.time)
+        return None
     if highest == -math.inf:
-        if ahead.guided:
-            total = np.logaddexp.reduce(log_weights)
-            log_weights = log_weights - total
-        return _unweighted(log_weights, highest)
+        return unweighted(log_weights, highest)
     np.exp(weights, out=weights)
     evidence, effective_size = normalise(weights, products, highest)
     return Weighting(evidence, products, weights, effective_size)
 
 
-def moments(weights, particles):
-    """Weighted means and standard deviations, each (n_states,)."""
-    mean = weights @ particles
-    return mean, np.sqrt(weights @ np.square(particles - mean))
-
-
-def _unweighted(log_weights, evidence):
+def unweighted(log_weights, evidence):
+    """Return weights as they are, with the evidence that is given."""
     weights = np.exp(log_weights)
     weights /= weights.sum()
     effective_size = 1.0 / float(weights @ weights)
     return Weighting(evidence, log_weights, weights, effective_size)
 
 
-def _report_underflow(time, underflow):
-    message = (
-        f"The likelihood of row {time} (0 is the first) vanishes at every particle"
-    )
-    if underflow == "raise":
-        raise FloatingPointError(
-            f"{message}: more particles, or a wider model, may reach it."
-        )
-    warnings.warn(
-        f"{message}; the filter goes on as if the row were missing, with a log-"
-        "likelihood of -inf. More particles, or a wider model, may reach it.",
-        ConvergenceWarning,
-        stacklevel=user_stack_level(),
-    )
+def moments(weights, particles):
+    """Weighted means and standard deviations, each (n_states,)."""
+    mean = weights @ particles
+    return mean, np.sqrt(weights @ np.square(particles - mean))

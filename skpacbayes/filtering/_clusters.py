@@ -3,13 +3,8 @@
 import numpy as np
 from sklearn.base import clone
 
-from .._kernels.filtering import (
-    cut_line,
-    move_centers,
-    nearest_centers,
-    share_offspring,
-    spread_centers,
-)
+from .._kernels.filtering import cut_line, share_offspring
+from .._kernels.kmeans import draw_centers, run_lloyd
 from ._resampling import Cells
 
 FIT_ON = 1024  # particles on which the centres are fitted
@@ -26,20 +21,28 @@ def kmeans_labels(particles, n_clusters, generator):
     scale = columns.std(axis=1, keepdims=True)
     columns = columns / np.where(scale > 0, scale, 1.0)
     n_particles = columns.shape[1]
-    labels = np.zeros(n_particles, dtype=np.int64)
-    nearest, distances = np.empty(n_particles), np.empty(n_particles)
     some = columns
     if n_particles > FIT_ON:
         places = np.arange(FIT_ON) * n_particles // FIT_ON
         some = np.ascontiguousarray(columns[:, places])
-    n_some = some.shape[1]
-    scratch = nearest[:n_some], distances[:n_some]
-    centers, sizes = np.empty((n_clusters, len(columns))), np.empty(n_clusters)
-    spread_centers(some, generator.random(n_clusters), centers, *scratch)
-    for _ in range(LLOYD_STEPS):
-        nearest_centers(some, centers, labels[:n_some], *scratch)
-        move_centers(some, labels[:n_some], centers, sizes)
-    nearest_centers(columns, centers, labels, nearest, distances)
+    points, ones = np.ascontiguousarray(some.T), np.ones(n_particles)
+    n_some = len(points)
+    drawn, labels = np.empty(n_clusters, np.int64), np.empty(n_particles, np.int64)
+    losses, work = np.empty((2, n_particles)), np.empty((2, n_clusters))
+    found = ones[:n_some], labels[:n_some], np.empty((2, n_some))
+    draw_centers(
+        some,
+        found[0],
+        generator.random(n_clusters),
+        None,
+        drawn,
+        *found[2],
+        *[None] * 4,
+    )
+    centers = points[drawn]
+    run_lloyd(points, some, found[0], None, LLOYD_STEPS, centers, *found[1:], work)
+    if n_some < n_particles:
+        run_lloyd(points, columns, ones, None, 0, centers, labels, losses, work)
     return labels
 
 

@@ -36,6 +36,7 @@ class Bootstrap:
         resampling,
         threshold,
         auxiliary=False,
+        tempering=None,
     ):
         self.n_particles = n_particles
         self.n_clusters = n_clusters
@@ -44,6 +45,7 @@ class Bootstrap:
         self.resampling = resampling
         self.threshold = threshold
         self.auxiliary = auxiliary
+        self.tempering = tempering
         self._whole = one_cell(n_particles)
         self._even = even_log_weights(n_particles)
 
@@ -54,7 +56,7 @@ class Bootstrap:
         else:
             weights, corrections, size = looking_ahead(cloud, lookahead)
             if size < self.threshold * self.n_particles:
-                ancestors, log_weights = self._resample(
+                ancestors, log_weights = self.resample(
                     cloud.particles, weights, generator
                 )
                 if corrections is not None:
@@ -64,7 +66,7 @@ class Bootstrap:
         noise = generator.standard_normal((self.n_particles, n_noise))
         return ancestors, log_weights, noise
 
-    def _resample(self, particles, weights, generator):
+    def resample(self, particles, weights, generator):
         """Ancestors by cluster; a cluster's weight is shared among its offspring."""
         if self.n_clusters is None:
             ancestors = draw(weights, self._whole, self.resampling, generator)
@@ -93,6 +95,8 @@ class QuasiMonteCarlo:
 
     Section 2.3 of Chopin et al. (2015), after Gerber and Chopin (2015).
     """
+
+    tempering = None
 
     def __init__(self, n_particles, auxiliary=False):
         self.n_particles = n_particles

@@ -56,6 +56,12 @@ def trajectories(run, rows, model, n_trajectories, generator):
        Statistics 51, 2023.
     """
     last = run[-1].cloud
+    if last.recent is not None and len(last.recent.rows) > 1:
+        raise ValueError(
+            f"The filter has moved the noise of the last {len(last.recent.rows)} rows: "
+            "particles do not come from those of the row before. Smooth with tempering="
+            "1, which moves that of the last row alone, or None."
+        )
     paths = np.empty((n_trajectories, len(run), last.particles.shape[1]))
     positions = (np.arange(n_trajectories) + generator.random()) / n_trajectories
     places = _at(np.cumsum(last.weights), positions)

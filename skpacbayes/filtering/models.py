@@ -44,11 +44,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
-LOG_2_PI = math.log(2 * math.pi)
+from ._gaussian import LOG_2_PI, factored, gain_of, gaussian_log_density
 
 
 class LocalLevel(BaseEstimator):
@@ -235,12 +234,12 @@ class LinearObservations(BaseEstimator):
                 f"observation_matrix has {len(gaps)} rows, yet X has {len(y)} features."
             )
         gaps -= y[:, None]
-        return _log_density(gaps, self.observation_covariance)
+        return gaussian_log_density(gaps, self.observation_covariance)
 
     def observation(self, x, z, t):
         """Rows drawn in the states x."""
         seen = x @ np.asarray(self.observation_matrix, dtype=float).T
-        return seen + z @ _factor(self.observation_covariance)[0]
+        return seen + z @ factored(self.observation_covariance)[0]
 
     def initial_proposal(self, y):
         """Location and scale of the noise at row 0, given the row."""
@@ -257,7 +256,7 @@ class LinearObservations(BaseEstimator):
         matrix = np.asarray(self.observation_matrix, dtype=float)
         seen = matrix @ factor
         spread = seen @ seen.T + self.observation_covariance
-        return _log_density(y[:, None] - matrix @ center.T, spread)
+        return gaussian_log_density(y[:, None] - matrix @ center.T, spread)
 
     def _moves(self, x, t, y_prev, u):
         """Centers f(x), (n_particles, n_states), and the factor L of the transition."""
@@ -287,7 +286,7 @@ class LinearObservations(BaseEstimator):
         matrix = np.ascontiguousarray(self.observation_matrix, dtype=float)
         covariance = np.asarray(self.observation_covariance, dtype=float)
         seen = np.ascontiguousarray(matrix @ factor)
-        gain, scale = _gain(seen.tobytes(), covariance.tobytes(), seen.shape)
+        gain, scale = gain_of(seen.tobytes(), covariance.tobytes(), seen.shape)
         return (y - center @ matrix.T) @ gain, scale
 
 
@@ -336,26 +335,26 @@ class LinearGaussian(LinearObservations):
     def initial(self, z):
         """States at row 0."""
         mean, covariance = self._start()
-        return mean + z @ _factor(covariance)[0]
+        return mean + z @ factored(covariance)[0]
 
     def transition(self, x, z, t):
         """States at row t from those at the row before."""
         moved = x @ np.asarray(self.transition_matrix).T.copy()  # a view is slower
-        moved += z @ _factor(self.transition_covariance)[0]
+        moved += z @ factored(self.transition_covariance)[0]
         return moved
 
     def _parts(self, move, x):
         """Centers and factor of a move, from the matrices."""
         if x is None:
             mean, covariance = self._start()
-            return mean[None], _factor(covariance)[0].T
+            return mean[None], factored(covariance)[0].T
         center = x @ np.asarray(self.transition_matrix).T.copy()
-        return center, _factor(self.transition_covariance)[0].T
+        return center, factored(self.transition_covariance)[0].T
 
     def log_transition(self, x, x_next, t):
         """Log density of moving from the rows of x to those of x_next."""
         gaps = np.atleast_2d(x_next).T - np.asarray(self.transition_matrix) @ x.T
-        return _log_density(gaps, self.transition_covariance)
+        return gaussian_log_density(gaps, self.transition_covariance)
 
     def kalman(self, X):
         """Filter the rows exactly.
@@ -385,7 +384,7 @@ class LinearGaussian(LinearObservations):
             if not np.isnan(y).any():
                 gap = y - G @ mean
                 spread = G @ covariance @ G.T + self.observation_covariance
-                log_likelihood = float(_log_density(gap[:, None], spread)[0])
+                log_likelihood = float(gaussian_log_density(gap[:, None], spread)[0])
                 gain = np.linalg.solve(spread, G @ covariance).T
                 mean = mean + gain @ gap
                 covariance = covariance - gain @ spread @ gain.T
@@ -577,35 +576,3 @@ def _only(y, model):
 def _names_of(function):
     """Names of the arguments of a function."""
     return frozenset(inspect.signature(function).parameters)
-
-
-def _factor(covariance):
-    """Upper factor of a covariance, its inverse transposed, and half its log det."""
-    covariance = np.asarray(covariance, dtype=float)
-    return _factor_of(covariance.tobytes(), len(covariance))
-
-
-@lru_cache(maxsize=32)
-def _factor_of(data, n):
-    """Factor a covariance once: what a model's functions need at every row."""
-    upper = np.linalg.cholesky(np.frombuffer(data).reshape(n, n)).T.copy()
-    inverse = solve_triangular(upper, np.eye(n))
-    return upper, inverse.T.copy(), float(np.log(np.diag(upper)).sum())
-
-
-@lru_cache(maxsize=32)
-def _gain(seen, covariance, shape):
-    """Gain and scale of the noise, given a row that sees it through `seen`."""
-    seen = np.frombuffer(seen).reshape(shape)
-    covariance = np.frombuffer(covariance).reshape(shape[0], shape[0])
-    weighed = np.linalg.solve(covariance, seen)
-    posterior = np.linalg.inv(np.eye(shape[1]) + seen.T @ weighed)
-    return weighed @ posterior, np.linalg.cholesky(posterior)[None]
-
-
-def _log_density(gaps, covariance):
-    """Log density of centred Gaussian vectors, the columns of `gaps`."""
-    _, inverse, half_log_det = _factor(covariance)
-    scores = inverse @ gaps
-    constant = -half_log_det - 0.5 * len(inverse) * LOG_2_PI
-    return constant - 0.5 * np.einsum("ji,ji->i", scores, scores)

@@ -25,6 +25,7 @@ class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     burn_in: int
     thin: int
     n_chains: int
+    window: int | None
     random_state: int | np.random.RandomState | None
     n_jobs: int
     n_states_: int
@@ -35,6 +36,7 @@ class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     transmat_samples_: NDArray[Any]
     startprob_: NDArray[Any]
     locations_: NDArray[Any]
+    state_probabilities_: NDArray[Any]
     categories_: list[NDArray[Any]]
     log_likelihoods_: NDArray[Any]
     r_hat_: float
@@ -42,7 +44,7 @@ class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_samples_seen_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, n_states: Literal["auto"] | int = ..., *, emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] = ..., n_atoms: int = ..., concentration: float = ..., transition_prior: float = ..., min_transition: float = ..., startprob: Literal["stationary", "dirichlet"] = ..., covariance_type: Literal["auto", "diag", "full"] = ..., n_iter: int = ..., burn_in: int = ..., thin: int = ..., n_chains: int = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, n_states: Literal["auto"] | int = ..., *, emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] = ..., n_atoms: int = ..., concentration: float = ..., transition_prior: float = ..., min_transition: float = ..., startprob: Literal["stationary", "dirichlet"] = ..., covariance_type: Literal["auto", "diag", "full"] = ..., n_iter: int = ..., burn_in: int = ..., thin: int = ..., n_chains: int = ..., window: int | None = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: None = ..., lengths: ArrayLike | None = ..., groups: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: None = ...) -> Self: ...
     def predict(self, X: ArrayLike, lengths: ArrayLike | None = ..., groups: ArrayLike | None = ...) -> NDArray[Any]: ...

@@ -21,6 +21,7 @@ from ._dirichlet_process_discrete_answers import (
 from ._dirichlet_process_discrete_model import Counts, not_counts
 from ._dirichlet_process_forecast import Forecast, forecast_quantiles, state_forecasts
 from ._dirichlet_process_model_choice import Models
+from ._dirichlet_process_online import Online
 from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
@@ -32,8 +33,8 @@ class DirichletProcessHMM(
 ):
     """Hidden Markov model whose emissions are Dirichlet process mixtures.
 
-    `partial_fit` keeps all rows: memory, and the cost of the next answer, grow with
-    the length of the stream.
+    `partial_fit` keeps all rows unless `window` is given: memory, and the cost of the
+    next answer, grow with the length of the stream.
 
     A hidden state moves by a Markov chain, and each row is a noisy look at it. What the
     rows of a state look like has no shape given beforehand: they may be skewed, have
@@ -79,6 +80,9 @@ class DirichletProcessHMM(
         Keep every `thin`-th sweep after the burn-in.
     n_chains : int, default=2
         Number of chains.
+    window : int or None, default=None
+        Rows that `partial_fit` keeps, the last ones; None keeps all. With a window the
+        cost of a row is bounded, and what happened before it is forgotten (see Notes).
     random_state : int, RandomState instance or None, default=None
         Seeds the chains and, unless it is given another, `sample`.
     n_jobs : int, default=None
@@ -104,6 +108,9 @@ class DirichletProcessHMM(
     locations_ : ndarray of shape (n_states, n_features)
         Posterior mean of the median of each feature in each state. Not defined for
         categories.
+    state_probabilities_ : ndarray of shape (n_states,)
+        Probabilities of the state at the last row that was learnt, given the rows up to
+        it: which regime holds now?
     categories_ : list of ndarray of shape (n_categories,)
         With ``emission="categorical"``, the sorted values of each feature; else empty.
     log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
@@ -178,11 +185,17 @@ class DirichletProcessHMM(
     rows has its prior predictive distribution, Student's with 4 degrees of freedom, so
     that a row far from all that was seen is improbable, not impossible.
 
+    With a `window`, an answer runs the chains on the rows of the window only if half a
+    window of rows has come since they were last run. Else the 100 draws are weighed by
+    their predictive densities of the rows since, which is the update of Bayes' formula
+    [8]_, and the states are filtered with each: a row costs 100 x n_states x n_atoms
+    exponentials. Answers are then of the draws that are drawn by these weights.
+
     Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
     effect when the chains are next run.
 
-    A sweep costs n_timesteps x n_states x n_atoms exponentials. Memory grows with the
-    rows: they are kept, for `partial_fit`.
+    A sweep costs n_timesteps x n_states x n_atoms exponentials. Without a window memory
+    grows with the rows: they are kept, for `partial_fit`.
 
     References
     ----------
@@ -203,6 +216,8 @@ class DirichletProcessHMM(
     .. [7] S. Watanabe, "Asymptotic equivalence of Bayes cross validation and widely
        applicable information criterion in singular learning theory", Journal of
        Machine Learning Research 11, 2010.
+    .. [8] N. Chopin, "A sequential particle filter method for static models",
+       Biometrika 89, 2002.
 
     Examples
     --------
@@ -252,6 +267,7 @@ class DirichletProcessHMM(
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "window": [None, Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -272,6 +288,7 @@ class DirichletProcessHMM(
         burn_in=300,
         thin=1,
         n_chains=2,
+        window=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -287,6 +304,7 @@ class DirichletProcessHMM(
         self.burn_in = burn_in
         self.thin = thin
         self.n_chains = n_chains
+        self.window = window
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -320,7 +338,7 @@ class DirichletProcessHMM(
         """
         X = self._rows(X, reset=True)
         self._series = Series(X, sequence_bounds(len(X), lengths, groups))
-        self._seed, self._before = self._draw_seed(), None
+        self._seed, self._before, self._online = self._draw_seed(), None, None
         self._computed = self._sample(lambda count: self._tasks(count, "sweeps", X))
         return self
 
@@ -329,9 +347,9 @@ class DirichletProcessHMM(
         """Continue the last sequence.
 
         The rows are kept, and the chains go on, from where they stand, when an answer
-        is next asked for. That costs `burn_in` + `n_iter` sweeps over all rows, however
-        many calls there were; and any way of cutting rows into calls gives the same
-        state.
+        is next asked for. That costs `burn_in` + `n_iter` sweeps over all rows that are
+        kept, however many calls there were; and any way of cutting rows into calls
+        gives the same state. With a `window` most answers cost no sweep.
 
         Parameters
         ----------
@@ -359,8 +377,9 @@ class DirichletProcessHMM(
             X = self._rows(X, reset=True)
             self._check_counts(X)
             self._settings(X)
-            self._series = Series(X, sequence_bounds(len(X)))
-            self._seed, self._before = self._draw_seed(), None
+            series = Series(X[:1], sequence_bounds(1))
+            self._series = series.extended(X[1:], self.window)
+            self._seed, self._before, self._online = self._draw_seed(), None, None
         return self
 
     def predict(self, X, lengths=None, groups=None):
@@ -581,7 +600,7 @@ class DirichletProcessHMM(
     def n_samples_seen_(self):
         """Rows since the last `fit`."""
         check_is_fitted(self)
-        return len(self._series)
+        return self._series.n_seen
 
     @property
     def n_states_(self):
@@ -630,6 +649,13 @@ class DirichletProcessHMM(
         return found.units.restored(_posterior.medians(used).mean(axis=0))
 
     @property
+    def state_probabilities_(self):
+        """Probabilities of the state at the last row, given the rows up to it."""
+        found = self._answer()
+        online = found.online or Online.after_run(found, self._series)
+        return online.state_probabilities()
+
+    @property
     def categories_(self):
         """Categories of each feature, sorted; empty unless they are."""
         found = self._answer()
@@ -655,12 +681,20 @@ class DirichletProcessHMM(
     # Steps of `fit` and `partial_fit`.
 
     def _compute(self):
+        online, series = self._online, self._series
+        if online is not None and series.n_seen - online.n_run < self.window // 2:
+            n_new = series.n_seen - online.n_seen
+            return online.after(series.rows[len(series) - n_new :]).answers()
         return self._sample(range)
 
     def _sample(self, tasks):
         """Sample from the posterior, going on from the chains there are."""
-        settings = self._settings(self._series.rows)
-        return sample_posterior(self._series, settings, self._seed, self._before, tasks)
+        series = self._series
+        settings = self._settings(series.rows)
+        found = sample_posterior(series, settings, self._seed, self._before, tasks)
+        if self.window is None:
+            return found
+        return found._replace(online=Online.after_run(found, series))
 
     def _settings(self, X):
         """Return what the parameters ask for; ValueError if they contradict."""
@@ -698,14 +732,29 @@ class DirichletProcessHMM(
 
     def _extend(self, X):
         """Continue the last sequence; the chains go on from where they are."""
+        series = self._series.extended(X, self.window)
+        self._publish(_series=series, **self._last_run())
+
+    def _last_run(self):
+        """Where the chains stand, and what was learnt since they were run."""
         found = vars(self).get("_computed")
-        before = self._before if found is None else found.chains
-        self._publish(_series=self._series.extended(X), _before=before)
+        if found is None:
+            return {"_before": self._before, "_online": self._online}
+        return {"_before": found.chains, "_online": found.online}
+
+    def _draft(self, *, forgets):
+        draft = super()._draft(forgets=forgets)
+        if not forgets and self._streaming():
+            vars(draft).update(self._last_run())
+        return draft
 
     def _chain_draws(self):
         """Draws of the chains whose draws are kept, and log-likelihoods of all."""
         found = self._answer()
-        n_chains = 1 if found.r_hat > R_HAT_LIMIT else len(found.log_likelihoods)
+        n_chains = len(found.log_likelihoods)
+        weighed = found.online is not None and found.online.n_seen > found.online.n_run
+        if weighed or found.r_hat > R_HAT_LIMIT:
+            n_chains = 1
         posterior = {
             name: part.reshape(n_chains, -1, *part.shape[1:])
             for name, part in (

@@ -13,7 +13,7 @@ _N_HALVINGS = 60
 _NEVER = -1e300  # logarithm of the weight of an atom that is left out
 
 
-def _densities(rows, draw, model):
+def densities(rows, draw, model):
     """Densities of new rows in each state, (n_states, n_rows), and log of their unit.
 
     An atom that had no rows is known no better than before: the mean of its density
@@ -23,13 +23,13 @@ def _densities(rows, draw, model):
     if isinstance(model, DiscreteModel):
         return _discrete_answers.densities(rows, draw, model)
     known = np.where(draw.occupied, draw.log_weights, _NEVER)
-    highest, densities, _ = densities_of(rows, draw._replace(log_weights=known), model)
+    highest, found, _ = densities_of(rows, draw._replace(log_weights=known), model)
     new = logsumexp(np.where(draw.occupied, _NEVER, draw.log_weights), axis=1)
     log_densities = new[:, None] + _log_student(rows, draw, model)
     unit = np.maximum(highest, log_densities.max(axis=0))
-    densities *= np.exp(highest - unit)
-    densities += np.exp(log_densities - unit)
-    return np.maximum(densities, np.finfo(float).tiny), unit
+    found *= np.exp(highest - unit)
+    found += np.exp(log_densities - unit)
+    return np.maximum(found, np.finfo(float).tiny), unit
 
 
 def _log_student(rows, draw, model):
@@ -62,7 +62,7 @@ def _log_student(rows, draw, model):
 
 def filtered_states(rows, draw, model):
     """Probabilities of the states given the rows so far, and log densities of rows."""
-    probabilities, unit = _densities(rows, draw, model)
+    probabilities, unit = densities(rows, draw, model)
     evidence = np.empty(len(rows))
     forward_filter(probabilities, draw.transitions, draw.start, rows.bounds, evidence)
     return probabilities, unit + np.log(evidence)
@@ -92,8 +92,8 @@ def log_predictives(rows, draws, model):
 def log_emissions(rows, draws, model):
     """Yield the log density of rows in each state, (n_states, n_rows), of each draw."""
     for draw in draws:
-        densities, unit = _densities(rows, draw, model)
-        yield unit + np.log(densities)
+        found, unit = densities(rows, draw, model)
+        yield unit + np.log(found)
 
 
 def log_mean_emissions(rows, draws, model):
@@ -111,9 +111,9 @@ def most_probable_path(rows, draws, model):
     states = np.empty(len(rows), dtype=np.int64)
     with np.errstate(divide="ignore"):
         logs = np.log(transitions), np.log(start)
-    densities = log_mean_emissions(rows, draws, model)
-    previous = np.empty(densities.shape, dtype=np.int64)
-    log_probability = viterbi(densities, *logs, rows.bounds, previous, states)
+    found = log_mean_emissions(rows, draws, model)
+    previous = np.empty(found.shape, dtype=np.int64)
+    log_probability = viterbi(found, *logs, rows.bounds, previous, states)
     return log_probability, states
 
 

@@ -62,7 +62,8 @@ class Chains(NamedTuple):
     """The chains after a run, from which the next one goes on.
 
     `states`: of each chain its parameters, its generator and its votes. `n_chosen`:
-    rows when the model was chosen; `scores`: of the numbers of states that were tried.
+    rows when the model was chosen; `scores`: of the numbers of states that were tried;
+    `n_dropped`: rows that the series had dropped before the first of the votes.
     """
 
     model: object
@@ -70,6 +71,12 @@ class Chains(NamedTuple):
     states: list
     n_chosen: int
     scores: np.ndarray
+    n_dropped: int = 0
+
+    def votes_for(self, series):
+        """Return the votes of each chain for the rows that a series still has."""
+        dropped = series.n_dropped - self.n_dropped
+        return [votes[:, dropped:] for *_, votes in self.states]
 
 
 class Posterior(NamedTuple):
@@ -77,7 +84,8 @@ class Posterior(NamedTuple):
 
     `draws`: Parameters whose arrays have an axis for draws before their own; `used`:
     which of them answer for new rows. `log_likelihoods` (n_chains, n_sweeps), of rows
-    in the units of X; `n_iter`: sweeps after the burn-in.
+    in the units of X; `n_iter`: sweeps after the burn-in. `online`: what was learnt of
+    rows after the run; None where that is not asked for.
     """
 
     model: object
@@ -88,6 +96,7 @@ class Posterior(NamedTuple):
     r_hat: float
     n_iter: int
     chains: Chains
+    online: object = None
 
     def used_draws(self):
         """Return the draws that answer for new rows, each as Parameters."""
@@ -120,13 +129,13 @@ def sample_posterior(series, settings, seed, before, tasks):
     if before is not None and not _outgrown(before, settings, len(series)):
         choice = Choice(before.model, None, before.scores)
         learnt = Learnt.of(series, choice.model)
-        runs = _continued(before, learnt, settings)
+        runs = _continued(before, series, learnt, settings)
         n_chosen = before.n_chosen
     else:
         tried = CandidatesOf(series, rng)
         choice = choose_model(tried, settings)
         learnt = tried.learnt(choice.model)
-        runs = _begun(choice, before, learnt.rows, settings, rng)
+        runs = _begun(choice, before, series, learnt.rows, settings, rng)
     run_chains(
         runs,
         burn_in=settings.burn_in,
@@ -137,7 +146,9 @@ def sample_posterior(series, settings, seed, before, tasks):
     for run in runs[1:]:
         run.relabel(runs[0].votes)
     states = [(run.chain.parameters, run.chain.rng, run.votes) for run in runs]
-    chains = Chains(choice.model, learnt.units, states, n_chosen, choice.scores)
+    chains = Chains(
+        choice.model, learnt.units, states, n_chosen, choice.scores, series.n_dropped
+    )
     return _posterior(runs, chains, learnt.log_volume.sum())
 
 
@@ -185,11 +196,11 @@ def _outgrown(before, settings, n_rows):
     return bool(chosen) and n_rows >= _GROWTH * before.n_chosen
 
 
-def _begun(choice, before, rows, settings, rng):
+def _begun(choice, before, series, rows, settings, rng):
     """Chains that start, of which the first goes on from the chain of the choice."""
     runs, votes = [], [None] * settings.n_chains
     if before is not None and before.model.n_states == choice.model.n_states:
-        votes = [votes for *_, votes in before.states]
+        votes = before.votes_for(series)
     for number, own in enumerate(rng.spawn(settings.n_chains)):
         chain = choice.chain
         if number or chain is None:
@@ -198,10 +209,10 @@ def _begun(choice, before, rows, settings, rng):
     return runs
 
 
-def _continued(before, learnt, settings):
+def _continued(before, series, learnt, settings):
     """Chains that go on, in the units of the rows there are now."""
-    runs = []
-    for parameters, rng, votes in before.states:
+    runs, votes_of = [], before.votes_for(series)
+    for (parameters, rng, _), votes in zip(before.states, votes_of, strict=True):
         parameters = parameters.follow(before.units, learnt.units)
         chain = chain_of(learnt.rows, before.model, copy.deepcopy(rng), parameters)
         runs.append(Run(chain, votes, settings.thin))

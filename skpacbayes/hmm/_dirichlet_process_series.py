@@ -37,43 +37,64 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
 class Series:
     """Sequences of rows. A longer series shares the memory of the shorter one.
 
-    `bounds` (n_sequences + 1,): first row of each sequence, and the number of rows.
+    `bounds` (n_sequences + 1,): first row of each sequence, and the number of rows;
+    `n_dropped`: rows before these that were dropped.
     """
 
-    def __init__(self, X, bounds):
+    def __init__(self, X, bounds, n_dropped=0):
         self._buffer = np.array(X)
         self._used = [len(X)]  # rows of the buffer that some series has
-        self._n_rows = len(X)
-        self.bounds = bounds
+        self._first, self._stop = 0, len(X)
+        self.bounds, self.n_dropped = bounds, n_dropped
 
     def __len__(self):
-        return self._n_rows
+        return self._stop - self._first
 
     @property
     def rows(self):
-        """All rows, (n_rows, n_features)."""
-        return self._buffer[: self._n_rows]
+        """All rows that are kept, (n_rows, n_features)."""
+        return self._buffer[self._first : self._stop]
 
-    def extended(self, X):
-        """Return the series in which the last sequence goes on with the rows X."""
-        start, stop = self._n_rows, self._n_rows + len(X)
+    @property
+    def n_seen(self):
+        """Number of rows, dropped ones included."""
+        return self.n_dropped + len(self)
+
+    def extended(self, X, most=None):
+        """Return the series in which the last sequence goes on with the rows X.
+
+        `most`: number of rows to keep, the last ones; None for all.
+        """
+        total = len(self) + len(X)
+        dropped = 0 if most is None else max(0, total - most)
+        X = X[max(0, dropped - len(self)) :]
+        first, start = self._first + min(dropped, len(self)), self._stop
+        stop = start + len(X)
         longer = object.__new__(Series)
         longer._buffer, longer._used = self._buffer, self._used
         if stop > len(self._buffer) or self._used[0] != start:
+            kept = self._buffer[first:start]
+            first, start, stop = 0, len(kept), len(kept) + len(X)
             longer._buffer = np.empty((2 * stop, X.shape[1]))
-            longer._buffer[:start] = self.rows
+            longer._buffer[:start] = kept
             longer._used = [start]
         longer._used[0] = stop
         longer._buffer[start:stop] = X
-        longer._n_rows = stop
-        longer.bounds = np.append(self.bounds[:-1], stop)
+        longer._first, longer._stop = first, stop
+        bounds = np.append(self.bounds[:-1], total) - dropped
+        longer.bounds = bounds[np.append(bounds[1:] > 0, True)].clip(0)
+        longer.n_dropped = self.n_dropped + dropped
         return longer
 
     def __getstate__(self):
-        return {"rows": self.rows.copy(), "bounds": self.bounds.copy()}
+        return {
+            "rows": self.rows.copy(),
+            "bounds": self.bounds.copy(),
+            "n_dropped": self.n_dropped,
+        }
 
     def __setstate__(self, state):
-        self.__init__(state["rows"], state["bounds"])
+        self.__init__(state["rows"], state["bounds"], state["n_dropped"])
 
 
 class Units(NamedTuple):

@@ -17,6 +17,7 @@ from ._multinomial import TemperedVBMultinomialMixture
 from ._normal_columns import LogNormal, Normal
 from ._product import ProductFamily
 from ._rates import Gamma, Poisson
+from ._regression import Regression
 from ._student import Student
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Normal",
     "Poisson",
     "ProductFamily",
+    "Regression",
     "Student",
     "TemperedVBGaussianMixture",
     "TemperedVBMixture",

@@ -5,6 +5,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logsumexp
 
+from .._kernels.mixture import log_sums_of_rows, normalise_exponentials
+
 SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
 
 
@@ -39,19 +41,48 @@ class Answer:
         """The distribution of the weights and of the components."""
         return self.stream.state
 
-    # What follows is found when it is first asked for.
+    # Answers about rows.
 
-    @cached_property
-    def responsibilities(self):
-        """Scorer of E log p_k + E log q_k(x)."""
-        state = self.state
-        return self.mixture.family.scorer(state.components, state.log_weights)
+    def labels(self, X, *, outliers):
+        """Most probable component of each row; -1 for outliers."""
 
-    def outlier_probabilities(self, scores):
-        """Probabilities that rows with these responsibilities are outliers."""
+        def write(scores, out):
+            out[:] = scores.argmax(axis=1)
+            if outliers:
+                out[self.shares_of_outliers(scores) > 0.5] = -1
+
+        return filled(self.joint, X, write, np.empty(X.shape[0], dtype=np.int64))
+
+    def responsibilities(self, X):
+        """Variational probabilities of the components."""
+        shares = np.empty((X.shape[0], self.joint.n_components))
+        return filled(self.joint, X, normalise_exponentials, shares)
+
+    def outlier_probabilities(self, X):
+        """Probabilities that rows are outliers."""
+
+        def write(scores, out):
+            out[:] = self.shares_of_outliers(scores)
+
+        return filled(self.joint, X, write, np.empty(X.shape[0]))
+
+    def log_densities(self, X):
+        """Log predictive densities."""
+        return mixed(self.predictive, self.log_weights, X)
+
+    def shares_of_outliers(self, scores):
+        """Probabilities that rows with these log joint densities are outliers."""
         log_outlier = self.mixture.family.log_outlier(self.state.components)
         log_outlier += logsumexp(self.state.log_weights)
         return expit(log_outlier - logsumexp(scores, axis=1))
+
+    # What follows is found when it is first asked for.
+
+    @cached_property
+    def joint(self):
+        """Scorer of E log p_k + E log q_k(x)."""
+        state = self.state
+        return self.mixture.family.scorer(state.components, state.log_weights)
 
     @cached_property
     def predictive(self):
@@ -61,8 +92,7 @@ class Answer:
     @cached_property
     def log_weights(self):
         """Logarithms of the posterior means of the weights."""
-        concentration = self.state.concentration
-        return np.log(concentration / concentration.sum())
+        return log_mean_weights(self.state)
 
     @cached_property
     def parameters(self):
@@ -70,12 +100,33 @@ class Answer:
         return self.mixture.family.attributes(self.state.components)
 
 
-def tiles(scorer, X):
-    """Yield slices of the rows, and their scores in an array used again and again."""
+def log_densities(family, state, X):
+    """Log predictive densities of rows under a state."""
+    scorer = family.predictive_scorer(state.components)
+    return mixed(scorer, log_mean_weights(state), X)
+
+
+def log_mean_weights(state):
+    """Logarithms of the posterior means of the weights."""
+    return np.log(state.concentration / state.concentration.sum())
+
+
+def mixed(scorer, log_weights, X):
+    """Logarithms of the sums over components of weights times densities."""
+
+    def write(scores, out):
+        log_sums_of_rows(scores, log_weights, out)
+
+    return filled(scorer, X, write, np.empty(X.shape[0]))
+
+
+def filled(scorer, X, write, result):
+    """Return the array that `write(scores, part)` fills, a tile of rows at a time."""
     n_rows = X.shape[0]
     scores = np.empty((min(n_rows, SCORED_ROWS), scorer.n_components))
     for start in range(0, n_rows, SCORED_ROWS):
         part = X if n_rows <= SCORED_ROWS else X[start : start + SCORED_ROWS]
         out = scores[: part.shape[0]]
         scorer.write(part, out)
-        yield slice(start, start + SCORED_ROWS), out
+        write(out, result[start : start + SCORED_ROWS])
+    return result

@@ -191,6 +191,10 @@ class TemperedMixture:
         """Return the mixture with another prior of the components."""
         return TemperedMixture(family, self.inverse_temperature, self.concentration)
 
+    def at(self, inverse_temperature):
+        """Return the mixture at another temperature."""
+        return TemperedMixture(self.family, inverse_temperature, self.concentration)
+
     def enough(self, X, sample_weight, tol):
         """Rise of the bound that counts, if `tol` nats a row do."""
         total = X.shape[0] if sample_weight is None else sample_weight.sum()

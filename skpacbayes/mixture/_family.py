@@ -29,6 +29,10 @@ class Family:
     def check_rows(self, X):
         """Raise a ValueError that names the column if X has impossible values."""
 
+    def described(self, columns):
+        """Return those of the columns of which the density is; others are given."""
+        return columns
+
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""
         return copy(self)
@@ -72,6 +76,10 @@ class Family:
             out[:] = self.log_predictive(posterior, X)
 
         return FunctionScorer(write, n_components_of(posterior))
+
+    def completed(self, posterior, k, rows, generator):
+        """Draw rows of component k, given those columns that are not described."""
+        return self.draw(posterior, k, len(rows), generator)
 
     def attributes(self, posterior):
         """Arrays that describe the components, by name."""

@@ -43,15 +43,18 @@ class OutlierFamily(Family):
     ----------
     inner : Family
         Family of the rows that are no outliers, with its prior.
-    low, high : ndarray of shape (n_features,)
+    low, high : ndarray of shape (n_columns,)
         Ends of the box in which outliers lie.
+    columns : list of int, default=None
+        Columns of the box: those that the family describes, or all.
     """
 
     completes_rows = True
 
-    def __init__(self, inner, low, high):
+    def __init__(self, inner, low, high, columns=None):
         self.inner = inner
         self.low, self.high = low, high
+        self.columns = list(range(len(low))) if columns is None else columns
         self.log_volume = np.log(high - low).sum()
 
     @classmethod
@@ -62,8 +65,9 @@ class OutlierFamily(Family):
                 "outliers=True needs a continuous family, but got the family "
                 f"{type(family).__name__}."
             )
-        low, high = X.min(axis=0), X.max(axis=0)
-        return cls(family, low, np.where(high > low, high, low + 1.0))
+        columns = family.described(list(range(X.shape[1])))
+        low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
+        return cls(family, low, np.where(high > low, high, low + 1.0), columns)
 
     def with_inner(self, inner):
         """Return the family with another prior of the components."""
@@ -165,7 +169,8 @@ class OutlierFamily(Family):
         def write(X, out):
             scorer.write(X, out)
             out += usual
-            inside = ((self.low <= X) & (self.high >= X)).all(axis=1)
+            within = X[:, self.columns]
+            inside = ((self.low <= within) & (self.high >= within)).all(axis=1)
             out[inside] = np.logaddexp(out[inside], outlier - self.log_volume)
 
         return FunctionScorer(write, scorer.n_components)
@@ -183,7 +188,7 @@ class OutlierFamily(Family):
         share = posterior.chances[0, 0] / posterior.chances.sum()
         outliers = generator.random(size) < share
         box = generator.uniform(self.low, self.high, (size, len(self.low)))
-        rows[outliers] = box[outliers]
+        rows[np.ix_(outliers, self.columns)] = box[outliers]
         return rows
 
     def attributes(self, posterior):

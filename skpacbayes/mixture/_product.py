@@ -9,6 +9,7 @@ from ._directions import VonMisesFisher
 from ._family import ExponentialFamily
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
+from ._regression import Regression
 from ._student import Student
 
 
@@ -67,7 +68,7 @@ class ProductFamily(ExponentialFamily):
                     "ExponentialFamily."
                 )
             rows = X[:, columns]
-            taken[columns] += 1
+            taken[family.described(columns)] += 1
             if not family.allows_missing and np.isnan(rows).any():
                 raise ValueError(
                     f"The columns of {name!r} contain NaN, which the family "
@@ -177,8 +178,11 @@ class ProductFamily(ExponentialFamily):
     def draw(self, posterior, k, size, generator):
         """Rows of component k; ignored columns are NaN."""
         rows = np.full((size, self.n_features), np.nan)
-        for (_, family, columns), part in zip(self.families, posterior, strict=True):
-            rows[:, columns] = family.draw(part, k, size, generator)
+        parts = list(zip(self.families, posterior, strict=True))
+        parts.sort(key=lambda part: is_conditional(*part[0]))
+        for (_, family, columns), part in parts:
+            given = rows[:, columns]
+            rows[:, columns] = family.completed(part, k, given, generator)
         return rows
 
     def attributes(self, posterior):
@@ -188,6 +192,11 @@ class ProductFamily(ExponentialFamily):
             for (name, family, _), part in zip(self.families, posterior, strict=True)
             for key, value in family.attributes(part).items()
         }
+
+
+def is_conditional(name, family, columns):
+    """Whether the density of a family is of some of its columns given the others."""
+    return len(family.described(columns)) < len(columns)
 
 
 def refuse_texts(X, family, error):
@@ -209,6 +218,7 @@ FAMILIES = {
     "normal": Normal,
     "lognormal": LogNormal,
     "poisson": Poisson,
+    "regression": Regression,
     "exponential": Gamma,
     "bernoulli": Binomial,
     "categorical": Categorical,

@@ -91,7 +91,7 @@ class Stream:
     def extended(self, X, weight, learner):
         """Return a stream that has also seen these rows; this one stays as it is.
 
-        `learner` is the estimator, which fits the first block and exchanges components.
+        The `learner` fits the first block and exchanges components.
         """
         stream = copy(self)
         stream.pending = self.pending + Rows()
@@ -123,7 +123,8 @@ class Stream:
 
     def _begin(self, learner):
         """Fit the first block like any data set."""
-        self.learned = learner._learn_quietly(*self.pending.joined())
+        X, weight = self.pending.joined()
+        self.learned = learner.learn(X, None if (weight == 1).all() else weight)
         fit = self.learned.fit
         self.state, self.history = fit.state, fit.history
         self.settled = np.zeros_like(fit.statistics)
@@ -143,7 +144,7 @@ class Stream:
 
     def _exchange(self, learner):
         """Ascend to a maximum on the window, and look for a higher one."""
-        fit, self.settled = learner._improve_quietly(
+        fit, self.settled = learner.improve(
             self.learned.mixture, self.state, *self.window.joined(), self.settled
         )
         self.state, self.history = fit.state, self.history + fit.history
@@ -154,7 +155,7 @@ class Stream:
         fit = self.learned.mixture.ascend(
             self.state, *rows, self.settled, max_iter=1, tol=0.0
         )
-        fit, settled = learner._renumber_quietly(fit, *rows, self.settled)
+        fit, settled = learner.renumber(fit, *rows, self.settled)
         if len(fit.state.concentration) != before:
             self.state, self.settled = fit.state, settled
             self.history = self.history + fit.history

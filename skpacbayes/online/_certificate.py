@@ -119,6 +119,7 @@ def problem_of(model, X, target, weights):
         add_waves(Z, X.shape[1], learnt.frequencies, learnt.phases, learnt.stream)
     return {
         "loss": model.loss,
+        "quantile": getattr(model, "quantile", 0.5),
         "Z": Z,
         "y": target,
         "sample_weight": weights,

@@ -4,10 +4,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context
 from .._compat import StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
-from .._stream import partial_fit_context
+from .._kernels.online_softmax import predict_softmax
 from ._certificate import certify_linear
 from ._labels import LabelStream
 from ._linear import OnlineLinearModel
@@ -20,8 +19,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     time and memory. The coefficients have a Gaussian posterior of diagonal
     covariance, updated by implicit natural-gradient variational inference (NGVI): a
     step never overshoots, so that nothing needs tuning. The features are
-    standardised as they come, by their own running moments. More than two classes are
-    learnt as one against the others.
+    standardised as they come, by their own running moments. More than two classes share
+    a softmax with the logistic loss, and are learnt as one against the others with the
+    hinge.
 
     Parameters
     ----------
@@ -30,6 +30,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     loss : {"hinge", "log_loss"}, default="hinge"
         Loss of a prediction, expected under the posterior: in closed form for the
         hinge, by Gauss-Hermite quadrature on 20 nodes for the logistic loss.
+    multi_class : {"auto", "softmax", "one_vs_rest"}, default="auto"
+        What more than two classes are. "softmax": one score for each class, and the
+        multinomial logistic loss, which needs ``loss="log_loss"`` and
+        ``method="ngvi"``; its expectation is replaced by an upper bound, see Notes.
+        "one_vs_rest": a model for each class against the others. "auto" is the softmax
+        where there is one.
     inverse_temperature : "auto" or float, default="auto"
         Weight of a row's loss in the posterior, for NGVI; "auto" is 1, the labels
         having no unit.
@@ -74,16 +80,16 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Posterior standard deviations of the coefficients, in the same units; not for
         `method="oga"`, which has no posterior.
     cumulative_loss_ : float
-        Sum of the losses suffered, over rows and outputs: each row is predicted, then
-        learnt.
+        Sum of the losses suffered, over rows and outputs (over rows with a softmax):
+        each row is predicted, then learnt.
     forgetting_rates_ : ndarray of shape (n_rates,)
         The forgetting rates: several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_outputs, n_rates)
-        Their weights for each output.
+        Their weights for each output; with a softmax the same for all.
     prior_scales_ : ndarray of shape (n_scales,)
         The scales of the prior: several with `prior_scale="auto"`.
     prior_scale_weights_ : ndarray of shape (n_outputs, n_scales)
-        Their weights for each output.
+        Their weights for each output; with a softmax the same for all.
     n_samples_seen_ : int
         Rows of positive weight since the last `fit`.
     n_features_in_ : int
@@ -101,12 +107,20 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     ``2 b dL/dv z^2`` to the precisions. It is equation (8) of [1]_ without
     linearising the loss in the mean.
 
+    With a softmax, class k has the score a_k of variance v_k, and E logsumexp has the
+    upper bound of [2]_, ``sum(q**2 * v) / 2 + logsumexp(a + (1 - 2 * q) * v / 2)`` at
+    the q for which it is least; its slope in a_k is q_k, in v_k q_k (1 - q_k) / 2. The
+    step solves ``a_k' = a_k + b v_k (1{k = y} - q_k(a', v))`` for all classes at once,
+    by Newton's method in one dimension.
+
     NGVI has no regret bound: `certificate` exists for "sva" and "svb".
 
     References
     ----------
     .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization
        bound for online variational inference", ACML 2019.
+    .. [2] D. A. Knowles and T. P. Minka, "Non-conjugate variational message passing for
+       multinomial and binary regression", NeurIPS 2011.
 
     Examples
     --------
@@ -129,6 +143,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     _parameter_constraints: dict = {
         **OnlineLinearModel._parameter_constraints,
         "loss": [StrOptions({"hinge", "log_loss"})],
+        "multi_class": [StrOptions({"auto", "softmax", "one_vs_rest"})],
     }
 
     def __init__(
@@ -136,6 +151,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         method="ngvi",
         *,
         loss="hinge",
+        multi_class="auto",
         inverse_temperature="auto",
         learning_rate="auto",
         prior_scale="auto",
@@ -151,6 +167,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     ):
         self.method = method
         self.loss = loss
+        self.multi_class = multi_class
         self.inverse_temperature = inverse_temperature
         self.learning_rate = learning_rate
         self.prior_scale = prior_scale
@@ -163,64 +180,6 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         self.average = average
         self.n_fourier = n_fourier
         self.random_state = random_state
-
-    @fit_context
-    def fit(self, X, y, sample_weight=None):
-        """Forget everything, then learn the rows once, in the order given.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, in the order of the stream.
-        y : array-like of shape (n_samples,)
-            Labels, of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row, which multiplies its loss. A row of weight 0 is
-            passed over.
-
-        Returns
-        -------
-        self : OnlineVIClassifier
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If there is a single class, or X is not finite or beyond 1e150.
-        """
-        return self._learn_anew(X, y, sample_weight)
-
-    @partial_fit_context
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn more rows, in the order given.
-
-        Any way of cutting the same rows into calls gives the same state. A call that
-        raises has learnt nothing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
-        y : array-like of shape (n_samples,)
-            Labels.
-        classes : array-like of shape (n_classes,), default=None
-            All classes of the stream; required in the first call.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row.
-
-        Returns
-        -------
-        self : OnlineVIClassifier
-            The classifier.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or beyond 1e150, `classes` is missing in the first call
-            or differs from its value there, a label is not among them, or a parameter
-            changed since the stream began.
-        """
-        return self._learn_more(X, y, sample_weight, classes)
 
     def decision_function(self, X):
         """Score rows by the posterior mean of their distance to the boundary.
@@ -245,26 +204,6 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         predict_scores(X, *self._state.arguments, scores)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X):
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or beyond 1e150.
-        """
-        return self._labels(self.decision_function(X))
-
     def predict_proba(self, X):
         """Predict the probability of each class.
 
@@ -272,6 +211,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ``sigmoid(a / sqrt(1 + pi v / 8))`` for a score of mean a and variance v. With
         the hinge loss, which is no likelihood, the same formula is a heuristic: it
         ranks rows as the score does, but its values are not calibrated.
+
+        With a softmax, ``1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8))`` of
+        each class k, divided by their sum.
 
         Parameters
         ----------
@@ -281,8 +223,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities; with more than two classes those of each class against the
-            others, divided by their sum.
+            Probabilities; with one against the others those of each class, divided by
+            their sum.
 
         Raises
         ------
@@ -291,7 +233,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         """
         X = self._rows(X)
         probabilities = np.empty((len(X), len(self.classes_)))
-        predict_probabilities(X, *self._state.arguments, probabilities)
+        average = predict_softmax if self._joint() else predict_probabilities
+        average(X, *self._state.arguments, probabilities)
         return probabilities
 
     def certificate(self, X=None, y=None, sample_weight=None):
@@ -348,6 +291,26 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     def coef_std_(self):
         """Posterior standard deviations of the coefficients, in their units."""
         return self._raw_deviations()
+
+    def _check_options(self):
+        super()._check_options()
+        if self.multi_class == "softmax" and not self._has_softmax():
+            raise ValueError(
+                "multi_class='softmax' needs loss='log_loss' and method='ngvi', got "
+                f"loss={self.loss!r} and method={self.method!r}."
+            )
+
+    def _has_softmax(self):
+        """Whether the loss and the method have a softmax."""
+        return self.loss == "log_loss" and self.method == "ngvi"
+
+    def _joint(self):
+        """Whether the classes share the loss of a softmax."""
+        possible = self._n_outputs() > 1 and self._has_softmax()
+        return possible and self.multi_class != "one_vs_rest"
+
+    def _learner_for(self, full):
+        return "softmax" if self._joint() else super()._learner_for(full)
 
     def _target_of_labels(self, y):
         codes = self._codes(y)

@@ -295,7 +295,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     def _all_in_place(self):
         """Whether each expert either does not learn, or learns by one compiled call."""
         return all(
-            not learns(expert) or (type(expert) in LEARN_BLOCKS and expert._streaming())
+            not learns(expert) or (learns_blocks(expert) and expert._streaming())
             for expert in self.estimators_
         )
 
@@ -339,7 +339,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         for own, expert in zip(predictions, self.estimators_, strict=True):
             if not learns(expert):
                 own[:] = expert.predict(X)
-            elif type(expert) not in LEARN_BLOCKS:
+            elif not learns_blocks(expert):
                 predict_then_learn(expert, X, y, sample_weight, own, new)
             else:
                 learn_block(expert, X, y, sample_weight, own)
@@ -408,7 +408,7 @@ def predict_then_learn(expert, X, y, sample_weight, predictions, new):
 
 def copied(expert):
     """Copy an expert that learns."""
-    if type(expert) in LEARN_BLOCKS and expert._streaming():
+    if learns_blocks(expert) and expert._streaming():
         return StreamingEstimator._draft(expert, forgets=False)
     return copy.deepcopy(expert)
 
@@ -416,6 +416,12 @@ def copied(expert):
 def learns(expert):
     """Whether an expert learns along the stream."""
     return hasattr(expert, "partial_fit") and not isinstance(expert, FrozenEstimator)
+
+
+def learns_blocks(expert):
+    """Whether a kernel learns a block of rows, and writes what `predict` would say."""
+    counts = getattr(expert, "loss", None) == "poisson"
+    return type(expert) in LEARN_BLOCKS and not counts
 
 
 def capped(predictions):

@@ -10,11 +10,15 @@ from .._compat import Interval, StrOptions
 from .._kernels import online as kernels
 from .._kernels import online_state as names
 from .._kernels.aggregation import FIXED, NOISE
+from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
+from .._kernels.online_softmax import learn_softmax
 from ._rows import OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
-LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss")
+LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
+WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is estimated
+COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
@@ -76,8 +80,7 @@ class OnlineLinearModel(OnlineEstimator):
         n_parameters = n_features + self.n_fourier + self.fit_intercept
         full = self._full(n_features + self.n_fourier)
         follows = full and self.standardize and not self.n_fourier
-        natural = "natural" if self.method == "ngvi" else "published"
-        self._learner = "full" if full else natural
+        self._learner = self._learner_for(full)
         self._state = names.LinearState(
             n_features,
             n_parameters,
@@ -87,12 +90,21 @@ class OnlineLinearModel(OnlineEstimator):
             scales=self.standardize and not (follows and self.clip is None),
             shifts=follows,
             n_waves=self.n_fourier,
+            joint=self._learner == "softmax",
         )
         if self.n_fourier:
             self._draw_waves(self._state)
         self._set_stream(self._state)
         self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
         self._set_aggregation(self._state)
+
+    def _learner_for(self, full):
+        """Name of the kernel that learns rows."""
+        if self.loss == "poisson":
+            return "counts"
+        if full:
+            return "full"
+        return "natural" if self.method == "ngvi" else "published"
 
     def _draw_waves(self, state):
         """Draw random Fourier features of three length scales."""
@@ -105,7 +117,11 @@ class OnlineLinearModel(OnlineEstimator):
     def _set_stream(self, state):
         """Write the settings that all models share."""
         state.clip = math.inf if self.clip is None else self.clip
-        state.loss_kind = LOSSES.index(self.loss)
+        if self.loss == "quantile":  # an absolute loss of two slopes
+            state.slopes = self.quantile, 1.0 - self.quantile
+            state.loss_kind = LOSSES.index("absolute_error")
+        else:
+            state.loss_kind = LOSSES.index(self.loss)
         state.method = METHODS.index(self.method)
         if self.learning_rate == "auto":
             state.rate_kind = names.ADAGRAD
@@ -132,6 +148,11 @@ class OnlineLinearModel(OnlineEstimator):
             state.set_intercept_range()
         if self._flat():
             precisions[:, 0] = 0.0
+        if self.loss == "poisson" and self.fit_intercept:
+            precisions[:, 0] = COUNT_INTERCEPT_SCALE**-2
+            variances[:, 0] = (
+                min(COUNT_INTERCEPT_SCALE, self.scale_bound or math.inf) ** 2
+            )
         state.precisions[:] = precisions
         state.set_variances(variances)
 
@@ -155,7 +176,7 @@ class OnlineLinearModel(OnlineEstimator):
         rates = FORGETTING_RATES if self.forgetting == "auto" else (self.forgetting,)
         scales = (self.prior_scale,)
         if self.prior_scale == "auto" and self.method == "ngvi":
-            scales = PRIOR_SCALES["numbers" if self._regression() else "labels"]
+            scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
         elif self.prior_scale == "auto":
             scales = (1.0,)
         pairs = itertools.product(rates, scales)
@@ -167,11 +188,11 @@ class OnlineLinearModel(OnlineEstimator):
         return self.method in ("ngvi", "ngvi_explicit")
 
     def _regression(self):
-        return self.loss in ("squared_error", "absolute_error")
+        return self.loss not in ("hinge", "log_loss")
 
     def _estimates_noise(self):
         auto = self.inverse_temperature == "auto"
-        return auto and self._natural() and self._regression()
+        return auto and self._natural() and self.loss in WITH_NOISE
 
     def _temperature(self):
         """Inverse temperature of a row's loss; 0 where the noise is estimated."""
@@ -182,13 +203,13 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _flat(self):
         """Whether the prior of the intercept is flat."""
-        return self.fit_intercept and self._regression() and self._natural()
+        return self.fit_intercept and self.loss in WITH_NOISE and self._natural()
 
     def _full(self, n_features):
         """Whether the covariance is full for that many features."""
         possible = (
             self.method == "ngvi"
-            and self.loss == "squared_error"
+            and self.loss in ("squared_error", "poisson")
             and self.mean_bound is None
             and self.scale_bound is None
         )
@@ -211,6 +232,10 @@ class OnlineLinearModel(OnlineEstimator):
                 f"{idle[0]}={getattr(self, idle[0])!r} has no effect with "
                 f"method={self.method!r}: leave it at its default."
             )
+        if self.loss == "poisson" and self.method != "ngvi":
+            raise ValueError(
+                f"loss='poisson' needs method='ngvi', got method={self.method!r}."
+            )
         if self.forgetting == "auto" and self.method != "ngvi":
             raise ValueError(
                 f"forgetting='auto' needs method='ngvi', got method={self.method!r}."
@@ -222,9 +247,10 @@ class OnlineLinearModel(OnlineEstimator):
             )
         if self.covariance == "full" and not self._full(0):
             raise ValueError(
-                "covariance='full' needs method='ngvi', loss='squared_error' and no "
-                f"bounds, got method={self.method!r}, loss={self.loss!r}, "
-                f"mean_bound={self.mean_bound!r}, scale_bound={self.scale_bound!r}."
+                "covariance='full' needs method='ngvi', loss='squared_error' or "
+                f"'poisson', and no bounds, got method={self.method!r}, "
+                f"loss={self.loss!r}, mean_bound={self.mean_bound!r}, "
+                f"scale_bound={self.scale_bound!r}."
             )
 
     # Answers.
@@ -233,7 +259,7 @@ class OnlineLinearModel(OnlineEstimator):
         """Posterior means, as they predict, (n_outputs, n_experts, n_parameters)."""
         state = self._state
         means = state.averaged_means if self.average else state.means
-        return means.reshape(*state.losses.shape, -1)
+        return means.reshape(-1, state.n_experts, means.shape[1])
 
     def _raw_coefficients(self):
         """Coefficients and intercepts of the mean in the units of X."""
@@ -262,7 +288,10 @@ class OnlineLinearModel(OnlineEstimator):
         deviations = np.sqrt(state.variances[:, state.coefficients])
         if self._estimates_noise():  # the posterior is relative to the noise
             noise = self._noise_variances()
-            noise = np.sqrt(noise) if self.loss == "squared_error" else noise
+            if self.loss == "squared_error":
+                noise = np.sqrt(noise)
+            else:  # the mean residual is the mean loss at slopes of one
+                noise = 2.0 / state.slopes.sum() * noise
             own = np.zeros_like(deviations)
             deviations = np.multiply(
                 noise[:, None], deviations, out=own, where=deviations > 0
@@ -314,7 +343,9 @@ class OnlineLinearModel(OnlineEstimator):
 
 
 _LEARNERS = {
+    "counts": learn_counts,
     "full": learn_full,
     "natural": kernels.learn_natural,
     "published": kernels.learn_published,
+    "softmax": learn_softmax,
 }

@@ -1,12 +1,15 @@
 """Linear regression on a stream, by online variational inference."""
 
+from numbers import Real
+
 import numpy as np
 from scipy.special import ndtri, stdtrit
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
-from .._compat import StrOptions
+from .._compat import Interval, StrOptions
+from .._kernels.online_counts import HIGHEST
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
@@ -32,16 +35,29 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         - "svb": streaming variational Bayes, equation (7).
         - "oga", "oga_el": online gradient descent on the loss, and on the expected
           loss, the paper's baselines.
-    loss : {"squared_error", "absolute_error"}, default="squared_error"
-        Loss of a prediction; the squared error is not halved.
+    loss : {"squared_error", "absolute_error", "quantile", "poisson"}, \
+            default="squared_error"
+        Loss of a prediction:
+
+        - "squared_error": not halved.
+        - "absolute_error": predictions are medians.
+        - "quantile": the pinball loss; predictions are quantiles of level `quantile`.
+        - "poisson": half the deviance of counts, whose rate is the exponential of a
+          linear function; targets must not be negative. Needs ``method="ngvi"``. For
+          counts over unequal times, give ``y = count / time`` and
+          ``sample_weight=time``.
+    quantile : float in (0, 1), default=0.5
+        Level of the quantile, with ``loss="quantile"``.
     covariance : {"auto", "full", "diagonal"}, default="auto"
         Covariance of the posterior. "full" costs ``n_features ** 2`` a row, needs
-        `method="ngvi"` and the squared loss, and is then exact Bayes. "auto" is
-        "full" where that is possible and there are at most 64 features.
+        `method="ngvi"`, and the squared loss, for which it is exact Bayes, or that of
+        counts. "auto" is "full" where that is possible and there are at most 64
+        features.
     inverse_temperature : "auto" or float, default="auto"
         Weight of a row's loss in the posterior, for NGVI. A float `b` means a noise
         of variance ``1 / (2 * b)`` with the squared loss. "auto" estimates the noise
-        along with the coefficients, whose prior is then relative to it.
+        along with the coefficients, whose prior is then relative to it; for counts,
+        which have no unit, it is 1.
     learning_rate : "auto", "invsqrt" or float, default="auto"
         Step of the methods that have one. A float is a constant step. "invsqrt" is
         ``1 / sqrt(t)`` at row `t` (for "svb", over the posterior variance: the
@@ -56,14 +72,16 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
         `forgetting_rates_` side by side and averages their predictions, each kept
-        within the range of the targets so far, by exponential weights.
+        within the range of the targets so far, by exponential weights. (Rates of counts
+        have no lower bound there; the upper one is the largest count plus 1.)
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None
         Bound on the absolute value of a feature, after standardisation. A value near
         5 helps much with heavy tails; predictions are then not linear in such rows.
     fit_intercept : bool, default=True
-        Whether there is an intercept. Its prior is flat for NGVI.
+        Whether there is an intercept. Its prior is flat for NGVI; for counts, normal
+        with a standard deviation of 10 in the log of the rate.
     mean_bound, scale_bound : float or None, default=None
         Projection of the posterior means on ``[-mean_bound, mean_bound]`` and of
         the posterior standard deviations on ``[0, scale_bound]``, after each row.
@@ -120,6 +138,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     covariance and `standardize=False` the mean is that of ridge regression with
     ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
 
+    For counts the row's rate is the exponential of a score N(a, v), whose expectation
+    exp(a + v / 2) is far from what the row leaves of it where v is large. The step is
+    therefore implicit in the variance too: the new posterior is the Gaussian that
+    minimises the row's expected loss, times b, plus its divergence from the one before.
+
     With a full covariance the prior follows the spread of the columns, and the
     posterior is otherwise exact: after one pass, that of batch Bayesian ridge
     regression on standardised features. Predictions do not extrapolate: a feature
@@ -158,11 +181,21 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     (70.25..., 0.51...)
     >>> model.predict_quantiles([[20.1, 10_000.0]], [0.05, 0.95]).round(1)
     array([[69.4, 71.1]])
+
+    Calls an hour, whose rate grows by half with each degree:
+
+    >>> X = rng.normal(15, 2, size=(2000, 1))
+    >>> calls = rng.poisson(np.exp(0.4 * (X[:, 0] - 15)))
+    >>> OnlineVIRegressor(loss="poisson").fit(X, calls).predict([[14.0], [18.0]])
+    array([0.6..., 3.3...])
     """
 
     _parameter_constraints: dict = {
         **OnlineLinearModel._parameter_constraints,
-        "loss": [StrOptions({"squared_error", "absolute_error"})],
+        "loss": [
+            StrOptions({"squared_error", "absolute_error", "quantile", "poisson"})
+        ],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
         "covariance": [StrOptions({"auto", "full", "diagonal"})],
     }
 
@@ -171,6 +204,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         method="ngvi",
         *,
         loss="squared_error",
+        quantile=0.5,
         covariance="auto",
         inverse_temperature="auto",
         learning_rate="auto",
@@ -187,6 +221,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     ):
         self.method = method
         self.loss = loss
+        self.quantile = quantile
         self.covariance = covariance
         self.inverse_temperature = inverse_temperature
         self.learning_rate = learning_rate
@@ -257,7 +292,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         return self._learn_more(X, y, sample_weight)
 
     def predict(self, X, return_std=False):
-        """Predict the mean of the target, and optionally its scale.
+        """Predict the mean of the target, or its quantile, and optionally its scale.
+
+        With ``loss="poisson"`` the rate: the exponential of the posterior mean of its
+        log.
 
         Parameters
         ----------
@@ -289,7 +327,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         X = self._rows(X)
         means = np.empty((len(X), 1))
         predict_scores(X, *self._state.arguments, means)
-        return means[:, 0]
+        means = means[:, 0]
+        return np.exp(np.minimum(means, HIGHEST)) if self.loss == "poisson" else means
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
@@ -404,6 +443,23 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
                 "A predictive distribution needs method='ngvi' or 'ngvi_explicit' and "
                 f"loss='squared_error', got method={self.method!r} and "
                 f"loss={self.loss!r}."
+            )
+
+    def _checked(self, X, y, sample_weight, **options):
+        """Rows, targets and weights for the kernels; refuse counts below zero."""
+        X, y, weights = super()._checked(X, y, sample_weight, **options)
+        if self.loss == "poisson" and y.min(initial=0.0) < 0.0:
+            raise ValueError(
+                f"loss='poisson' needs y >= 0, as y are counts; got {y.min():g}."
+            )
+        return X, y, weights
+
+    def _check_options(self):
+        super()._check_options()
+        if self.loss != "quantile" and self.quantile != 0.5:
+            raise ValueError(
+                f"quantile={self.quantile!r} has no effect with loss={self.loss!r}: it "
+                "needs loss='quantile'."
             )
 
     def _target_of_labels(self, y):

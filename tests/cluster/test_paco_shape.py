@@ -183,3 +183,23 @@ def test_a_stream_has_the_clusters_of_the_batch(table, ordered):
     assert stream.n_clusters_ == batch.n_clusters_
     found = (adjusted_rand_score(y, model.predict(X)) for model in (batch, stream))
     assert np.ptp(list(found)) < 0.1
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["doubled", "mixed", "shares", "almost doubled"])
+def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
+    """Whatever rounding leaves of a linear dependence is no cluster."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=200)
+    X = rng.normal(size=(200, 3)) + 4.0 * y[:, None]
+    if kind == "mixed":
+        Z = np.column_stack([X, X @ rng.normal(size=(3, 4))])
+    elif kind == "shares":
+        Z = np.column_stack([X, -X.sum(axis=1)])
+    else:
+        noise = 1e-9 * rng.normal(size=X.shape) if "almost" in kind else 0.0
+        Z = np.column_stack([X, X + noise])
+    model, wider = getattr(paco(), method)(X), getattr(paco(), method)(Z)
+    assert model.n_clusters_ == wider.n_clusters_ == 2
+    assert adjusted_rand_score(model.predict(X), wider.predict(Z)) > 0.9

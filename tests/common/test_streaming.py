@@ -60,6 +60,16 @@ def labels(n, seed):
     return X, (y > 0).astype(float)
 
 
+def three_labels(n, seed):
+    X, y = numbers(n, seed)
+    return X, np.digitize(y, [-1.0, 1.0]).astype(float)
+
+
+def counted(n, seed):
+    X, y = numbers(n, seed)
+    return X, np.abs(y)
+
+
 def online(estimator, rows=numbers, **parameters):
     first = {"classes": [0.0, 1.0]} if rows is labels else {}
     return Stream(lambda: estimator(**parameters), rows, first=first, importance=True)
@@ -205,9 +215,21 @@ STREAMS = {
     "OnlineVIRegressor": online(OnlineVIRegressor),
     "OnlineVIRegressor, forgetting": online(OnlineVIRegressor, forgetting="auto"),
     "OnlineVIRegressor, absolute": online(OnlineVIRegressor, loss="absolute_error"),
+    "OnlineVIRegressor, counts": online(
+        OnlineVIRegressor, counted, loss="poisson", prior_scale="auto", forgetting=0.01
+    ),
+    "OnlineVIRegressor, quantile": online(
+        OnlineVIRegressor, loss="quantile", quantile=0.8, prior_scale="auto"
+    ),
     "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
     "OnlineVIClassifier": online(OnlineVIClassifier, labels),
     "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
+    "OnlineVIClassifier, softmax": Stream(
+        lambda: OnlineVIClassifier(loss="log_loss", forgetting="auto"),
+        three_labels,
+        first={"classes": [0.0, 1.0, 2.0]},
+        importance=True,
+    ),
     "OnlineVIClassifier, waves": online(
         OnlineVIClassifier, labels, n_fourier=10, forgetting="auto", random_state=0
     ),

@@ -415,14 +415,14 @@ def test_the_default_model_knows_no_units(scale):
     assert np.all(np.abs(means[1] / scale - means[0]) < 1.0)
 
 
-def test_a_hundred_thousand_rows():
+def test_memory_does_not_grow():
     rng = np.random.default_rng(0)
     streamed = tracker(n_particles=8, n_clusters=None)
     sizes = []
     for _ in range(10):
-        streamed.partial_fit(rng.normal(size=(10_000, 1)))
+        streamed.partial_fit(rng.normal(size=(1_000, 1)))
         sizes.append(len(pickle.dumps(streamed)))
-    assert streamed.n_samples_seen_ == 100_000
+    assert streamed.n_samples_seen_ == 10_000
     assert np.isfinite(streamed.log_likelihood_)
     assert max(sizes) - min(sizes) < 64
 

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, ndtri
 from twins import twin_of
 
@@ -123,55 +122,6 @@ def test_no_weight_no_offspring(kernel, point):
     ends = np.array([0, 5])
     kernel(weights, np.arange(5), ends, np.array([3]), points, ancestors)
     assert_array_equal(ancestors, 1 if point == 0.0 else 3)
-
-
-def points_and_centers(n_features, seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(n_features, 60)), rng.normal(size=(7, n_features))
-
-
-@pytest.mark.parametrize("n_features", [1, 2, 5])
-@twin_of(filtering.nearest_centers)
-def test_nearest_centers(kernel, n_features):
-    columns, centers = points_and_centers(n_features)
-    labels, nearest = np.full(60, -1), np.empty(60)
-    kernel(columns, centers, labels, nearest, np.empty(60))
-    squares = cdist(columns.T, centers, "sqeuclidean")
-    assert_array_equal(labels, squares.argmin(axis=1))
-    assert_allclose(nearest, squares.min(axis=1), rtol=1e-12)
-
-
-@twin_of(filtering.spread_centers)
-def test_spread_centers(kernel):
-    """Each centre is the quantile of the squared distances to those before it."""
-    columns, _ = points_and_centers(2)
-    uniforms = np.random.default_rng(1).random(6)
-    centers = np.empty((6, 2))
-    kernel(columns, uniforms, centers, np.empty(60), np.empty(60))
-    squares = np.ones(60)
-    for j, uniform in enumerate(uniforms):
-        sums = np.cumsum(squares)
-        drawn = np.searchsorted(sums, uniform * sums[-1], side="right")
-        assert_array_equal(centers[j], columns[:, drawn])
-        squares = cdist(columns.T, centers[: j + 1], "sqeuclidean").min(axis=1)
-
-
-@twin_of(filtering.spread_centers)
-def test_spread_centers_over_equal_points(kernel):
-    columns, centers = np.ones((2, 9)), np.zeros((4, 2))
-    kernel(columns, np.full(4, 0.999), centers, np.empty(9), np.empty(9))
-    assert_array_equal(centers, 1.0)
-
-
-@twin_of(filtering.move_centers)
-def test_move_centers(kernel):
-    columns, centers = points_and_centers(3)
-    labels = np.arange(60) % 6  # the seventh has no point
-    moved = centers.copy()
-    kernel(columns, labels, moved, np.empty(7))
-    for j in range(6):
-        assert_allclose(moved[j], columns[:, labels == j].mean(axis=1), rtol=1e-12)
-    assert_array_equal(moved[6], centers[6])
 
 
 @twin_of(quasi.shift_points)

@@ -22,6 +22,7 @@ from skpacbayes.mixture import (
     Normal,
     Poisson,
     ProductFamily,
+    Regression,
     Student,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
@@ -30,6 +31,7 @@ from skpacbayes.mixture import (
 )
 from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
 from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._temperature import TEMPERATURES
 from skpacbayes.mixture._wishart import NormalWishart
 
 MIXED = [
@@ -64,6 +66,7 @@ ROWS = {
     "bernoulli": lambda n, g: g.binomial(1, [0.3, 0.6], (n, 2)).astype(float),
     "categorical": lambda n, g: g.integers(0, 3, (n, 2)).astype(float),
     "von_mises_fisher": directions,
+    "regression": lambda n, g: g.normal(size=(n, 3)) @ np.eye(3)[[0, 1, 1]],
     "mixed": mixed,
 }
 FAMILY_OF = {name: MIXED if name == "mixed" else name for name in ROWS}
@@ -79,6 +82,11 @@ CONJUGATE = {
     "binomial": (Binomial(30), "poisson"),
     "categorical": (Categorical(0.5), "categorical"),
     "directions": (VonMisesFisher(), "von_mises_fisher"),
+    "regression": (Regression(), "regression"),
+    "input and line": (
+        ProductFamily([("a", Poisson(), [0]), ("b", Regression(), [0, 1])]),
+        "poisson",
+    ),
     "two kinds": (
         ProductFamily([("a", Poisson(), [1]), ("b", Gamma(), [0])]),
         "poisson",
@@ -278,6 +286,19 @@ def test_laws_of_streams(name, law):
         missing=name != "student",
     )
     law(stream)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_temperature_is_chosen_for_every_family(name):
+    mixture = TemperedVBMixture(
+        FAMILY_OF[name], 2, inverse_temperature="auto", n_init=1, random_state=0
+    )
+    X = rows(name, 60)
+    alpha = mixture.fit(X).inverse_temperature_
+    assert alpha in TEMPERATURES
+    given = mixture.set_params(inverse_temperature=alpha)
+    bound = mixture.elbo_
+    assert given.fit(X).elbo_ == bound
 
 
 # Missing values.

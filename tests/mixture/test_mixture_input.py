@@ -21,7 +21,7 @@ from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMultinomialMixture,
-    _mixture,
+    _learner,
 )
 
 MODELS = {
@@ -295,7 +295,7 @@ def test_an_ascent_that_stops_early_says_so():
 def test_more_starts_are_never_worse_and_threads_change_nothing(monkeypatch):
     """The first start of eight is the one start alone, exchanges apart."""
     monkeypatch.setattr(
-        _mixture, "exchange_components", lambda fit, *_, **__: (fit, None)
+        _learner, "exchange_components", lambda fit, *_, **__: (fit, None)
     )
     X, _ = make_mixture(separation=3.0, n_components=6, random_state=0)
     gains = []

@@ -9,7 +9,7 @@ from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMultinomialMixture,
-    _mixture,
+    _learner,
     _search,
 )
 
@@ -32,7 +32,7 @@ def test_one_start_with_exchanges_reaches_the_best_of_eight_starts(monkeypatch):
         )
         exchanged = gaussian(12, n_init=1).fit(X)
         with monkeypatch.context() as patch:
-            patch.setattr(_mixture, "exchange_components", no_exchange)
+            patch.setattr(_learner, "exchange_components", no_exchange)
             one, eight = (gaussian(12, n_init=n).fit(X).elbo_ for n in (1, 8))
         assert exchanged.elbo_ >= one - 1e-9 * abs(one)
         assert exchanged.elbo_ > eight - 1e-3 * len(X)
@@ -50,9 +50,9 @@ def test_exchanges_also_help_counts(monkeypatch):
     gains = []
     for seed in range(6):
         fits = []
-        for exchange in (_mixture.exchange_components, no_exchange):
+        for exchange in (_learner.exchange_components, no_exchange):
             with monkeypatch.context() as patch:
-                patch.setattr(_mixture, "exchange_components", exchange)
+                patch.setattr(_learner, "exchange_components", exchange)
                 mixture = TemperedVBMultinomialMixture(8, n_init=1, random_state=seed)
                 fits.append(mixture.fit(rows).elbo_)
         gains.append(fits[0] - fits[1])

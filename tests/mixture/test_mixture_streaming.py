@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from states import assert_same_state, changes, state_of
 from streaming_laws import (
     Stream,
@@ -370,3 +370,15 @@ def test_components_that_the_stream_joins_are_merged():
     batch = TemperedVBGaussianMixture("auto", max_components=4, random_state=0).fit(X)
     assert batch.n_components_ == 1
     assert stream.score(X) > batch.score(X) - 0.01
+
+
+def test_more_components_than_the_rows_of_a_block_are_told_once():
+    """When the stream begins; a stream that is only short of rows yet is quiet."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    options = {"n_init": 1, "max_iter": 5, "tol": 1.0, "random_state": 0}
+    mixture = TemperedVBGaussianMixture(20, **options).partial_fit(X[:10])
+    assert mixture.n_components_ == 20
+    small = TemperedVBGaussianMixture(20, block_size=15, **options)
+    with pytest.warns(ConvergenceWarning, match="n_components=20 is more than the 15"):
+        small.partial_fit(X[:1])
+    assert small.partial_fit(X[1:]).n_components_ == 20

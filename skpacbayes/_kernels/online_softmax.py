@@ -1,0 +1,238 @@
+"""Online variational inference for labels of several classes: softmax, joint loss.
+
+The scores of a row are f_k ~ N(a_k, v_k), independent, one for each class; the loss of
+label y is logsumexp(f) - f_y. It is expected under the posterior by the tilted bound of
+Knowles and Minka (2011, section 5.2), which holds for any q and is taken at its least:
+
+    E logsumexp(f) <= sum_k q_k^2 v_k / 2 + logsumexp(a + (1 - 2 q) v / 2).
+
+There q = softmax(a + (1 - 2 q) v / 2), and the bound has the derivatives q_k in a_k and
+q_k (1 - q_k) / 2 in v_k.
+
+The state is that of `online_state`; the experts of all outputs are aggregated as one.
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel, part
+from .aggregation import _count_losses, _weigh_next
+from .online import _forget, _project, _suffer
+from .online_predict import _deviation_along, _place, _scores
+from .online_state import FORGETTING, MEAN, SMALLEST, TEMPERATURE, VARIANCE
+from .standardize import add_waves, first_refused, standardize
+
+PRECISION = 1e-13  # to which q sums to one
+
+
+@kernel
+def _tilted_entry(exponent, width):
+    """Return x where x exp(width * x) = exp(exponent), exponent at most `width`.
+
+    That is omega(exponent + log(width)) / width, with Wright's function omega(z), where
+    omega + log(omega) = z. Each step is of the fourth order.
+    """
+    if width < SMALLEST:
+        return math.exp(exponent)
+    z = exponent + math.log(width)
+    if z < -30.0:  # omega is exp(z), but for a factor 1 - exp(-30)
+        return math.exp(exponent)
+    if z < -1.0:
+        omega = math.exp(z) / (1.0 + math.exp(z))
+    elif z < 2.0:
+        omega = 0.5 + 0.5 * z + (z - 1.0) ** 2 / 16.0
+    else:
+        omega = z - math.log(z) * (1.0 - 1.0 / z)
+    for _ in range(20):
+        residual = z - omega - math.log(omega)
+        one = 1.0 + omega
+        top = 2.0 * one * (one + 2.0 / 3.0 * residual)
+        step = residual / one * (top - residual) / (top - 2.0 * residual)
+        omega *= 1.0 + step
+        if abs(step) <= 1e-5:
+            break  # the next step would be of the order of its fourth power
+    return omega / width
+
+
+@kernel
+def solve_tilted(scores, widths, q):
+    """Write q, positive and of sum one: log(q_k) + widths_k q_k = scores_k - constant.
+
+    The sum of q is convex and falls in the constant: Newton's method from where it is
+    at least one climbs to the root without a bracket. Returns the constant.
+    """
+    n_classes = scores.shape[0]
+    constant = -math.inf
+    for k in range(n_classes):
+        constant = max(constant, scores[k] - widths[k])
+    for _ in range(100):
+        excess, slope = -1.0, 0.0
+        for k in range(n_classes):
+            q[k] = _tilted_entry(scores[k] - constant, widths[k])
+            excess += q[k]
+            slope += q[k] / (1.0 + widths[k] * q[k])
+        after = constant + excess / slope
+        if excess <= PRECISION * n_classes or after == constant:
+            break
+        constant = after
+    return constant
+
+
+@kernel
+def _softmax_loss(label, scores):
+    """logsumexp(scores) less the score of the label."""
+    highest = -math.inf
+    for k in range(scores.shape[0]):
+        highest = max(highest, scores[k])
+    total = 0.0
+    for k in range(scores.shape[0]):
+        total += math.exp(scores[k] - highest)
+    return highest - scores[label] + math.log(total)
+
+
+@part
+def _score(z, models, e, n_experts, scores, variances):
+    """Write mean and variance of the score of each class, by expert e."""
+    for k in range(scores.shape[0]):
+        model = models[k * n_experts + e]
+        a = 0.0
+        v = 0.0
+        for j in range(z.shape[0]):
+            a += model[MEAN, j] * z[j]
+            v += model[VARIANCE, j] * z[j] * z[j]
+        scores[k], variances[k] = a, v
+
+
+@part
+def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
+    """Learn a row with the models of expert e; work : (5, n_classes).
+
+    The means step to where q, the bound's derivative in them, is taken: their new
+    scores are a_k + s_k (1{k = y} - q_k), s_k the strength times the variance, so that
+    q solves the equation of the bound with s_k more of width. Curvature: from before.
+    """
+    a, v, widths, before, q = work[0], work[1], work[2], work[3], work[4]
+    strength = numbers[e, TEMPERATURE] * weight
+    for k in range(a.shape[0]):
+        m = k * n_experts + e
+        if numbers[m, FORGETTING] > 0.0:
+            a[k], v[k] = _forget(models[m], z, numbers[m, FORGETTING])
+        widths[k] = v[k]
+        a[k] += 0.5 * v[k]
+    solve_tilted(a, widths, before)
+    for k in range(a.shape[0]):
+        widths[k] += strength * v[k]
+        a[k] += strength * v[k] if k == label else 0.0
+    solve_tilted(a, widths, q)
+    for k in range(a.shape[0]):
+        model = models[k * n_experts + e]
+        shift = strength * ((1.0 if k == label else 0.0) - q[k])
+        curve = strength * before[k] * (1.0 - before[k])
+        for j in range(z.shape[0]):
+            spread = model[VARIANCE, j] * z[j]
+            model[MEAN, j] += shift * spread
+            model[VARIANCE, j] /= 1.0 + curve * spread * z[j]
+        _project(model, stream)
+
+
+@kernel
+def learn_softmax(
+    X,
+    y,
+    sample_weight,
+    moments,
+    origin,
+    waves,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    predictions,
+):
+    """Implicit NGVI on the softmax loss, diagonal V: see `learn_natural`.
+
+    y : numbers of classes. The first output counts the loss of an expert; nothing is
+    written to `predictions`, (n_experts, n_rows).
+    """
+    if first_refused(X, y, sample_weight) >= 0:
+        return False
+    Z = np.empty((X.shape[0], models.shape[2]))
+    standardize(X, sample_weight, moments, origin, stream, Z)
+    if waves is not None:
+        add_waves(Z, X.shape[1], *waves, stream)
+    n_experts = predictions.shape[0]
+    n_classes = models.shape[0] // n_experts
+    work, mean = np.empty((5, n_classes)), np.empty(n_classes)
+    own, shares = np.empty(n_experts), np.ones(n_experts)
+    for i in range(Z.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        z, label = Z[i], np.int64(y[i])
+        mean[:] = 0.0
+        if experts is not None:
+            _weigh_next(experts[0][0], experts[1][0], shares)
+        for e in range(n_experts):
+            _score(z, models, e, n_experts, work[0], work[1])
+            own[e] = _softmax_loss(label, work[0])
+            for k in range(n_classes):
+                m, suffered = k * n_experts + e, (own[e] if k == 0 else 0.0)
+                _suffer(models[m], suffered, weight, numbers[m], stream)
+                mean[k] += shares[e] * work[0, k]
+            _step(z, label, weight, models, numbers, e, n_experts, stream, work)
+        if experts is not None:
+            suffered = _softmax_loss(label, mean)
+            _count_losses(suffered, own, weight, experts[0][0], experts[1][0])
+    return True
+
+
+@kernel
+def predict_softmax(
+    X,
+    moments,
+    origin,
+    waves,
+    models,
+    covariances,
+    numbers,
+    stream,
+    experts,
+    probabilities,
+):
+    """Write the probability of each class; probabilities : (n_rows, n_classes).
+
+    The softmax of scores of means a and variances v, averaged over these, is taken for
+    1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8)), divided by its sum: for
+    two classes that is the averaged sigmoid.
+    """
+    n_classes, width = probabilities.shape[1], models.shape[2]
+    n_experts = models.shape[0] // n_classes
+    Z, work = np.zeros((1, width)), np.empty((2, width))
+    z = Z[0]
+    scores, variances = np.empty((n_classes, n_experts)), np.empty(n_classes)
+    shares, own = np.empty(n_experts), np.empty(n_classes)
+    for i in range(X.shape[0]):
+        _place(X[i], moments, origin, waves, models[0], stream, False, Z)
+        for k in range(n_classes):
+            _scores(z, models, numbers, stream, experts, k, shares, scores[k])
+            probabilities[i, k] = 0.0
+        for e in range(n_experts):
+            for k in range(n_classes):
+                model = k * n_experts + e
+                along = _deviation_along(
+                    models[model], covariances, model, z, work[0], work[1]
+                )
+                variances[k] = math.pi / 8.0 * along * along
+            total = 0.0
+            for k in range(n_classes):
+                against = 0.0
+                for j in range(n_classes):
+                    apart = scores[j, e] - scores[k, e]
+                    apart /= math.sqrt(1.0 + variances[j] + variances[k])
+                    against += math.exp(min(apart, 700.0)) if j != k else 1.0
+                own[k] = 1.0 / against
+                total += own[k]
+            for k in range(n_classes):
+                probabilities[i, k] += shares[e] * own[k] / total

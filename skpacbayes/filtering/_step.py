@@ -1,0 +1,87 @@
+"""One row of a particle filter: the cloud is moved on, weighed, and replaced."""
+
+import math
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._base import user_stack_level
+from ._cloud import Cloud, Step, forecast, weigh
+from ._tempering import tempered
+
+
+def look(cloud, row, model, sampling, generator):
+    """Move the cloud to the time of a row, and weigh it by the row.
+
+    Parameters
+    ----------
+    cloud : Cloud or None
+        None before row 0.
+    row : Row
+        The next row.
+    model : CalledModel
+        The state-space model.
+    sampling : Bootstrap or QuasiMonteCarlo
+        How ancestors and noise are drawn.
+    generator : numpy.random.Generator
+        Random numbers.
+
+    Returns
+    -------
+    ahead : Ahead
+        The cloud at the row.
+    weighting : Weighting
+        What the row says of it.
+    """
+    if sampling.tempering is not None:
+        return tempered(cloud, row, model, sampling, generator)
+    ahead = forecast(cloud, row, model, sampling, generator)
+    return ahead, weigh(ahead, row, model)
+
+
+def advance(cloud, row, model, sampling, generator, underflow="warn"):
+    """Move the cloud on by one row: resample, move, weigh (a bootstrap filter's step).
+
+    The arguments are those of `look`; `underflow`, "warn" or "raise", says what to do
+    where the likelihood vanishes. Returns the `Step`.
+    """
+    ahead, weighting = look(cloud, row, model, sampling, generator)
+    time = ahead.moved.time
+    if weighting.evidence == -math.inf:
+        _report_underflow(time, underflow)
+    resampled = ahead.ancestors is not None
+    if cloud is None:
+        roots, n_resamplings, past = np.arange(len(weighting.weights)), 0, 0.0
+    else:
+        roots, n_resamplings = cloud.roots, cloud.n_resamplings
+        past = cloud.log_likelihood
+    moved = Cloud(
+        ahead.moved.particles,
+        weighting.log_weights,
+        weighting.weights,
+        roots.take(ahead.ancestors) if resampled else roots,
+        weighting.effective_size,
+        time,
+        n_resamplings + resampled,
+        past + weighting.evidence,
+        row.values.copy(),
+        ahead.recent,
+    )
+    return Step(moved, weighting.evidence, ahead.ancestors)
+
+
+def _report_underflow(time, underflow):
+    message = (
+        f"The likelihood of row {time} (0 is the first) vanishes at every particle"
+    )
+    if underflow == "raise":
+        raise FloatingPointError(
+            f"{message}: more particles, or a wider model, may reach it."
+        )
+    warnings.warn(
+        f"{message}; the filter goes on as if the row were missing, with a log-"
+        "likelihood of -inf. More particles, or a wider model, may reach it.",
+        ConvergenceWarning,
+        stacklevel=user_stack_level(),
+    )

@@ -1,0 +1,102 @@
+"""Learn rows after a run of the chains: weigh its draws, and filter the states.
+
+Draws of the parameters given the rows so far are draws given one row more if they are
+weighed by their predictive density of that row [1]_. The states are filtered for each
+draw. That costs as many densities as there are draws, states and atoms, and keeps no
+rows. The weights become uneven as rows go by, until the chains are run again.
+
+References
+----------
+.. [1] N. Chopin, "A sequential particle filter method for static models", Biometrika
+   89, 2002.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._dirichlet_process_discrete_model import DiscreteModel
+from ._dirichlet_process_posterior import densities, filtered_states
+
+
+class Online(NamedTuple):
+    """Weighted draws of the parameters, and the states filtered with each.
+
+    `posterior`: of the last run, at whose end there had been `n_run` rows, of `n_seen`
+    by now. `log_weights` (n_used,) of its draws that answer for new rows; `filtered`
+    (n_used, n_states): probabilities of the state at the last row given those so far.
+    `together`: parameters of all these draws, as of one model, and that model.
+    """
+
+    posterior: object
+    n_run: int
+    n_seen: int
+    log_weights: np.ndarray
+    filtered: np.ndarray
+    together: tuple
+
+    @classmethod
+    def after_run(cls, posterior, series):
+        """Begin after a run: weights are equal, the last sequence is filtered."""
+        draws, model = posterior.used_draws(), posterior.model
+        last = series.rows[series.bounds[-2] :]
+        rows = posterior.units.rows(last, [0, len(last)])
+        filtered = [filtered_states(rows, draw, model)[0][:, -1] for draw in draws]
+        even = np.full(len(draws), -np.log(len(draws)))
+        n_seen = series.n_seen
+        together = _together(draws, model)
+        return cls(posterior, n_seen, n_seen, even, np.array(filtered), together)
+
+    def after(self, X):
+        """Learn rows that continue the last sequence."""
+        if not len(X):
+            return self
+        found = self.posterior
+        rows = found.units.rows(X, [0, len(X)])
+        joint = densities(rows, *self.together)[0]
+        joint = joint.reshape(*self.filtered.shape, len(X))
+        transitions = found.draws.transitions[found.used]
+        filtered, log_weights = self.filtered, self.log_weights
+        for t in range(len(X)):
+            ahead = np.einsum("mi,mij->mj", filtered, transitions) * joint[..., t]
+            evidence = ahead.sum(axis=1)
+            filtered = ahead / evidence[:, None]
+            log_weights = log_weights + np.log(evidence)
+            log_weights = log_weights - np.logaddexp.reduce(log_weights)
+        n_seen = self.n_seen + len(X)
+        return self._replace(n_seen=n_seen, log_weights=log_weights, filtered=filtered)
+
+    def state_probabilities(self):
+        """Probabilities of the state at the last row, given those so far."""
+        return np.exp(self.log_weights) @ self.filtered
+
+    def answers(self):
+        """Posterior whose draws are equally likely: each as often as it weighs."""
+        found, n = self.posterior, len(self.log_weights)
+        sums = np.exp(self.log_weights).cumsum()
+        places = (np.arange(n) + 0.5) / n * sums[-1]
+        chosen = found.used[np.searchsorted(sums, places).clip(0, n - 1)]
+        draws = type(found.draws)(*(part[chosen] for part in found.draws))
+        return found._replace(draws=draws, used=np.arange(n), online=self)
+
+
+def _together(draws, model):
+    """Return one model, of the states of all draws, and its parameters."""
+    k = model.n_states
+    if isinstance(model, DiscreteModel):
+        parts = zip(*draws, strict=True)
+        together = type(draws[0])(*(np.concatenate(part) for part in parts))
+        return together, model._replace(n_states=k * len(draws))
+    shape_of = np.zeros(k, dtype=int) if model.shared else np.arange(k)
+    own = []
+    for draw in draws:
+        origins = draw.origins + draw.locations
+        parts = {
+            name: getattr(draw, name)[shape_of]
+            for name in ("log_weights", "factors", "scales", "occupied")
+        }
+        parts |= {"origins": origins, "locations": np.zeros_like(origins)}
+        own.append(draw._replace(means=draw.centers(), **parts))
+    parts = zip(*own, strict=True)
+    together = type(own[0])(*(np.concatenate(part) for part in parts))
+    return together, model._replace(n_states=k * len(draws), shared=False)

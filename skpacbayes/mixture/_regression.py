@@ -1,0 +1,236 @@
+"""Linear regression within a component: the last column given the others."""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from ._divergences import gamma_divergence
+from ._family import ExponentialFamily
+from ._gaussian_families import LOG_2_PI, covariance, variances
+from ._rows import product_pairs
+
+SHAPE = 1.5  # of the prior of the precision of the errors
+RATES = 1e-12, 1.0  # between which the bound chooses the prior rate
+PRECISIONS = 1e-12, 1e3  # and the prior precision of the coefficients
+
+
+class Lines(NamedTuple):
+    """Posterior of the coefficients and of the precision of the errors.
+
+    In units of the standardised columns; the first coefficient is the intercept.
+
+    coefficients : (n_components, 1 + n_inputs)
+    covariances : (n_components, 1 + n_inputs, 1 + n_inputs), times the precision
+    shape, rate : (n_components,)
+    """
+
+    coefficients: np.ndarray
+    covariances: np.ndarray
+    shape: np.ndarray
+    rate: np.ndarray
+
+
+class Regression(ExponentialFamily):
+    """Linear regression of the last column on the others, with normal errors.
+
+    The density is that of the last column, given the others: in a mixture of
+    regressions, rows belong to lines. Where the inputs tell the components apart,
+    combine it with a family for them, in a list of families: the columns of a
+    regression but the last may be those of another family too. A row whose last column
+    is NaN says nothing, and its probabilities are those that the inputs give.
+
+    Notes
+    -----
+    The coefficients of standardised columns are normal given the precision of the
+    errors, which is Gamma distributed. The bound chooses the scale of both priors.
+    `draw` takes inputs that no other family draws from a normal distribution with the
+    moments of the first rows.
+
+    Examples
+    --------
+    Two lines that cross:
+
+    >>> import numpy as np
+    >>> from skpacbayes.mixture import TemperedVBMixture
+    >>> rng = np.random.default_rng(0)
+    >>> x, line = rng.uniform(-1, 1, 400), rng.integers(0, 2, 400)
+    >>> y = np.where(line, 1 + 2 * x, 1 - 2 * x) + 0.1 * rng.normal(size=400)
+    >>> lines = TemperedVBMixture("regression", 2, random_state=0)
+    >>> lines = lines.fit(np.column_stack([x, y]))
+    >>> np.sort(lines.parameters_["coefficients"][:, 0]).round(1)
+    array([-2.,  2.])
+    >>> lines.parameters_["intercepts"].round(1)
+    array([1., 1.])
+    """
+
+    allows_missing = True
+    continuous = True
+
+    def described(self, columns):
+        """Return the last column."""
+        return columns[-1:]
+
+    def check_rows(self, X):
+        """Refuse missing inputs."""
+        missing = np.isnan(X[:, :-1]).any(axis=0)
+        if missing.any():
+            raise ValueError(
+                f"Regression needs inputs without NaN, but column {missing.argmax()} "
+                "of X has some: only the last column may be missing."
+            )
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with its prior, in units of the rows."""
+        family = copy(self)
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        there = ~np.isnan(X)
+        counts = np.maximum(weight @ there, np.finfo(float).tiny)
+        family.centers = weight @ np.where(there, X, 0.0) / counts
+        family.spreads = np.sqrt(variances(X, weight))
+        family.inputs_root = np.linalg.cholesky(covariance(X, weight)[:-1, :-1])
+        family.pairs = product_pairs(X.shape[1], full=True)
+        family.precision, family.rate = 0.05, 0.5 * RATES[1]
+        return family
+
+    def origin(self, X, sample_weight=None):
+        """Means of the first rows."""
+        return self.centers
+
+    def profile(self, X, sample_weight=None):
+        """Standardise the columns, and multiply the inputs by the target.
+
+        The products tell lines apart that cross. A missing value is the mean.
+        """
+        z = np.nan_to_num((X - self.centers) / self.spreads)
+        return np.column_stack([z, z[:, :-1] * z[:, -1:]])
+
+    def parts(self, X):
+        """One and the standardised inputs; the standardised targets; which are there.
+
+        Missing targets are zero.
+        """
+        z = (X - self.centers) / self.spreads
+        there = ~np.isnan(z[:, -1])
+        inputs = np.column_stack([np.ones(len(z)), z[:, :-1]])
+        return inputs, np.where(there, z[:, -1], 0.0), there
+
+    def statistics(self, X):
+        """Products of inputs, their products with the target, and its square."""
+        inputs, targets, there = self.parts(X)
+        first, second = self.pairs
+        products = inputs[:, first] * inputs[:, second] * there[:, None]
+        return np.column_stack([products, inputs * targets[:, None], targets**2])
+
+    def split(self, statistics):
+        """Return matrices of input products, products with the target, and squares."""
+        first, second = self.pairs
+        d, n_products = len(self.centers), len(first)
+        matrices = np.empty((len(statistics), d, d))
+        products = statistics[:, 1 : 1 + n_products]
+        matrices[:, first, second] = matrices[:, second, first] = products
+        crossed = statistics[:, 1 + n_products : 1 + n_products + d]
+        return matrices, crossed, statistics[:, 1 + n_products + d]
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics."""
+        matrices, crossed, squares = self.split(statistics)
+        counts, d = matrices[:, 0, 0], len(self.centers)
+        covariances = np.linalg.inv(matrices + self.precision * np.eye(d))
+        covariances = 0.5 * (covariances + covariances.mT)
+        coefficients = np.einsum("kij,kj->ki", covariances, crossed)
+        errors = np.maximum(squares - (coefficients * crossed).sum(axis=1), 0.0)
+        return Lines(
+            coefficients, covariances, SHAPE + 0.5 * counts, self.rate + 0.5 * errors
+        )
+
+    def expected(self, posterior):
+        """Constants and coefficients of E log q_k(x)."""
+        means, covariances, shape, rate = posterior
+        first, second = self.pairs
+        precision = (shape / rate)[:, None]
+        products = precision * means[:, first] * means[:, second]
+        products = products + covariances[:, first, second]
+        products = np.where(first == second, -0.5, -1.0) * products
+        constants = 0.5 * (digamma(shape) - np.log(rate) - LOG_2_PI)
+        products[:, 0] += constants - np.log(self.spreads[-1])
+        columns = [products, precision * means, -0.5 * precision]
+        return np.zeros(len(means)), np.column_stack(columns)
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        means, covariances, shape, rate = posterior
+        ratios = self.precision * np.linalg.eigvalsh(covariances)
+        squares = self.precision * shape / rate * (means**2).sum(axis=1)
+        of_coefficients = (ratios - 1 - np.log(ratios)).sum() + squares.sum()
+        of_precisions = gamma_divergence(shape, rate, SHAPE, self.rate)
+        return 0.5 * of_coefficients + of_precisions.sum()
+
+    def adapted(self, posterior):
+        """Return the family with the prior scales that maximise the bound."""
+        means, covariances, shape, rate = posterior
+        precisions = shape / rate
+        family = copy(self)
+        family.rate = np.clip(SHAPE / precisions.mean(), *RATES)
+        squares = precisions @ (means**2).sum(axis=1)
+        squares += np.trace(covariances, axis1=1, axis2=2).sum()
+        family.precision = np.clip(means.size / squares, *PRECISIONS)
+        return family
+
+    def log_predictive(self, posterior, X):
+        """Log-density of the last column under each component, zero where missing."""
+        means, covariances, shape, rate = posterior
+        inputs, targets, there = self.parts(X)
+        constants = gammaln(shape + 0.5) - gammaln(shape) - np.log(self.spreads[-1])
+        roots = np.linalg.cholesky(covariances)
+        result = np.empty((len(X), len(means)))
+        for k, mean in enumerate(means):
+            gaps = targets - (inputs * mean).sum(axis=1)
+            spread = ((inputs[:, :, None] * roots[k]).sum(axis=1) ** 2).sum(axis=1)
+            scale = 2 * rate[k] * (1 + spread)
+            density = constants[k] - 0.5 * np.log(np.pi * scale)
+            result[:, k] = density - (shape[k] + 0.5) * np.log1p(gaps**2 / scale)
+        return result * there[:, None]
+
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such statistics."""
+        matrices, crossed, squares = self.split(statistics)
+        columns = np.concatenate([matrices, crossed[:, :, None]], axis=2)
+        last = np.column_stack([crossed, squares])[:, None]
+        moments = np.concatenate([columns, last], axis=1)
+        if np.linalg.eigvalsh(moments).min() < -1e-9 * (1 + np.abs(moments).max()):
+            raise ValueError(
+                "The second moments in statistics are not those of any rows."
+            )
+
+    def draw(self, posterior, k, size, generator):
+        """Rows of component k, with inputs like those of the first rows."""
+        rows = np.full((size, len(self.centers)), np.nan)
+        return self.completed(posterior, k, rows, generator)
+
+    def completed(self, posterior, k, rows, generator):
+        """Rows of component k whose inputs are given, NaN where they are not."""
+        means, covariances, shape, rate = (array[k] for array in posterior)
+        size, rows = len(rows), rows.copy()
+        own = generator.normal(size=(size, len(means) - 1)) @ self.inputs_root.T
+        own += self.centers[:-1]
+        rows[:, :-1] = np.where(np.isnan(rows[:, :-1]), own, rows[:, :-1])
+        inputs, _, _ = self.parts(rows)
+        sd = np.sqrt(rate / generator.gamma(shape, 1.0, size))
+        root = np.linalg.cholesky(covariances)
+        steps = (inputs @ root * generator.normal(size=inputs.shape)).sum(axis=1)
+        targets = inputs @ means + sd * (steps + generator.normal(size=size))
+        rows[:, -1] = self.centers[-1] + self.spreads[-1] * targets
+        return rows
+
+    def attributes(self, posterior):
+        """Return intercepts, coefficients and variances, in the units of the rows."""
+        unit = self.spreads[-1]
+        coefficients = unit * posterior.coefficients[:, 1:] / self.spreads[:-1]
+        centre = self.centers[-1] + unit * posterior.coefficients[:, 0]
+        return {
+            "intercepts": centre - coefficients @ self.centers[:-1],
+            "coefficients": coefficients,
+            "variances": unit**2 * posterior.rate / posterior.shape,
+        }

@@ -1,0 +1,128 @@
+"""The choice of the inverse temperature: by rows that a fit has not seen."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from skpacbayes.datasets import make_mixture
+from skpacbayes.mixture import (
+    TemperedVBGaussianMixture,
+    TemperedVBMultinomialMixture,
+)
+from skpacbayes.mixture._temperature import N_BLOCKS, TEMPERATURES, blocks_of
+
+
+def pair(X, n_components="auto", sample_weight=None):
+    """Fits at 0.9, and at the temperature that is chosen."""
+    parameters = {"max_components": 5, "n_init": 1, "random_state": 0}
+    with warnings.catch_warnings():  # at 0.9 the number may be undecided
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return [
+            TemperedVBGaussianMixture(
+                n_components, inverse_temperature=alpha, **parameters
+            ).fit(X, sample_weight=sample_weight)
+            for alpha in (0.9, "auto")
+        ]
+
+
+def test_well_specified_rows_cost_nothing():
+    """Four sets: together within a standard error of the fits at 0.9."""
+    gaps = []
+    for seed, n_components in enumerate([2, 2, 3, "auto"]):
+        X, _ = make_mixture(n_samples=1200, n_components=2, random_state=seed)
+        usual, chosen = pair(X[:200], n_components)
+        gaps += list(chosen.score_samples(X[200:]) - usual.score_samples(X[200:]))
+    assert np.mean(gaps) > -np.std(gaps) / np.sqrt(len(gaps)) - 1e-9
+
+
+@pytest.mark.parametrize("n_components", ["auto", 5])
+def test_copies_of_rows_are_seen_through(n_components):
+    """Each row five times, in any order: the evidence is counted five times at 0.9.
+
+    The chosen fit is within .1 nats a row of that of the rows themselves.
+    """
+    X, _ = make_mixture(n_samples=1100, n_features=3, random_state=0)
+    copies = np.random.default_rng(0).permutation(np.repeat(X[:100], 5, axis=0))
+    usual, chosen = pair(copies, n_components)
+    assert chosen.inverse_temperature_ < 0.9
+    assert chosen.score(X[100:]) > usual.score(X[100:]) + 0.05
+    if n_components == "auto":
+        alone, _ = pair(X[:100])
+        assert chosen.n_components_ < usual.n_components_
+        assert chosen.score(X[100:]) > alone.score(X[100:]) - 0.1
+
+
+def test_rows_that_depend_on_their_neighbours_are_seen_through():
+    """One broad group, visited slowly: at 0.9 its paths are taken for groups."""
+    generator, rows_, row = np.random.default_rng(0), [], np.zeros(2)
+    for _ in range(500):
+        row = 0.95 * row + np.sqrt(1 - 0.95**2) * generator.normal(size=2)
+        rows_.append(row)
+    usual, chosen = pair(np.array(rows_))
+    new = generator.normal(size=(5000, 2))
+    assert chosen.inverse_temperature_ < 0.9
+    assert chosen.n_components_ < usual.n_components_
+    assert chosen.score(new) > usual.score(new) + 0.1
+
+
+def test_weights_are_copies():
+    """The same folds, so the same temperature, whatever the order of the copies."""
+    X, _ = make_mixture(n_samples=100, n_features=3, random_state=0)
+    _, weighted = pair(X, sample_weight=np.full(100, 5))
+    _, repeated = pair(np.repeat(X, 5, axis=0))
+    assert weighted.inverse_temperature_ == repeated.inverse_temperature_ < 0.9
+
+
+def test_blocks_hold_neighbours_and_copies():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    blocks = blocks_of(X, copies=True)
+    assert_array_equal(blocks, np.sort(blocks))
+    assert_array_equal(np.unique(blocks), np.arange(N_BLOCKS))
+    X[::7, 1] = np.nan
+    twice = np.vstack([X, X[::-1]])
+    blocks = blocks_of(twice, copies=True)
+    assert_array_equal(blocks[:60], blocks[:59:-1])
+    assert blocks_of(twice, copies=False).max() == N_BLOCKS - 1
+    assert (blocks_of(np.zeros((9, 2)), copies=True) == 0).all()
+
+
+def test_sparse_counts_and_holes_and_few_rows():
+    generator = np.random.default_rng(0)
+    counts = generator.poisson(1.0, (40, 4))
+    options = {"inverse_temperature": "auto", "random_state": 0}
+    topics = TemperedVBMultinomialMixture(2, **options)
+    dense = topics.fit(counts).inverse_temperature_
+    sparse = pytest.importorskip("scipy.sparse").csr_array(counts)
+    assert topics.fit(sparse).inverse_temperature_ == dense
+    X = generator.normal(size=(50, 2))
+    X[::5, 0] = np.nan
+    holes = TemperedVBGaussianMixture(2, **options)
+    assert holes.fit(X).inverse_temperature_ in TEMPERATURES
+    assert holes.fit(X[:4]).inverse_temperature_ == 0.9  # fewer rows than folds
+    assert holes.fit(np.repeat(X[:4], 9, axis=0)).inverse_temperature_ == 0.9
+
+
+def test_a_stream_keeps_what_its_first_block_chose():
+    """However it is cut; later rows change the posterior alone."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(12, 2)), 5, axis=0)
+    later = np.random.default_rng(1).normal(size=(40, 2))
+    bounds = []
+    for cuts in ([], [7, 31]):
+        mixture = TemperedVBGaussianMixture(
+            2,
+            inverse_temperature="auto",
+            n_init=1,
+            block_size=60,
+            window=0,
+            random_state=0,
+        )
+        for part in np.split(X, cuts):
+            mixture.partial_fit(part)
+        chosen = mixture.inverse_temperature_
+        assert chosen < 0.9
+        assert mixture.partial_fit(later).inverse_temperature_ == chosen
+        bounds.append(mixture.elbo_)
+    assert bounds[0] == bounds[1]

@@ -1,0 +1,268 @@
+"""Softmax, counts and quantiles: their laws, their limits and their certificates."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import log_loss, mean_poisson_deviance
+
+from skpacbayes import EWARegressor, OnlineVIClassifier, OnlineVIRegressor
+from skpacbayes._kernels.online_losses import expected_gradients
+
+
+def counts(n=400, d=4, intercept=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.logspace(-2, 2, d) + 5.0
+    rate = np.exp(intercept + 0.4 * ((X - 5.0) / np.logspace(-2, 2, d)).sum(axis=1))
+    return X, rng.poisson(rate).astype(float), rate
+
+
+# Several classes.
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_softmax_has_the_better_probabilities(load):
+    """Each row predicted before it is learnt: less loss than one against the rest."""
+    X, y = load(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = np.ascontiguousarray(X[order]), y[order]
+    losses = {}
+    for multi_class in ("softmax", "one_vs_rest"):
+        model = OnlineVIClassifier(loss="log_loss", multi_class=multi_class)
+        model.partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+        found = []
+        for t in range(1, len(y)):
+            found.append(model.predict_proba(X[t : t + 1])[0])
+            model.partial_fit(X[t : t + 1], y[t : t + 1])
+        losses[multi_class] = log_loss(y[1:], found)
+    assert losses["softmax"] < losses["one_vs_rest"]
+
+
+def test_softmax_is_the_default_where_there_is_one():
+    X, y = load_iris(return_X_y=True)
+    softmax = OnlineVIClassifier(loss="log_loss", multi_class="softmax").fit(X, y)
+    auto = OnlineVIClassifier(loss="log_loss").fit(X, y)
+    assert np.array_equal(auto.predict_proba(X), softmax.predict_proba(X))
+    rest = OnlineVIClassifier(loss="log_loss", multi_class="one_vs_rest").fit(X, y)
+    assert not np.allclose(rest.predict_proba(X), auto.predict_proba(X))
+    for options in ({"loss": "hinge"}, {"loss": "log_loss", "method": "oga"}):
+        auto = OnlineVIClassifier(**options).fit(X, y)
+        rest = OnlineVIClassifier(**options, multi_class="one_vs_rest").fit(X, y)
+        assert np.array_equal(auto.decision_function(X), rest.decision_function(X))
+        with pytest.raises(ValueError, match="multi_class='softmax' needs loss='log_l"):
+            OnlineVIClassifier(**options, multi_class="softmax").fit(X, y)
+    two = OnlineVIClassifier(loss="log_loss", multi_class="softmax").fit(X, y > 0)
+    same = OnlineVIClassifier(loss="log_loss").fit(X, y > 0)
+    assert np.array_equal(two.predict_proba(X), same.predict_proba(X))
+
+
+def test_names_of_the_classes_do_not_matter():
+    """Permuted labels permute the answers."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::-3], y[::-3]
+    other = np.array([2, 0, 1])[y]
+    model = OnlineVIClassifier(loss="log_loss", forgetting="auto").fit(X, y)
+    moved = OnlineVIClassifier(loss="log_loss", forgetting="auto").fit(X, other)
+    expected = model.predict_proba(X)
+    assert_allclose(moved.predict_proba(X)[:, [2, 0, 1]], expected, rtol=1e-6)
+    assert_allclose(moved.coef_[[2, 0, 1]], model.coef_, rtol=1e-6, atol=1e-8)
+    assert_allclose(expected.sum(axis=1), 1.0)
+    assert model.coef_std_.shape == model.coef_.shape == (3, 4)
+    assert model.forgetting_weights_.shape == (3, 6)
+
+
+# Quantiles.
+
+
+@pytest.mark.parametrize("method", ["ngvi", "ngvi_explicit", "svb"])
+def test_the_median_is_the_quantile_of_one_half(method):
+    """Its loss is half the absolute one: the step of the others has another unit."""
+    X, _, rate = counts()
+    y = rate + np.random.default_rng(0).standard_t(3, size=len(X))
+    median = OnlineVIRegressor(method, loss="absolute_error").fit(X, y)
+    quantile = OnlineVIRegressor(method, loss="quantile").fit(X, y)
+    if method == "svb":  # its steps are over the root of squared gradients
+        assert_allclose(quantile.predict(X), median.predict(X), atol=0.1 * np.ptp(y))
+        return
+    assert_allclose(quantile.predict(X), median.predict(X), rtol=1e-9)
+    assert_allclose(2 * quantile.cumulative_loss_, median.cumulative_loss_, rtol=1e-12)
+    assert_allclose(quantile.coef_std_, median.coef_std_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"forgetting": "auto"}, {"method": "oga"}])
+def test_quantiles_of_the_negative_are_negative(options):
+    """Level q of -y is minus level 1 - q of y; levels and units are kept."""
+    X, _, rate = counts()
+    y = rate + np.random.default_rng(0).normal(size=len(X))
+    low = OnlineVIRegressor(loss="quantile", quantile=0.2, **options).fit(X, y)
+    high = OnlineVIRegressor(loss="quantile", quantile=0.8, **options).fit(X, -y)
+    assert_allclose(high.predict(X), -low.predict(X), rtol=1e-7, atol=1e-9)
+    if not options:
+        scaled = OnlineVIRegressor(loss="quantile", quantile=0.2, **options)
+        scaled.fit(X, 1e3 * y - 1e4)
+        expected = 1e3 * low.predict(X) - 1e4
+        assert_allclose(scaled.predict(X), expected, atol=1e-6 * np.ptp(y))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9])
+def test_share_of_rows_below_a_quantile(level):
+    """Of 3,000 new rows, within chance (1e-5) and .02 of the level, skewed noise.
+
+    At a hard edge of the noise, as zero is to an exponential, the share is smaller: the
+    step is by the loss expected under a posterior wider than the noise is there.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3))
+    y = X.sum(axis=1) + rng.gumbel(size=6000)
+    model = OnlineVIRegressor(loss="quantile", quantile=level).fit(X[:3000], y[:3000])
+    below = np.sum(y[3000:] < model.predict(X[3000:]))
+    low, high = max(level - 0.02, 0.0), level + 0.02
+    assert binom.ppf(5e-6, 3000, low) <= below <= binom.isf(5e-6, 3000, high)
+
+
+def test_expected_gradients_of_the_pinball_loss():
+    """Against the differences of its expectation, by sums over a fine grid."""
+    f = np.linspace(-9, 9, 200_001)
+    density = np.exp(-0.5 * f**2)
+    density /= density.sum()
+    for y, a, v, level in itertools.product(
+        (-1.0, 0.4), (0.0, 2.0), (0.3, 2.0), (0.2,)
+    ):
+
+        def expected(a, v, y=y, level=level):
+            r = y - (a + math.sqrt(v) * f)
+            return density @ np.maximum(level * r, (level - 1) * r)
+
+        actual = expected_gradients(1, y, a, v, level, 1 - level)
+        slope = (expected(a + 1e-4, v) - expected(a - 1e-4, v)) / 2e-4
+        curvature = (expected(a, v + 1e-4) - expected(a, v - 1e-4)) / 2e-4
+        assert_allclose(actual, (slope, curvature), atol=1e-5)
+
+
+# Counts.
+
+
+@pytest.mark.parametrize("intercept", [-2.0, 0.5, 6.0])
+def test_counts_in_one_pass_are_close_to_a_batch(intercept):
+    X, y, rate = counts(3000, intercept=intercept)
+    batch = PoissonRegressor(alpha=1e-6, max_iter=1000).fit((X - 5) / X.std(axis=0), y)
+    best = mean_poisson_deviance(rate, batch.predict((X - 5) / X.std(axis=0)))
+    model = OnlineVIRegressor(loss="poisson").fit(X, y)
+    own = mean_poisson_deviance(rate, model.predict(X))
+    assert own < best + 0.02 * mean_poisson_deviance(y, rate)
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_units_of_features_do_not_matter_to_counts(covariance):
+    X, y, _ = counts(200)
+    model = OnlineVIRegressor(loss="poisson", covariance=covariance).fit(X, y)
+    a, b = np.array([1e3, -1e-3, 2.0, 0.5]), np.array([1.0, -5.0, 100.0, 0.0])
+    moved = OnlineVIRegressor(loss="poisson", covariance=covariance).fit(a * X + b, y)
+    assert_allclose(moved.predict(a * X + b), model.predict(X), rtol=1e-6)
+    linear = np.exp(X @ model.coef_ + model.intercept_)
+    if covariance == "full":  # whose predictions are linear within the range
+        assert_allclose(model.predict(X), linear, rtol=1e-6)
+
+
+def test_weights_are_exposures():
+    """A rate over twice the time, of weight two, is one count over that time."""
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(4000, 2)), rng.choice([1.0, 4.0], 4000)
+    rate = np.exp(X @ [0.5, -0.3])
+    y = rng.poisson(rate * time) / time
+    model = OnlineVIRegressor(loss="poisson").fit(X, y, sample_weight=time)
+    assert_allclose(model.coef_, [0.5, -0.3], atol=0.05)
+    assert abs(model.intercept_) < 0.05
+
+
+def test_counts_that_are_none_and_counts_that_are_huge():
+    X, y, _ = counts(100)
+    for options in (
+        {},
+        {"prior_scale": "auto"},
+        {"forgetting": 0.05},
+        {"covariance": "diagonal"},
+    ):
+        options = {"loss": "poisson", **options}
+        model = OnlineVIRegressor(**options).fit(X, np.zeros(100))
+        assert np.all((model.predict(X) < 0.2) & (model.predict(X) >= 0.0))
+        huge = np.where(np.arange(100) % 7 == 3, 1e9, y)
+        model.fit(X, huge)
+        assert np.isfinite(model.predict(1e3 * X)).all()
+        assert np.isfinite(model.cumulative_loss_)
+
+
+def test_counts_are_not_negative():
+    X, y, _ = counts(50)
+    model = OnlineVIRegressor(loss="poisson").fit(X, y)
+    before = model.predict(X)
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=r"loss='poisson' needs y >= 0.*got -1"):
+            call(X[:1], np.array([-1.0]))
+    assert np.array_equal(model.predict(X), before)
+    expert = OnlineVIRegressor(loss="poisson")
+    ensemble = EWARegressor([("counts", expert)]).fit(X, y)
+    assert_allclose(ensemble.predict(X), before, rtol=1e-12)
+
+
+# Options and certificates.
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"loss": "poisson", "method": "sva"}, "loss='poisson' needs method='ngvi'"),
+        ({"quantile": 0.9}, "quantile=0.9 has no effect with loss='squared_error'"),
+        ({"loss": "quantile", "covariance": "full"}, "covariance='full' needs"),
+    ],
+)
+def test_options_that_contradict(options, complaint):
+    X, y, _ = counts(20)
+    with pytest.raises(ValueError, match=complaint):
+        OnlineVIRegressor(**options).fit(X, y)
+
+
+SMALL = {
+    "poisson": OnlineVIRegressor(loss="poisson", prior_scale="auto"),
+    "quantile": OnlineVIRegressor(loss="quantile", quantile=0.8, prior_scale="auto"),
+    "softmax": OnlineVIClassifier(loss="log_loss"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_regret_is_bounded(name):
+    """Theorem 1 on small streams; the experts are the models of one prior each.
+
+    Those of numbers predict within the range of the targets.
+    """
+    for seed in range(3):
+        X, y, _ = counts(60, seed=seed)
+        if name == "softmax":
+            y = np.minimum(y, 2).astype(int)
+        model = SMALL[name].fit(X, y)
+        certificate = model.certificate()
+        assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+        assert all(certificate.assumptions.values())
+        own = model._state.losses[0]
+        best = certificate.terms["loss of the best expert"]
+        assert_allclose(best, own.min())
+        if name == "softmax":
+            for k, scale in enumerate(model.prior_scales_):
+                alone = clone(model).set_params(prior_scale=scale).fit(X, y)
+                assert_allclose(own[k], alone.cumulative_loss_, rtol=1e-12)
+
+
+def test_no_certificate_of_a_single_model():
+    X, y, _ = counts(30)
+    for loss in ("poisson", "quantile"):
+        model = OnlineVIRegressor(loss=loss).fit(X, y)
+        with pytest.raises(NotImplementedError, match="A theorem covers"):
+            model.certificate()
+        with pytest.raises(NotImplementedError, match="predictive distribution needs"):
+            model.predict(X, return_std=True)
