@@ -115,7 +115,10 @@ def method(name, function, cls):
     """Return the lines of a method; two overloads where a flag adds an answer."""
     doc = FunctionDoc(inspect.unwrap(function))
     types = {entry.name: type_of(entry.type, cls) for entry in doc["Parameters"]}
-    returns = [type_of(entry.type or entry.name, cls) for entry in doc["Returns"]]
+    returns = [
+        "Self" if entry.name == "self" else type_of(entry.type or entry.name, cls)
+        for entry in doc["Returns"]
+    ]
     default = inspect.signature(function).parameters.get("return_std")
     if default is not None and default.default is False and len(returns) == 2:
         lines = []
