@@ -104,6 +104,7 @@ def member(name, value, cls):
         return ["    @classmethod", *method(name, value.__func__, cls)]
     if isinstance(value, staticmethod):
         return ["    @staticmethod", *method(name, value.__func__, cls)]
+    value = getattr(value, "fn", value)  # of scikit-learn's `available_if`
     if inspect.isfunction(value):
         return method(name, value, cls)
     if inspect.isdatadescriptor(value):
