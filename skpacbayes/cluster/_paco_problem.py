@@ -28,8 +28,8 @@ _CLEAR = 4.0
 _HEARD = 0.1
 # Other numbers of clusters that a warning names at most.
 _NAMED = 4
-# Rows of a stream before mixtures are fitted to it; before one of round clusters counts;
-# and the same if its rows come in turn. Until then cells say how many clusters there are.
+# Rows of a stream before mixtures are fitted to it; before one of round clusters
+# counts; and the same if its rows come in turn. Until then cells say how many.
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 # By how much a stream must grow before another kind of mixture is looked for.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
