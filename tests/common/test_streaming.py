@@ -260,6 +260,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:n_clusters_=")  # forty rows do not decide
 @pytest.mark.parametrize(("name", "law", "place"), CASES)
 def test_law(name, law, place):
     law(STREAMS[name].placed(place))
