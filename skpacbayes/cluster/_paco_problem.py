@@ -28,9 +28,9 @@ _CLEAR = 4.0
 _HEARD = 0.1
 # Other numbers of clusters that a warning names at most.
 _NAMED = 4
-# Rows of a stream before mixtures are fitted to it; until then, and if its rows come in
-# turn until `_LAST_CELLS`, cells say how many clusters there are.
-_FIRST_MIXTURE, _LAST_CELLS = 100, 200
+# Rows of a stream before mixtures are fitted to it; before one of round clusters
+# counts; and the same if its rows come in turn. Until then cells say how many.
+_FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 # By how much a stream must grow before another kind of mixture is looked for.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
 
@@ -217,19 +217,19 @@ class GibbsProblem:
     def _find_mixture(self, tracker, past):
         """Fit mixtures, and take the coordinates of the best.
 
-        Early in a stream whose rows come in turn, only where clusters are not round:
-        cells of the rows in their order find a new group of round rows sooner.
+        Early in a stream, above all if its rows come in turn, only where clusters are
+        not round: cells find a new group of round rows sooner.
         """
-        rows, kind, in_turn = self.rows, None, False
+        rows, kind, early = self.rows, None, False
         if tracker is not None:
             if self.n_rows < _FIRST_MIXTURE:
                 return
-            in_turn = self.n_rows <= _LAST_CELLS and not past[1]
+            early = self.n_rows < (_FIRST_ROUND if past[1] else _LAST_CELLS)
             growth = _GROWTH if self.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
             since = (past[2] - tracker.searched_at) / max(tracker.searched_weight, 1.0)
             if since < growth - 1 and 2 * self.n_rows > tracker.searched_weight:
                 kind = tracker.kind
-            if in_turn and kind is not None and kind[0] == "round":
+            if early and kind is not None and kind[0] == "round":
                 return
         everything = MixtureProblem.of(rows, rows.scatter)
         found = find_mixture(everything, self.setting.shapes, kind)
@@ -238,7 +238,7 @@ class GibbsProblem:
             tracker.kind = found.kind
             if kind is None:
                 tracker.searched_at, tracker.searched_weight = past[2], self.n_rows
-        if in_turn and mixture.shape == "round":
+        if early and mixture.shape == "round":
             return
         self.found, self.coordinates = found, mixture.coordinates
         if mixture.shape != "round":

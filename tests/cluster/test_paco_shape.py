@@ -204,3 +204,14 @@ def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
     wider = getattr(paco(refresh=20), method)(Z)
     assert model.n_clusters_ == wider.n_clusters_ == 2
     assert adjusted_rand_score(model.predict(X), wider.predict(Z)) > 0.9
+
+
+@pytest.mark.parametrize("n_rows", [30, 60, 120])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_short_stream_sees_what_a_table_sees_in_any_units(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_rows) % 2)
+    X = rng.normal(size=(n_rows, 3)) + 5.0 * y[:, None]
+    Z = X * [1e-2, 1.0, 1e6]
+    for model in (paco().fit(Z), paco().partial_fit(Z)):
+        assert adjusted_rand_score(y, model.predict(Z)) > 0.9
