@@ -224,8 +224,8 @@ class GibbsProblem:
         if tracker is not None:
             if self.n_rows < _FIRST_MIXTURE:
                 return
-            early = self.n_rows < (_FIRST_ROUND if past[1] else _LAST_CELLS)
-            growth = _GROWTH if self.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
+            early = self.n_rows <= (_FIRST_ROUND if past[1] else _LAST_CELLS)
+            growth = _GROWTH if past[2] > _FEW_ROWS else _GROWTH_OF_FEW
             since = (past[2] - tracker.searched_at) / max(tracker.searched_weight, 1.0)
             if since < growth - 1 and 2 * self.n_rows > tracker.searched_weight:
                 kind = tracker.kind
