@@ -178,8 +178,10 @@ class DirichletProcessHMM(
     chains to each other's. Where R-hat is above 1.1 there is a warning, and only the
     chain with the largest mean log-likelihood has its draws kept. There is a warning,
     too, where less than 95 % of the rows have the same most probable state in all
-    chains, where the rows hardly tell the states apart, and where "translated" predicts
-    clearly worse than "per_state" would, or "poisson" worse than "categorical".
+    chains, where the rows hardly tell the states apart, where "translated" predicts
+    clearly worse than "per_state" would, or "poisson" worse than "categorical", and
+    where neighbouring rows of a state have a correlation above 1/2: then rows depend on
+    those before beyond their states, as in an autoregression.
 
     Answers for new rows are means over 100 of the draws at most; there an atom without
     rows has its prior predictive distribution, Student's with 4 degrees of freedom, so
