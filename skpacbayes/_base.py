@@ -81,6 +81,10 @@ def are_finite(values):
     return math.isfinite(np.vdot(values, values))
 
 
+# Largest number whose square, times many rows, is a number.
+LARGEST = 1e150
+
+
 def refuse_beyond(largest, name, values):
     """Refuse numbers whose squares, and the sums of these, are no numbers."""
     low, high = values.min(initial=0.0), values.max(initial=0.0)

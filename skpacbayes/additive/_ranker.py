@@ -16,8 +16,9 @@ from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 from ._two_classes import _TwoClassAdditiveGibbs
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
-N_PILOT = 300  # draws of the classifier's chain that say how much the loss weighs
-N_BURN_IN = 100  # sweeps of a chain of the classifier before they count
+# Draws of the classifier's chain that say how much the loss weighs, and its sweeps
+# before they count, at most: no more than the ranker's own.
+N_PILOT, N_BURN_IN = 300, 100
 ROUNDING = 1e-12  # of a sum of weights
 
 
@@ -253,13 +254,15 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
             rows.positive, rows.weights, self._variance_of_slab()
         )
         pilot = self._chain(problem, rows.weights, target.variance, rng)
-        matched = matched_temperature(pilot, target)
+        n_before = min(N_BURN_IN, self.burn_in)
+        pilot.advance(n_before, keep=False)
+        matched = matched_temperature(pilot, target, min(N_PILOT, self.n_iter))
         temperature = self._temperature(matched, rows)
         exponents = rows.weights * (temperature / matched)
         chains = []
         for seed in rng.spawn(self.n_chains):
             proposal = self._chain(problem, exponents, target.variance, seed)
-            proposal.advance(N_BURN_IN, keep=False)
+            proposal.advance(n_before, keep=False)
             chains.append(RankingChain(proposal, target, temperature))
         self._run(chains)
         most = chains[0].prior.most
@@ -413,7 +416,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         }
 
 
-def matched_temperature(chain, target):
+def matched_temperature(chain, target, n_draws):
     """Weight of a risk at which its posterior is closest to the classifier's.
 
     The slope of the log likelihood on minus the risk, over draws of the classifier's
@@ -424,14 +427,15 @@ def matched_temperature(chain, target):
     Parameters
     ----------
     chain : LogisticChain
-        A chain of the classifier, at its start.
+        A chain of the classifier.
     target : RankingTarget
         Gives the risk.
+    n_draws : int
+        Number of draws.
     """
     exponents = chain.weights
-    chain.advance(N_BURN_IN, keep=False)
-    logs, risks = np.empty((2, N_PILOT))
-    for number in range(N_PILOT):
+    logs, risks = np.empty((2, n_draws))
+    for number in range(n_draws):
         chain.sweep()
         logs[number] = target.log_evidence(chain.draw, chain.effects, exponents)
         risks[number] = target.risk(chain.effects[None])[0]

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import (
+    LARGEST,
     fit_context,
     is_plain,
     refuse_beyond,
@@ -31,7 +32,6 @@ from ._regressor_stream import Rows, Stream
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
-LARGEST = 1e150  # a target whose square, times many rows, is a number
 
 
 class SparseAdditiveGibbsRegressor(

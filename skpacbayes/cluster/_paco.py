@@ -684,7 +684,8 @@ class PACOClusterer(
         if self._manhattan:
             raise AttributeError("covariance_ is not for loss='manhattan'.")
         inverse = np.linalg.inv(self._kept("_coordinates"))
-        return self.scale_**2 * inverse.T @ inverse
+        with np.errstate(over="ignore"):  # of a scale beyond 1e150
+            return (self.scale_ * inverse.T) @ (self.scale_ * inverse)
 
     @property
     def n_clusters_(self):

@@ -7,7 +7,7 @@ from scipy.special import softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from .._base import refuse_beyond
+from .._base import LARGEST, refuse_beyond
 from .._compat import Interval, StrOptions
 from ._conditional import ConditionalMixture
 from ._default_priors import BLUR, NormalF, NormalMatrixF
@@ -23,7 +23,6 @@ from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
 
 NARROWING = 10  # a component holds, a priori, such a part of the volume (factorized)
-LARGEST = 1e150  # whose square is a number
 WITHOUT_FAMILY = {
     name: constraint
     for name, constraint in TemperedVBMixture._parameter_constraints.items()

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, updates_state
+from .._base import LARGEST, fit_context, refuse_beyond, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -613,7 +613,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             except ValueError as error:
                 refuse_texts(X, family, error)
                 raise
-        self._family().check_rows(rows)
+        if not np.vdot(rows, rows) < LARGEST**2:
+            refuse_beyond(LARGEST, "X", np.nan_to_num(rows))
+        family.check_rows(rows)
         return rows
 
     def _family(self):

@@ -18,7 +18,13 @@ import skpacbayes
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
     "ABCPosteriorKDE": {"n_validation": 20},
     **META,
-    "DirichletProcessHMM": {"n_iter": 100, "burn_in": 100},
+    "DirichletProcessHMM": {
+        "emission": "per_state",  # "auto" fits several: see test_look, test_engines
+        "covariance_type": "diag",
+        "n_iter": 20,
+        "burn_in": 20,
+        "n_chains": 1,
+    },
     "SparseAdditiveGibbsClassifier": {"n_iter": 30, "burn_in": 10},
     "SparseAdditiveGibbsRanker": {"n_iter": 20, "burn_in": 20},
     "SubspaceMixture": {"n_init": 3},
