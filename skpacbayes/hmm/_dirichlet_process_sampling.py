@@ -238,7 +238,7 @@ def _posterior(runs, chains, log_volume):
     _warn_of_chains(runs)
     votes = sum(run.votes for run in runs)
     _warn_of_states(votes)
-    if chains.model.emission != "categorical":
+    if len(votes) > 1 and chains.model.emission != "categorical":
         _warn_of_dependence(votes.argmax(axis=0), runs[0].chain.rows)
     draws = stacked([draw for run in runs for draw in run.draws])
     n_draws = len(draws.start)
@@ -286,9 +286,10 @@ def _warn_of_dependence(states, rows):
     if found:
         _warn(
             "Rows depend on the rows before them beyond their states: neighbours in a "
-            f"state have a correlation of {found:.2f}. States that differ in how a row "
-            "follows from the one before are not found, and others last too short. "
-            "Give the model differences or residuals of an autoregression."
+            f"state have a correlation of {found:.2f}. There may be more states; or a row "
+            "follows from the one before, as in an autoregression: then states are not "
+            "found, or last too short, unless the model is given differences or "
+            "residuals."
         )
 
 
