@@ -286,9 +286,9 @@ def _warn_of_dependence(states, rows):
     if found:
         _warn(
             "Rows depend on the rows before them beyond their states: neighbours in a "
-            f"state have a correlation of {found:.2f}. There may be more states; or a row "
-            "follows from the one before, as in an autoregression: then states are not "
-            "found, or last too short, unless the model is given differences or "
+            f"state have a correlation of {found:.2f}. There may be more states; or a "
+            "row follows from the one before, as in an autoregression: then states are "
+            "not found, or last too short, unless the model is given differences or "
             "residuals."
         )
 
