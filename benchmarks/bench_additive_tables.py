@@ -2,7 +2,9 @@
 
 Log loss and AUC in five folds, of the defaults, against l1- and l2-penalised logistic
 regression, linear, whose penalties are cross-validated. The prior of the classifier
-was chosen on the first two tables; the others confirm.
+was chosen on the first two tables; the others confirm. The share that
+`projected_support` explains was chosen on the first; the second row of a table is the
+classifier fitted again to the variables that it names.
 """
 
 import warnings
@@ -76,17 +78,38 @@ def linear(l1_ratio):
     return make_pipeline(StandardScaler(), logistic)
 
 
+class OnFew:
+    """The classifier, fitted again to the variables of its `projected_support`."""
+
+    def fit(self, X, y):
+        """Fit twice."""
+        whole = SparseAdditiveGibbsClassifier(random_state=0).fit(X, y)
+        self.support = whole.projected_support(X)
+        self.model = SparseAdditiveGibbsClassifier(random_state=0)
+        self.model.fit(X[:, self.support], y)
+        return self
+
+    def predict_proba(self, X):
+        """Predict by the second fit."""
+        return self.model.predict_proba(X[:, self.support])
+
+    def get_support(self):
+        """Return the mask of the variables."""
+        return self.support
+
+
 METHODS = {
     "SparseAdditiveGibbsClassifier": lambda: SparseAdditiveGibbsClassifier(
         random_state=0
     ),
+    "same, on projected_support": OnFew,
     "l1-logistic, linear": lambda: linear(1.0),
     "l2-logistic, linear": lambda: linear(0.0),
 }
 
 
 def study(X, y, make, n_folds):
-    """Log losses, AUCs and CPU seconds of the folds."""
+    """Log losses, AUCs, CPU seconds and numbers of variables of the folds."""
     found = []
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     for train, test in folds.split(X, y):
@@ -96,7 +119,12 @@ def study(X, y, make, n_folds):
             seconds = cpu_seconds(lambda: model.fit(X[train], y[train]))  # noqa: B023
         probability = model.predict_proba(X[test])[:, 1]
         loss = log_loss(y[test], probability)
-        found.append([loss, roc_auc_score(y[test], probability), seconds])
+        if hasattr(model, "get_support"):
+            n_variables = model.get_support().sum()
+        else:
+            n_variables = np.count_nonzero(model[-1].coef_)
+        area = roc_auc_score(y[test], probability)
+        found.append([loss, area, seconds, n_variables])
     return np.array(found).T
 
 
@@ -112,7 +140,7 @@ def main():
             for method, make in METHODS.items()
         }
         ours = found["SparseAdditiveGibbsClassifier"][0]
-        for method, (losses, areas, seconds) in found.items():
+        for method, (losses, areas, seconds, numbers) in found.items():
             difference = losses - ours
             error = difference.std(ddof=1) / np.sqrt(len(difference))
             rows.append(
@@ -122,13 +150,14 @@ def main():
                     f"{losses.mean():.4f}",
                     f"{difference.mean():+.4f} ± {error:.4f}",
                     f"{areas.mean():.4f}",
+                    f"{numbers.mean():.1f}",
                     f"{np.median(seconds):.1f}",
                 ]
             )
     report.table(
         "Log loss in five folds, its difference from the additive classifier's with "
-        "the standard error over folds, AUC, CPU seconds of a fit",
-        ["table", "method", "log loss", "less ours", "AUC", "CPU s"],
+        "the standard error over folds, AUC, variables selected, CPU seconds of a fit",
+        ["table", "method", "log loss", "less ours", "AUC", "variables", "CPU s"],
         rows,
     )
     report.save()

@@ -216,13 +216,14 @@ def peers(X, train, test, families, K, seed):
     categories = [i for i, name in enumerate(families) if name == "categorical"]
     if len(categories) == X.shape[1]:
         labels = KModes(K, n_init=3, random_state=seed).fit_predict(X)
-    else:
+        yield "k-modes", labels, None
+    elif categories:
         scaled = X.copy()
         others = [i for i in range(X.shape[1]) if i not in categories]
         scaled[:, others] = StandardScaler().fit_transform(X[:, others])
         prototypes = KPrototypes(K, n_init=3, random_state=seed)
         labels = prototypes.fit_predict(scaled, categorical=categories)
-    yield "k-prototypes", labels, None
+        yield "k-prototypes", labels, None
     names = [f"x{i}" for i in range(X.shape[1])]
     kinds = {
         "continuous": [n for i, n in enumerate(names) if i not in categories],
@@ -285,16 +286,19 @@ def main(full):
         ["sets", "the family", "Gaussians, BIC"],
         numbers_found(full),
     )
+    report.save()
     report.table(
         "Columns of several kinds: adjusted Rand index, nats per new row",
         ["table", "method", "ARI", "nats"],
         mixed_columns(full),
     )
+    report.save()
     report.table(
         "A fifth of the values missing, nats per new complete row",
         ["rows", "complete", "ours", "mean, GaussianMixture", "iterative, the same"],
         missing_values(full),
     )
+    report.save()
     report.table(
         "Thin components, nats per new row",
         ["components", "ours", "GaussianMixture"],

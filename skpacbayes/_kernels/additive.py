@@ -52,8 +52,12 @@ BLOCK = 64  # columns of the scratch that are computed at a time
 
 
 @kernel
-def run(form, prior, chain, record, uniforms):
+def run(form, prior, chain, record, uniforms, n_windows):
     """Move the chain, once for each row of `uniforms`, or until it needs rows of G.
+
+    A move that adds a variable, or deletes one, chooses among those of one of
+    `n_windows` windows, drawn whatever the model is. With each window such moves leave
+    the posterior invariant, and weigh so many variables less.
 
     Returns the number of moves made. If it is smaller than asked for, the rows of some
     variable of the current model are not ready. A uniform number of 1, the first of its
@@ -76,6 +80,9 @@ def run(form, prior, chain, record, uniforms):
             kind += 1
         position, column = size, -1
         first, last = 0, p
+        if kind <= DELETE and n_windows > 1:
+            window = int(uniforms[step, 2] * n_windows)
+            first, last = window * p // n_windows, (window + 1) * p // n_windows
         forth, back = LARGER, SMALLER
         if DELETE <= kind <= SWAP:
             forth, back = SMALLER, LARGER
@@ -86,17 +93,19 @@ def run(form, prior, chain, record, uniforms):
                 first = model[now, FEATURES, position]
                 last = first + 1
         else:
-            _weigh(forth, form, prior, chain, now, 0, p)
+            _weigh(forth, form, prior, chain, now, first, last)
             if kind != STAY:
                 log_ratio = numbers[now, SCALARS, forth] + table[LOG_RATIO + kind, size]
         # The current model is one of those back, so the ratio is not larger than that.
         accepted = log_uniform < log_ratio
         if accepted:
             if kind == ADD:
-                column = _pick(LARGER, numbers, now, 0, p * width, uniforms[step, 3])
+                left = uniforms[step, 3]
+                column = _pick(LARGER, model, numbers, now, first, last, width, left)
                 log_ratio -= numbers[now, LARGER, column]
             elif kind == DELETE:
-                position = _pick(SMALLER, numbers, now, 0, size, uniforms[step, 3])
+                left = uniforms[step, 3]
+                position = _pick(SMALLER, model, numbers, now, first, last, width, left)
                 log_ratio -= numbers[now, SMALLER, position]
             if kind != STAY:
                 _propose(form, prior, chain, now, new, position, column)
@@ -104,8 +113,8 @@ def run(form, prior, chain, record, uniforms):
             if kind == STAY:
                 continue
             if ORDER <= kind <= SWAP:
-                low, high = first * width, last * width
-                column = _pick(LARGER, numbers, new, low, high, uniforms[step, 3])
+                left = uniforms[step, 3]
+                column = _pick(LARGER, model, numbers, new, first, last, width, left)
                 _propose(form, prior, chain, now, new, position, column)
             else:
                 log_ratio -= numbers[new, SCALARS, back]
@@ -196,18 +205,21 @@ def _eliminate(factors, which, q, ridge):
 def _weigh(kind, form, prior, chain, which, first, last):
     """Log weights, against a model's, of its LARGER or SMALLER neighbours, if unknown.
 
-    The larger ones have one of some variables more. One Cholesky factor, of what the
+    They have one of some variables more, or less. One Cholesky factor, of what the
     model leaves of the variable's block of G, gives all its orders; for the smaller
     ones it is that of the variable's block of P^-1. Both are W'W, W = L^-1 times the
     rows of G, or times I.
     """
     (diagonal, linear, rows, index), (table, ridge, most) = form, prior
     model, numbers, factors, work = chain
-    if model[which, COUNTS, kind] == 1:
-        return
     p, width = diagonal.shape[:2]
+    if model[which, COUNTS, kind] == 1:
+        if last - first < p:
+            _sum(kind, model, numbers, which, first, last, width)
+        return
     size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
     model[which, COUNTS, kind] = last - first == p
+    window = first, last
     low, high = first * width, last * width
     if kind == SMALLER:
         first, last, low, high = 0, size, 0, q
@@ -259,14 +271,25 @@ def _weigh(kind, form, prior, chain, which, first, last):
             for a in range(order, width):
                 numbers[which, LARGER, d + a] = -math.inf
             d += width
+    _sum(kind, model, numbers, which, window[0], window[1], width)
+
+
+@kernel
+def _sum(kind, model, numbers, which, first, last, width):
+    """Log weight, as a scalar, of the neighbours by some variables together."""
+    low, high = first * width, last * width
     if kind == SMALLER:
-        high = size
+        low, high = 0, model[which, COUNTS, SIZE]
     highest, total = -math.inf, 0.0
     for d in range(low, high):
-        highest = max(highest, numbers[which, kind, d])
-    for d in range(low, high):
-        total += math.exp(numbers[which, kind, d] - highest)
-    numbers[which, SCALARS, kind] = highest + math.log(total)
+        if kind == LARGER or first <= model[which, FEATURES, d] < last:
+            highest = max(highest, numbers[which, kind, d])
+    if highest > -math.inf:
+        for d in range(low, high):
+            if kind == LARGER or first <= model[which, FEATURES, d] < last:
+                total += math.exp(numbers[which, kind, d] - highest)
+        highest += math.log(total)
+    numbers[which, SCALARS, kind] = highest
 
 
 @kernel
@@ -293,10 +316,15 @@ def _subtract(factors, which, work, s, start, end):
 
 
 @kernel
-def _pick(kind, numbers, which, first, last, left):
-    """Draw one of some neighbours, with probability proportional to their weights."""
-    picked = first
-    for d in range(first, last):
+def _pick(kind, model, numbers, which, first, last, width, left):
+    """Draw one of the neighbours by some variables, in proportion to their weights."""
+    low, high = first * width, last * width
+    if kind == SMALLER:
+        low, high = 0, model[which, COUNTS, SIZE]
+    picked = low
+    for d in range(low, high):
+        if kind == SMALLER and not first <= model[which, FEATURES, d] < last:
+            continue
         share = math.exp(numbers[which, kind, d] - numbers[which, SCALARS, kind])
         if share > 0.0:
             picked = d

@@ -10,6 +10,7 @@ from .._kernels import additive as kernels
 from ._chain_state import ChainRecord, ChainState
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
+WINDOW = 512  # variables among which a move adds or deletes one, about
 N_ROWS = kernels.LOG_TOTAL + 1  # of the table of a prior
 
 
@@ -108,6 +109,7 @@ class Chain:
         self.rng = rng
         p, width, _ = reader.source.diagonal.shape
         self._largest = prior.table.shape[1] - 1
+        self._n_windows = -(-p // WINDOW)
         self.state = ChainState.empty(p, width, self._largest)
         self.record = self._no_record = ChainRecord.empty(0, self._largest)
         self.change(reader, linear, prior)
@@ -143,18 +145,22 @@ class Chain:
     def _advance(self, n_iter, keep):
         """Move `n_iter` times, where there is more than one model."""
         uniforms = self.rng.random((n_iter, 4))
-        self._run(uniforms, self.record if keep else self._no_record)
+        if keep:
+            self._run(uniforms, self.record, self._n_windows)
+        else:  # a chain finds its way from the empty model by the best of all variables
+            self._run(uniforms, self._no_record, 1)
 
     def weigh_neighbors(self):
         """Weigh the neighbours of the current model; the state has their weights."""
         if self.prior.most > 0:
-            self._run(np.array([[1.0, 0.0, 0.0, 0.0]]), self._no_record)
+            self._run(np.array([[1.0, 0.0, 0.0, 0.0]]), self._no_record, 1)
 
-    def _run(self, uniforms, record):
+    def _run(self, uniforms, record, n_windows):
         fixed = self.prior[:3], tuple(self.state), record[:2]
         while True:
             self.reader.fetch(self.state.features, self.state.orders)
-            done = kernels.run(self.reader.form(self.linear), *fixed, uniforms)
+            form = self.reader.form(self.linear)
+            done = kernels.run(form, *fixed, uniforms, n_windows)
             uniforms = uniforms[done:]
             if len(uniforms) == 0:
                 return

@@ -296,6 +296,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         log_odds = self.decision_function(X)
         return expit(np.column_stack([-log_odds, log_odds]))
 
+    def _projected(self, X):
+        return expit(self._log_odds(X)), True
+
     def certificate(self, X=None, y=None, *, confidence=0.95):
         """Bound the log loss of new rows, under `inverse_temperature="pac"`.
 

@@ -66,7 +66,7 @@ class BallChain(DrawingChain):
         """Propose and accept or refuse; returns whether it was accepted."""
         state = self.state
         before, accepted = int(state.current), state.accepted.copy()
-        self._run(self.rng.random((1, 4)), self._no_record)
+        self._run(self.rng.random((1, 4)), self._no_record, 1)
         if state.current == before:
             return False
         normal = self.rng.standard_normal(state.n_functions)

@@ -193,6 +193,15 @@ class Regression(ExponentialFamily):
             result[:, k] = density - (shape[k] + 0.5) * np.log1p(gaps**2 / scale)
         return result * there[:, None]
 
+    def predicted(self, posterior, X):
+        """Predictive means and variances of the target, (n_rows, n_components) each."""
+        means, covariances, shape, rate = posterior
+        inputs, _, _ = self.parts(X)
+        unit = self.spreads[-1]
+        centers = self.centers[-1] + unit * inputs @ means.T
+        spread = np.einsum("ni,kij,nj->nk", inputs, covariances, inputs)
+        return centers, unit**2 * rate / (shape - 1) * (1 + spread)
+
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such statistics."""
         matrices, crossed, squares = self.split(statistics)
@@ -234,3 +243,30 @@ class Regression(ExponentialFamily):
             "coefficients": coefficients,
             "variances": unit**2 * posterior.rate / posterior.shape,
         }
+
+
+def has_target(mixture):
+    """Whether exactly one family of a mixture is a regression."""
+    families = getattr(mixture, "family", None)
+    families = getattr(families, "families", families)
+    if isinstance(families, list):
+        families = [family for _, family, _ in families]
+    else:
+        families = [families]
+    found = [each for each in families if each == "regression" or is_regression(each)]
+    return len(found) == 1
+
+
+def is_regression(family):
+    """Whether a family is a regression."""
+    return isinstance(family, Regression)
+
+
+def regression_of(family, posterior, n_features):
+    """Return the one regression of a family, its posterior and columns."""
+    if is_regression(family):
+        return family, posterior, list(range(n_features))
+    for (_, part, columns), own in zip(family.families, posterior, strict=True):
+        if is_regression(part):
+            return part, own, list(columns)
+    raise ValueError("No family is a regression.")

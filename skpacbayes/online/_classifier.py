@@ -4,11 +4,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context
 from .._compat import StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._kernels.online_softmax import predict_softmax
-from .._stream import partial_fit_context
 from ._certificate import certify_linear
 from ._labels import LabelStream
 from ._linear import OnlineLinearModel
@@ -183,64 +181,6 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         self.n_fourier = n_fourier
         self.random_state = random_state
 
-    @fit_context
-    def fit(self, X, y, sample_weight=None):
-        """Forget everything, then learn the rows once, in the order given.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, in the order of the stream.
-        y : array-like of shape (n_samples,)
-            Labels, of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row, which multiplies its loss. A row of weight 0 is
-            passed over.
-
-        Returns
-        -------
-        self : OnlineVIClassifier
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If there is a single class, or X is not finite or beyond 1e150.
-        """
-        return self._learn_anew(X, y, sample_weight)
-
-    @partial_fit_context
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn more rows, in the order given.
-
-        Any way of cutting the same rows into calls gives the same state. A call that
-        raises has learnt nothing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
-        y : array-like of shape (n_samples,)
-            Labels.
-        classes : array-like of shape (n_classes,), default=None
-            All classes of the stream; required in the first call.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row.
-
-        Returns
-        -------
-        self : OnlineVIClassifier
-            The classifier.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or beyond 1e150, `classes` is missing in the first call
-            or differs from its value there, a label is not among them, or a parameter
-            changed since the stream began.
-        """
-        return self._learn_more(X, y, sample_weight, classes)
-
     def decision_function(self, X):
         """Score rows by the posterior mean of their distance to the boundary.
 
@@ -263,26 +203,6 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         scores = np.empty((len(X), self._n_outputs()))
         predict_scores(X, *self._state.arguments, scores)
         return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X):
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or beyond 1e150.
-        """
-        return self._labels(self.decision_function(X))
 
     def predict_proba(self, X):
         """Predict the probability of each class.

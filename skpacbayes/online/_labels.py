@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._base import fit_context
+from .._stream import partial_fit_context
 from ._rows import NUMBERS
 
 
@@ -13,7 +15,88 @@ def classes_of(y, sample_weight):
 
 
 class LabelStream:
-    """The classes of an online classifier: -1 and 1, or numbers from 0 on."""
+    """An online classifier: how it learns labels, and predicts them.
+
+    The kernels know two classes as -1 and 1, several as numbers from 0 on.
+    """
+
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, then learn the rows once, in the order given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in the order of the stream.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row, which multiplies its loss. A row of weight 0 is
+            passed over.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If there is a single class, or X is not finite or beyond 1e150.
+        """
+        return self._learn_anew(X, y, sample_weight)
+
+    @partial_fit_context
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn more rows, in the order given.
+
+        Any way of cutting the same rows into calls gives the same state. A call that
+        raises has learnt nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream; required in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance of each row.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150, `classes` is missing in the first call
+            or differs from its value there, a label is not among them, or a parameter
+            changed since the stream began.
+        """
+        return self._learn_more(X, y, sample_weight, classes)
+
+    def predict(self, X):
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
+        """
+        return self._labels(self.decision_function(X))
 
     def _learn_at_once(self, X, y=None, classes=None, sample_weight=None):
         """Learn plain rows by one compiled call; whether they were learnt."""

@@ -17,6 +17,7 @@ from additive_reference import (
 from scipy.special import gammaln, logsumexp
 
 from skpacbayes._kernels.additive import LOG_SIZE, LOG_TOTAL
+from skpacbayes.additive import _chain
 from skpacbayes.additive._basis import Dictionary
 from skpacbayes.additive._chain import Prior
 from skpacbayes.additive._posterior import Posterior
@@ -36,6 +37,22 @@ def test_collapsed_chain_has_the_exact_distribution(noise, correlation):
     problem = small_problem(noise=noise, correlation=correlation)
     exact = exact_posterior(problem, 0.5, 2.0)
     chain = run(make_chain(problem, usual_prior(problem)), 20_000)
+    assert total_variation(visited(chain, 3, 2), exact) < COLLAPSED
+
+
+@pytest.mark.parametrize("window", [1, 2])
+@pytest.mark.parametrize("most", [1, 3])
+def test_windows_leave_the_distribution_exact(monkeypatch, window, most):
+    """Moves that add or delete choose among the variables of one window."""
+    monkeypatch.setattr(_chain, "WINDOW", window)
+    problem = small_problem(noise=0.5, correlation=0.6)
+    exact = exact_posterior(problem, 0.5, 2.0)
+    exact = {m: w * (np.count_nonzero(m) <= most) for m, w in exact.items()}
+    total = sum(exact.values())
+    exact = {model: weight / total for model, weight in exact.items()}
+    chain = make_chain(problem, usual_prior(problem, most=most))
+    assert chain._n_windows == {1: 3, 2: 2}[window]
+    run(chain, 30_000)
     assert total_variation(visited(chain, 3, 2), exact) < COLLAPSED
 
 

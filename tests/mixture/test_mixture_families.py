@@ -178,6 +178,7 @@ def test_the_default_bound_against_the_evidence_by_quadrature():
         5,
         -np.log(scatter / n) - 3,
         -np.log(scatter / n) + 3,
+        epsrel=1e-3,
     )
     log_evidence = np.log(evidence) + peak
     assert log_evidence - 0.6 < mixture.elbo_ < log_evidence

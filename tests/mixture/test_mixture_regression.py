@@ -53,6 +53,11 @@ def test_inputs_gate_the_lines():
     )
     means = (mixture.predict_proba(unknown) * lines).sum(axis=1)
     assert_allclose(means, np.abs(grid), atol=0.1)
+    predicted, std = mixture.predict_target(unknown, return_std=True)
+    assert_allclose(predicted, means, atol=1e-12)
+    assert_allclose(std, 0.1, rtol=0.1)
+    wrong = np.column_stack([grid, [9.0, 9.0, 9.0, 9.0]])
+    assert_allclose(mixture.predict_target(wrong), predicted, atol=1e-12)
     drawn, _ = mixture.sample(2000)
     assert abs(np.mean(np.abs(np.abs(drawn[:, 0]) - drawn[:, 1]) < 0.4) - 1) < 0.02
 
@@ -103,6 +108,26 @@ def test_units_do_not_matter():
     assert_allclose(after["coefficients"], slopes, rtol=1e-6)
     assert_allclose(after["variances"], before["variances"] * units[1] ** 2, rtol=1e-6)
     assert (lines.predict(moved) == labels).all()
+
+
+def test_the_deviation_of_a_target_is_that_of_its_density():
+    """By quadrature of the predictive density; also beside outliers."""
+    X, _ = crossing(200, 0)
+    lines = TemperedVBMixture("regression", 2, random_state=0).fit(X)
+    x, grid = 0.7, np.linspace(-20, 20, 40_001)
+    density = np.exp(
+        lines.score_samples(np.column_stack([np.full(len(grid), x), grid]))
+    )
+    density /= density.sum()
+    mean = density @ grid
+    std = np.sqrt(density @ (grid - mean) ** 2)
+    found = lines.predict_target([[x, np.nan]], return_std=True)
+    # The probabilities of the lines are those of the expected log-weights there.
+    assert_allclose(np.concatenate(found), [mean, std], rtol=0.02)
+    beside = TemperedVBMixture("regression", 2, outliers=True, random_state=0).fit(X)
+    assert_allclose(beside.predict_target([[x, 0.0]]), found[0], atol=0.05)
+    for family in ("normal", [("a", "normal", [0])]):
+        assert not hasattr(TemperedVBMixture(family), "predict_target")
 
 
 def test_intercept_alone_is_a_normal_column():

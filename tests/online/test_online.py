@@ -841,26 +841,26 @@ def test_experts():
     assert state_of(model) == before
 
 
-def test_ten_million_steps():
-    """The state stays in range: a block that is learnt 20,000 times.
+def test_two_million_steps():
+    """The state stays in range: a block that is learnt 4,000 times.
 
-    Ten million rows of two parameters; the precisions are what they are in exact
-    arithmetic, to 1e-6.
+    Two million rows of two parameters; the precisions are what they are in exact
+    arithmetic, to 1e-13 a row.
     """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 2)), rng.normal(size=500)
-    exact = np.linalg.inv(np.eye(2) + 20_000 * X.T @ X)
+    exact = np.linalg.inv(np.eye(2) + 4_000 * X.T @ X)
     for covariance in ("full", "diagonal"):
         model = OnlineVIRegressor(
             covariance=covariance, standardize=False, fit_intercept=False
         )
-        for _ in range(20_000):
+        for _ in range(4_000):
             model.partial_fit(X, y)
-        assert model.n_samples_seen_ == 10_000_000
+        assert model.n_samples_seen_ == 2_000_000
         directions = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, -1.0]])
         expected = ((directions @ exact) * directions).sum(axis=1)
         if covariance == "diagonal":
-            expected = directions**2 @ (1 / (1 + 20_000 * (X**2).sum(axis=0)))
+            expected = directions**2 @ (1 / (1 + 4_000 * (X**2).sum(axis=0)))
         _, deviations = model.predict(directions, return_std=True)
         variances = deviations**2 / model.noise_variance_ - 1.0
-        assert_allclose(variances, expected, rtol=1e-6, atol=1e-14)
+        assert_allclose(variances, expected, rtol=2e-7, atol=1e-14)
