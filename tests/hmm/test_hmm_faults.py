@@ -317,6 +317,7 @@ def test_strange_rows(emission, covariance_type, name, X, lengths):
     assert len(model.decode(X, lengths)[1]) == len(X)
 
 
+@pytest.mark.filterwarnings("ignore:Rows depend")  # of the other two states
 def test_chains_in_different_modes_are_reported(monkeypatch):
     """Two features, each with two states of its own: two states can tell but one.
 
