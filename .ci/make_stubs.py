@@ -104,6 +104,7 @@ def member(name, value, cls):
         return ["    @classmethod", *method(name, value.__func__, cls)]
     if isinstance(value, staticmethod):
         return ["    @staticmethod", *method(name, value.__func__, cls)]
+    value = getattr(value, "fn", value)  # of scikit-learn's `available_if`
     if inspect.isfunction(value):
         return method(name, value, cls)
     if inspect.isdatadescriptor(value):
@@ -115,7 +116,10 @@ def method(name, function, cls):
     """Return the lines of a method; two overloads where a flag adds an answer."""
     doc = FunctionDoc(inspect.unwrap(function))
     types = {entry.name: type_of(entry.type, cls) for entry in doc["Parameters"]}
-    returns = [type_of(entry.type or entry.name, cls) for entry in doc["Returns"]]
+    returns = [
+        "Self" if entry.name == "self" else type_of(entry.type or entry.name, cls)
+        for entry in doc["Returns"]
+    ]
     default = inspect.signature(function).parameters.get("return_std")
     if default is not None and default.default is False and len(returns) == 2:
         lines = []

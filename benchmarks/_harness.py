@@ -147,7 +147,8 @@ class Report:
 
 def in_markdown(table):
     """Title and rows of a table in Markdown."""
-    cells = [list(map(str, row)) for row in [table["columns"], *table["rows"]]]
+    rows = [table["columns"], *table["rows"]]
+    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["-" * width for width in widths])
     lines = [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in cells]

@@ -31,7 +31,7 @@ _NAMED = 4
 # Rows of a stream before mixtures are fitted to it, and by how much it must grow before
 # another kind of mixture is looked for.
 _LAST_CELLS, _GROWTH = 200, 2.5
-_FIRST_MIXTURE = 100
+_FIRST_MIXTURE = 50
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """What a packager gets: every file that git keeps, and metadata that say where."""
 
+import json
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -11,6 +14,7 @@ import pytest
 import skpacbayes
 
 ROOT = Path(skpacbayes.__file__).parents[1]
+README = ROOT / "benchmarks/README.md"
 LEFT_OUT = (".ci/", ".git", ".pre-commit")  # what only a clone needs
 
 
@@ -42,3 +46,21 @@ def test_the_source_distribution_has_every_file(tracked, tmp_path):
     made = {"PKG-INFO", "setup.cfg"}
     strange = {name for name in packed - tracked - made if "." in Path(name).name}
     assert {name for name in strange if ".egg-info" not in name} == set()
+
+
+RESULTS = sorted((ROOT / "benchmarks/results").glob("*[!k].json"))  # no `_quick`
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda path: path.stem)
+def test_saved_tables_are_of_a_script_and_read_the_same_in_both_forms(result):
+    harness = runpy.run_path(str(ROOT / "benchmarks/_harness.py"))
+    content = json.loads(result.read_text("utf-8"))
+    assert (ROOT / f"benchmarks/bench_{result.stem}.py").exists()
+    assert result.with_suffix(".md").read_text("utf-8") == harness["page"](content)
+
+
+def test_the_list_of_benchmarks_has_every_script():
+    if not (ROOT / "benchmarks").exists():
+        pytest.skip("the package was installed without its benchmarks")
+    listed = set(re.findall(r"^\| `(bench_\w+\.py)", README.read_text("utf-8"), re.M))
+    assert listed == {path.name for path in (ROOT / "benchmarks").glob("bench_*.py")}
