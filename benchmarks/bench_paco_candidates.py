@@ -2,7 +2,8 @@
 
 Every table of `_paco_tables.py` is fitted, and so are random nine tenths of its rows:
 `n_clusters_candidates_` should have the number of each part. Then single clusters that
-are not normal: how often one cluster is found, and how often it is named.
+are not normal, and draws of Models 1 to 4 of the paper: how often the number is right,
+and how often it is named. Last, streams: in random order and sorted by group.
 """
 
 import warnings
@@ -13,23 +14,26 @@ from _paco_tables import all_tables
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
+from skpacbayes.datasets import make_paco_model
 
-N_PARTS, N_DRAWS = 6, 5
+N_PARTS, N_DRAWS, N_DRAWS_OF_MODELS = 6, 5, 100
+STREAMS = (
+    "iris, raw", "iris, standardised", "wine, raw", "wine, standardised",
+    "breast_cancer, raw", "breast_cancer, standardised", "ecoli",
+    "spreads differ", "2 groups, d=8", "anisotropic",
+)  # fmt: skip
+KINDS = (
+    "normal", "Student, 3", "Student, 5", "gamma, 4", "lognormal", "exponential",
+)  # fmt: skip
+COUNTED = ["draws", "right", "right or named", "warned"]
 QUICK = {"15 groups", "wine, standardised", "anisotropic", "two moons"}
-
-
-def fitted(X):
-    """Fit without the warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return PACOClusterer(random_state=0, n_iter=50).fit(X)
 
 
 def parts_of(X):
     """Fit random nine tenths of the rows; their numbers of clusters."""
     kept = len(X) * 9 // 10
     draws = (np.random.default_rng(seed).permutation(len(X)) for seed in range(N_PARTS))
-    return [fitted(X[draw[:kept]]).n_clusters_ for draw in draws]
+    return [in_silence("fit", X[draw[:kept]]).n_clusters_ for draw in draws]
 
 
 def single(kind, n_features, n_rows, seed):
@@ -52,21 +56,29 @@ def _student(dof, rng, size):
     return rng.normal(size=size) * np.sqrt(dof / rng.chisquare(dof, (size[0], 1)))
 
 
-def main():
-    options = arguments(__doc__)
-    report = Report("paco_candidates", quick=options.quick)
-    rows, silent, told = [], np.zeros(3, dtype=int), np.zeros(3, dtype=int)
+def in_silence(method, X):
+    """Call a method of a new estimator without the warnings."""
+    model = PACOClusterer(random_state=0, n_iter=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(model, method)(X)
+
+
+def parts_table(report, quick):
+    """Compare the candidates of all rows with the numbers of nine tenths of them."""
+    rows, tally = [], {"silent": [0, 0, 0], "warned": [0, 0, 0]}
     for named in all_tables().values():
         for name, table in named.items():
-            if options.quick and name not in QUICK:
+            if quick and name not in QUICK:
                 continue
             X, y = table(0)
-            model, parts = fitted(X), parts_of(X)
+            model, parts = in_silence("fit", X), parts_of(X)
             candidates = model.n_clusters_candidates_
             unnamed = sum(k not in candidates for k in parts)
+            counts = tally["silent" if len(candidates) == 1 else "warned"]
+            for place, count in enumerate((1, len(parts), unnamed)):
+                counts[place] += count
             ari = adjusted_rand_score(y[y > 0], model.labels_[y > 0])
-            tally = silent if len(candidates) == 1 else told
-            tally += 1, unnamed, len(parts)
             said = ", ".join(map(str, candidates))
             found = ", ".join(map(str, sorted(parts)))
             n_groups = len(np.unique(y[y > 0]))
@@ -79,31 +91,77 @@ def main():
     report.table(
         "parts whose number was not named",
         ["", "tables", "parts", "not named"],
-        [
-            [what, n_tables, n_parts, unnamed]
-            for what, (n_tables, unnamed, n_parts) in (
-                ("silent", silent),
-                ("warned", told),
-            )
-        ],
+        [[what, *counts] for what, counts in tally.items()],
     )
+
+
+def single_table(report, quick):
+    """Count how often one cluster is found where there is one."""
     rows = []
-    for kind in (
-        "normal", "Student, 3", "Student, 5", "gamma, 4", "lognormal", "exponential",
-    ):  # fmt: skip
-        for n_features in (2, 10) if options.quick else (2, 5, 10, 30):
+    for kind in KINDS:
+        for n_features in (2, 10) if quick else (2, 5, 10, 30):
             found = [
-                fitted(single(kind, n_features, 300, seed)).n_clusters_candidates_
-                for seed in range(1 if options.quick else N_DRAWS)
+                in_silence("fit", single(kind, n_features, 300, seed))
+                for seed in range(1 if quick else N_DRAWS)
             ]
-            ones = sum(candidates[0] == 1 for candidates in found)
-            named = sum(1 in candidates for candidates in found)
-            rows.append([kind, n_features, len(found), ones, named])
+            rows.append([kind, n_features, *right_and_named(found, 1)])
+    report.table("one cluster of 300 rows", ["noise", "features", *COUNTED], rows)
+
+
+def models_table(report, quick):
+    """Count how often the number of groups of the paper's models is right."""
+    rows = []
+    for number, n_groups in ((1, 1), (2, 4), (3, 4), (4, 7)):
+        draws = range(2 if quick else N_DRAWS_OF_MODELS)
+        tables = (make_paco_model(number, 200, random_state=seed)[0] for seed in draws)
+        found = [in_silence("fit", X) for X in tables]
+        rows.append([number, n_groups, *right_and_named(found, n_groups)])
+    report.table("models, 200 rows", ["model", "groups", *COUNTED], rows)
+
+
+def streams_table(report, quick):
+    """Compare streams in random order, and sorted by group, with the batch."""
+    rows = []
+    for named in all_tables().values():
+        for name, table in named.items():
+            if name not in STREAMS or (quick and name not in QUICK):
+                continue
+            X, y = table(0)
+            by_chance = np.random.default_rng(0).permutation(len(X))
+            by_group = by_chance[np.argsort(y[by_chance], kind="stable")]
+            models = [
+                in_silence("fit", X),
+                in_silence("partial_fit", X[by_chance]),
+                in_silence("partial_fit", X[by_group]),
+            ]
+            cells = [
+                f"{m.n_clusters_} ({adjusted_rand_score(y, m.predict(X)):.2f})"
+                for m in models
+            ]
+            rows.append([name, len(np.unique(y)), *cells])
     report.table(
-        "one cluster of 300 rows",
-        ["noise", "features", "draws", "one found", "one found or named"],
+        "number of clusters (ARI) of a batch and of streams",
+        ["table", "true", "batch", "random order", "sorted by group"],
         rows,
     )
+
+
+def right_and_named(found, n_groups):
+    """Count draws, right numbers, right or named ones, and warnings."""
+    candidates = [model.n_clusters_candidates_ for model in found]
+    return (
+        len(found),
+        sum(one[0] == n_groups for one in candidates),
+        sum(n_groups in one for one in candidates),
+        sum(len(one) > 1 for one in candidates),
+    )
+
+
+def main():
+    options = arguments(__doc__)
+    report = Report("paco_candidates", quick=options.quick)
+    for table in (models_table, single_table, streams_table, parts_table):
+        table(report, options.quick)
     report.save()
 
 

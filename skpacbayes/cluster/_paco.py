@@ -81,8 +81,8 @@ class PACOClusterer(
     cluster_penalty : float, default=1.0
         Each further cluster has e^-cluster_penalty times the prior probability.
     prior : {"uniform", "student"}, default="uniform"
-        Law of a centre on the ball of twice the `radius`: uniform (eq. 7), or Student
-        with 3 degrees of freedom about the origin (eq. 22).
+        Distribution of a centre on the ball of twice the `radius`: uniform (eq. 7), or
+        Student with 3 degrees of freedom about the origin (eq. 22).
     prior_scale : float, default=1.0
         Scale of the Student prior, in units of the data.
     radius : "auto" or float, default="auto"
@@ -212,9 +212,10 @@ class PACOClusterer(
     the pooled one: the parts of one elliptical cluster have the same. lambda is such
     that splitting the noise of one cluster gains a third of what one more centre costs
     a priori, or the next value at which the quasi-posterior clearly prefers the number
-    of clusters found. Along a stream this begins after 200 rows; before, cells with
-    scales of their own, tracked row by row, say how many clusters there are. The
-    Manhattan loss always has these. All of this is taken from the data, so
+    of clusters found. Along a stream this begins after 100 rows if they come in random
+    order or clusters are not round, else after 200; before, cells with scales of their
+    own, tracked row by row, say how many clusters there are. The Manhattan loss always
+    has these. All of this is taken from the data, so
     `certificate` says that its assumptions do not hold; `calibration="regret"` is the
     setting in which they can.
 
@@ -357,7 +358,8 @@ class PACOClusterer(
             from the origin of the prior.
         """
         X = self._rows(X, reset=True)
-        rows = _distinct_rows(X, checked_weights(sample_weight, X, some=True))
+        weights = checked_weights(sample_weight, X, some=True)
+        rows = Rows.distinct(X, weights, _MOST_ROWS)
         stream = self._open_stream()
         problem = GibbsProblem(self._setting(), rows, stream.rng)
         problem.check_radius()
@@ -840,40 +842,7 @@ class PACOClusterer(
 
     def _setting(self):
         """Resolve the parameters."""
-        regret = self.calibration == "regret"
-        if regret and self.shape in ("diagonal", "tied"):
-            raise ValueError(
-                f"shape={self.shape!r} needs calibration='clusters': the setting of "
-                "the paper, calibration='regret', has the Euclidean distance."
-            )
-        if self._manhattan and self.shape in ("diagonal", "tied"):
-            raise ValueError(
-                f"shape={self.shape!r} needs loss='squared_euclidean'; divide the "
-                "columns by their scales for loss='manhattan'."
-            )
-        if regret and self.forgetting != 0.0:
-            raise ValueError(
-                f"forgetting={self.forgetting!r} needs calibration='clusters': the "
-                "regret of calibration='regret' is that of all rows of the stream."
-            )
-        variance_term = self.variance_term
-        if variance_term == "auto":
-            variance_term = 1.0 if regret else 0.0
-        return Setting(
-            self.max_clusters,
-            self.shape,
-            self._manhattan,
-            regret,
-            self.inverse_temperature,
-            self.cluster_penalty,
-            self.prior_scale if self.prior == "student" else math.inf,
-            self.radius,
-            float(variance_term),
-            self.proposal == "matched",
-            self.n_iter,
-            self.n_chains,
-            self.scale,
-        )
+        return Setting.of(self)
 
     @property
     def _manhattan(self):
@@ -890,18 +859,3 @@ class PACOClusterer(
             self._dof,
             self._manhattan,
         )
-
-
-def _distinct_rows(X, weights):
-    """Rows of positive weight, sorted, equal ones merged; a part if there are many.
-
-    The part is drawn with a fixed seed, and weighs as much as all.
-    """
-    points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
-    merged = np.bincount(where.ravel(), weights[weights > 0])
-    if len(points) > _MOST_ROWS:
-        drawn = np.random.default_rng(0).permutation(len(points))[:_MOST_ROWS]
-        drawn.sort()
-        share = merged[drawn].sum() / merged.sum()
-        points, merged = points[drawn], merged[drawn] / share
-    return Rows.single(np.ascontiguousarray(points), merged)

@@ -27,9 +27,7 @@ _MOST = 20.0
 # a group of many rows would pay for a second centre.
 _FULL_SHARE = 1.5
 # Log of the odds at which the mixture has decided the number of clusters.
-_UNDECIDED = 10.0
-# What the evidence of the mixtures then counts, that of the quasi-likelihood the unit.
-_MIXTURE_COUNTS = 0.25
+_UNDECIDED = 15.0
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
@@ -111,10 +109,10 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     """Calibrate by the mixture that describes the rows best.
 
     With one normal noise for all clusters, and the evidence of the mixtures close, the
-    number of clusters is that of the largest normalised quasi-likelihood and half of
-    this evidence. Else rows weigh one over the
-    variance of their cluster, and less far from it where tails are heavy. The
-    temperature is that at which the quasi-posterior wants this number of clusters.
+    number of clusters is that of the largest normalised quasi-likelihood. Else rows
+    weigh one over the variance of their cluster, and less far from it where tails are
+    heavy. The temperature is that at which the quasi-posterior wants this number of
+    clusters.
 
     Parameters
     ----------
@@ -142,11 +140,9 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
         close = [k for k in (*close, n_clusters) if k <= n_sizes]
         near = range(min(close), max(close) + 1)
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
-        lead = {k: sizes[k].evidence - highest for k in near if k in sizes}
-        evidences = {k: _MIXTURE_COUNTS * lead.get(k, -_UNDECIDED) for k in near}
-        fits = noise_scales(path, rows, splitting, scale, near, evidences)
+        fits = noise_scales(path, rows, splitting, scale, near)
         scale, n_clusters = fits[0].scale, fits[0].n_clusters
-        rivals = rivals_of_noise(fits, found, rows, _MIXTURE_COUNTS)
+        rivals = rivals_of_noise(fits, found, rows)
     else:
         labels, weights = mixture.robust_weights(rows.points, rows.spreads)
         weights = weights * (mixture.scales.min() / mixture.scales)[labels]

@@ -107,11 +107,11 @@ def _of_one_shape(problem, mixture, centers, labels, robust):
 
 def _covariances(problem, points, centers, parts, robust, coordinates):
     """Covariance of each component, of weighted and of merged rows."""
-    scatter = coordinates.T @ problem.scatter @ coordinates / problem.n_rows
-    overall = coordinates.T @ problem.total @ coordinates
+    common = problem.scatter / problem.n_rows + problem.hidden + 1e-9 * problem.total
+    common = coordinates.T @ common @ coordinates
     masses, thick = parts.sum(axis=0), parts * robust
     covariances = np.empty((len(centers), problem.d, problem.d))
     for j, center in enumerate(centers):
         gaps = points - center
         covariances[j] = (gaps * thick[:, j : j + 1]).T @ gaps / max(masses[j], 1e-300)
-    return covariances + scatter + 1e-9 * overall
+    return covariances + common

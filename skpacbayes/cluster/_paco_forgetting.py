@@ -6,7 +6,6 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
-from .._kernels import paco_summary as kernels
 from ._units import scaled
 
 # The rates that are compared: memories of all rows, 400, 100 and 30.
@@ -78,14 +77,14 @@ class Watch:
         self.last[silent] = now  # they are named once
         return self.labels[silent] if not silent.all() else self.labels[:0]
 
-    def follow(self, rows, centers, labels, metric, clock):
+    def follow(self, summary, rows, centers, labels):
         """Take the clusters of a refresh; those that live on keep their forecasts."""
         known = dict(zip(self.labels, range(len(self.labels)), strict=True))
         before = np.array([known.get(label, -1) for label in labels], dtype=int)
-        now, since = clock[kernels.SEEN], clock[kernels.REFRESHED]
+        now, since = summary.n_rows, float(summary.refreshed)
         former = self.means @ np.linalg.inv(self.matrix) + self.anchor
-        if metric is not None:
-            _, self.matrix, self.anchor, _ = metric
+        if summary.metric is not None:
+            _, self.matrix, self.anchor, _ = summary.metric
         places = (centers - self.anchor) @ self.matrix
         sizes, variances = self._cells(rows, places)
         shares = sizes / sizes.sum()
@@ -107,11 +106,11 @@ class Watch:
         self.variances, self.shares, self.last = variances, shares, last
         self.patience = math.log(_SILENCE) / np.log1p(-np.clip(shares, 1e-9, 0.5))
         if not self.early:
-            clock[kernels.EXPECTED] = math.inf
+            summary.far_expected = math.inf
         elif now > since:
-            share = clock[kernels.FAR] / (now - since)
-            clock[kernels.EXPECTED] += _LEARNT * (share - clock[kernels.EXPECTED])
-        clock[[kernels.FAR, kernels.REFRESHED]] = 0.0, now
+            share = summary.far / (now - since)
+            summary.far_expected += _LEARNT * (share - summary.far_expected)
+        summary.far, summary.refreshed = 0.0, now
 
     def _cells(self, rows, places):
         """Weight of the rows next to each centre, and their variance."""

@@ -106,7 +106,7 @@ class Mixture:
         )
 
     def robust_weights(self, points, spreads):
-        """Return the component of each point, and its weight in the Student law."""
+        """Return the component of each point, and its Student weight."""
         labels = self.log_densities(points).argmax(axis=1)
         if math.isinf(self.dof):
             return labels, np.ones(len(points))

@@ -14,7 +14,8 @@ from ._paco_chain import kernel_points, loss_and_owners, loss_at, work_space
 from ._units import exponent_of
 
 _N_DRAWS = 128
-# Evidence of at most so many rows counts: beyond, the noise law is what is refuted.
+# Evidence of at most so many rows counts: beyond, the distribution of
+# the noise is what is refuted.
 LARGEST_EVIDENCE = 1000
 EVIDENCE_OF_CLUSTER = 100
 # Noise scales that are tried, over the one that fits if nothing is cut off.
@@ -202,10 +203,10 @@ def _noise(n_features, manhattan):
 class NoiseCells:
     """log Z(c, s): log of the integral over rows of exp(-loss / unit).
 
-    The cells of the centres c truncate the laws of the noise about each other; what is
-    cut off is counted on a fixed set of draws. A draw that stays in the cell of its
-    centre at one scale stays there at every smaller one: `leaving` holds the scales at
-    which the draws leave, sorted. Those above `largest` may be any.
+    The cells of the centres c truncate the distributions of the noise about each other;
+    what is cut off is counted on a fixed set of draws. A draw that stays in the cell of
+    its centre at one scale stays there at every smaller one: `leaving` holds the scales
+    at which the draws leave, sorted. Those above `largest` may be any.
     `leaving_by_cell` (n_draws, n_centers) are the same, cell by cell.
     """
 
@@ -295,7 +296,7 @@ class NoiseFit:
         return self.n_counting / rows.weights.sum() * fits
 
 
-def noise_scales(path, rows, splitting, scale=None, sizes=None, evidences=None):
+def noise_scales(path, rows, splitting, scale=None, sizes=None):
     """Noise scales (unless given) and evidence of numbers of clusters, best first.
 
     The evidence is that of the normalised quasi-likelihood at the solution of the path,
@@ -303,8 +304,7 @@ def noise_scales(path, rows, splitting, scale=None, sizes=None, evidences=None):
     of the rows where that gains more than it costs. The evidence of many rows is
     reduced to that of 1,000: real noise is not exactly normal, and with enough rows any
     cell would be split to mend its shape. `sizes`: the only numbers of clusters that
-    are looked at; `evidences`: what else speaks for each of these, by number of
-    clusters. Returns a list of `NoiseFit`.
+    are looked at. Returns a list of `NoiseFit`.
     """
     manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
@@ -337,7 +337,6 @@ def noise_scales(path, rows, splitting, scale=None, sizes=None, evidences=None):
         gain = (with_shares - fit) * evidence / n_rows
         gain = max(gain - 0.5 * (k - 1) * math.log(evidence), 0.0)
         value = fit * evidence / n_rows - cost + gain
-        value += evidences[k] if evidences else 0.0
         unequal = k * shares if gain > 0 else None
         fits.append(NoiseFit(value, likeliest, k, centers, unequal, evidence))
     if not fits:

@@ -28,10 +28,11 @@ _CLEAR = 4.0
 _HEARD = 0.1
 # Other numbers of clusters that a warning names at most.
 _NAMED = 4
-# Rows of a stream before mixtures are fitted to it, and by how much it must grow before
-# another kind of mixture is looked for.
-_LAST_CELLS, _GROWTH = 200, 2.5
-_FIRST_MIXTURE = 50
+# Rows of a stream before mixtures are fitted to it; before one of round clusters counts;
+# and the same if its rows come in turn. Until then cells say how many clusters there are.
+_FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
+# By how much a stream must grow before another kind of mixture is looked for.
+_FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,7 @@ class GibbsProblem:
         self.coordinates = np.eye(self.rows.points.shape[1])
         self.found = None
         varied = self.rows.points.any()
-        early = tracker is not None and self.n_rows <= _LAST_CELLS
-        early = early and not (past[1] and self.n_rows >= _FIRST_MIXTURE)
-        if setting.mixtures and varied and not early:
+        if setting.mixtures and varied:
             self._find_mixture(tracker, past)
         if norm is None:
             norm = self.largest_norm
@@ -216,21 +215,32 @@ class GibbsProblem:
         return trials[np.flatnonzero(clear)[0]]
 
     def _find_mixture(self, tracker, past):
-        """Fit mixtures, and take the coordinates of the best."""
-        rows = self.rows
-        everything = MixtureProblem.of(rows, rows.scatter)
-        kind = None
+        """Fit mixtures, and take the coordinates of the best.
+
+        Early in a stream, above all if its rows come in turn, only where clusters are
+        not round: cells find a new group of round rows sooner.
+        """
+        rows, kind, early = self.rows, None, False
         if tracker is not None:
+            if self.n_rows < _FIRST_MIXTURE:
+                return
+            early = self.n_rows < (_FIRST_ROUND if past[1] else _LAST_CELLS)
+            growth = _GROWTH if self.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
             since = (past[2] - tracker.searched_at) / max(tracker.searched_weight, 1.0)
-            if since < _GROWTH - 1 and 2 * self.n_rows > tracker.searched_weight:
+            if since < growth - 1 and 2 * self.n_rows > tracker.searched_weight:
                 kind = tracker.kind
-        self.found = find_mixture(everything, self.setting.shapes, kind)
-        mixture = self.found.mixture
+            if early and kind is not None and kind[0] == "round":
+                return
+        everything = MixtureProblem.of(rows, rows.scatter)
+        found = find_mixture(everything, self.setting.shapes, kind)
+        mixture = found.mixture
         if tracker is not None:
-            tracker.kind = mixture.shape, mixture.own, mixture.dof
+            tracker.kind = found.kind
             if kind is None:
                 tracker.searched_at, tracker.searched_weight = past[2], self.n_rows
-        self.coordinates = mixture.coordinates
+        if early and mixture.shape == "round":
+            return
+        self.found, self.coordinates = found, mixture.coordinates
         if mixture.shape != "round":
             scatter = self.coordinates.T @ rows.scatter @ self.coordinates
             width = np.trace(scatter) / max(np.trace(rows.scatter), 1e-300)

@@ -1,9 +1,9 @@
 """Numbers of clusters that the rows do not distinguish from the best one."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ._paco_mixture import Mixture, share_of_evidence
+from ._paco_mixture import Mixture
 
 # Standard errors of a difference of evidence within which the rows do not decide.
 _UNDECIDED = 2.0
@@ -18,12 +18,14 @@ class Found:
     `mixture`: on all points; `sizes`: the mixtures of its kind by number of clusters,
     on the points looked at; `rivals`: the mixtures of other sizes that the points do
     not distinguish from it, by number of clusters, each with the number of standard
-    errors by which its evidence is lower.
+    errors by which its evidence is lower; `kind`: shape, own and dof of the mixture of
+    largest evidence.
     """
 
     mixture: Mixture
     sizes: dict
-    rivals: dict = field(default_factory=dict)
+    rivals: dict
+    kind: tuple
 
     def of_other_kinds(self):
         """Rivals that are not one normal noise of one scale."""
@@ -62,11 +64,10 @@ def rivals_of_mixture(problem, best, mixtures, value):
     return rivals
 
 
-def rivals_of_noise(fits, found, rows, mixture_counts):
+def rivals_of_noise(fits, found, rows):
     """Return the standard errors behind, by number of clusters, for one normal noise.
 
-    `fits`: from `noise_scales`, whose evidence counts with a share `mixture_counts` of
-    that of the mixtures.
+    `fits`: from `noise_scales`.
     """
     rivals, of_best = found.of_other_kinds(), None
     rivals.pop(fits[0].n_clusters, None)
@@ -75,19 +76,9 @@ def rivals_of_noise(fits, found, rows, mixture_counts):
         if gap > FAR_BEHIND:
             break
         if of_best is None:
-            of_best = _of_rows(fits[0], found, rows, mixture_counts)
-        differences = of_best - _of_rows(fit, found, rows, mixture_counts)
+            of_best = fits[0].of_rows(rows, manhattan=False)
+        differences = of_best - fit.of_rows(rows, manhattan=False)
         behind = standard_errors_behind(gap, differences, rows.weights)
         if behind < min(_UNDECIDED, rivals.get(fit.n_clusters, math.inf)):
             rivals[fit.n_clusters] = behind
     return rivals
-
-
-def _of_rows(fit, found, rows, mixture_counts):
-    """Return what each row adds to the evidence of a number of clusters."""
-    evidence = fit.of_rows(rows, manhattan=False)
-    mixture = found.sizes.get(fit.n_clusters)
-    if mixture is not None:
-        counts = mixture_counts * share_of_evidence(rows.weights.sum())
-        evidence += counts * mixture.log_densities(rows.points).max(axis=1)
-    return evidence

@@ -4,17 +4,15 @@ import math
 
 import numpy as np
 
-from .._kernels import paco_mixture as kernels
 from ._paco_covariances import covariance_evidence, separated
 from ._paco_mixture import (
     LEAST_GAIN,
     STUDENT_DOF,
-    Mixture,
-    completed_evidence,
     evidence_of_shape,
     n_shape_parameters,
 )
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
+from ._paco_tree import Tree
 
 # Points that a tree of merges is made of, and those where clusters are many.
 _TREE_POINTS, _MORE_TREE_POINTS = 1000, 4000
@@ -44,81 +42,6 @@ _CLOSE = 30.0
 _POLISHED = 3
 # Components that are merged once more from the best mixture.
 _RIVALS = 3
-
-
-class Tree:
-    """Ward's tree of merges of points: a round partition of every size.
-
-    Parameters
-    ----------
-    problem : MixtureProblem
-    shape : str
-        Points are as wide in all directions (of the axes) for "tied" ("diagonal").
-    """
-
-    def __init__(self, problem, shape):
-        self.problem, self.shape = problem, shape
-        self.coordinates = problem.whitened(shape)
-        self.variance = problem.variance_in(self.coordinates)
-        self.points = problem.points @ self.coordinates
-        n_points = len(self.points)
-        merges = np.empty((max(n_points - 1, 0), 2), dtype=np.int64)
-        costs = np.empty(len(merges))
-        kernels.ward(
-            np.array(self.points.T, order="C"),
-            problem.weights.copy(),
-            merges,
-            costs,
-            np.empty(n_points),
-            np.empty(n_points + 1, dtype=np.int64),
-        )
-        order = np.argsort(costs, kind="stable")
-        self.merges, costs = merges[order], costs[order]
-        within = np.trace(self.coordinates.T @ problem.scatter @ self.coordinates)
-        # Sums of squares, by number of clusters less one.
-        self.squares = within + np.append(0.0, np.cumsum(costs))[::-1]
-
-    def _cut(self, n_clusters):
-        labels = np.empty(len(self.points), dtype=np.int64)
-        entropies = np.empty(len(self.points))
-        weights = self.problem.weights
-        kernels.cut_tree(self.merges, weights, n_clusters, labels, entropies)
-        return labels, entropies
-
-    def n_clusters(self, most):
-        """Return the number of clusters of largest evidence, at most `most`."""
-        entropies = self._cut(1)[1][:most]
-        n_rows, d, k = self.problem.n_rows, self.problem.d, np.arange(1, most + 1)
-        variances = np.maximum(self.squares[:most] / (n_rows * d), 1e-300)
-        variances = np.maximum(variances, 1e-12 * self.variance)
-        fits = entropies - n_rows * math.log(n_rows)
-        fits -= n_rows * d / 2 * (np.log(2 * np.pi * variances) + 1)
-        shares = entropies / n_rows - math.log(n_rows)
-        return 1 + int(
-            np.argmax(completed_evidence(fits, shares, k, n_rows, d, 1, 1.0))
-        )
-
-    def mixture(self, n_clusters):
-        """Round components of one variance, from the partition of that size."""
-        n_clusters = min(n_clusters, len(self.points))
-        problem, labels = self.problem, self._cut(n_clusters)[0]
-        masses = np.bincount(labels, problem.weights, minlength=n_clusters)
-        centers = np.empty((n_clusters, problem.d))
-        for f in range(problem.d):
-            moments = np.bincount(labels, problem.weights * self.points[:, f])
-            centers[:, f] = moments / masses
-        scale = self.squares[n_clusters - 1] / (problem.n_rows * problem.d)
-        scale = max(scale, 1e-12 * self.variance)
-        return Mixture(
-            self.shape,
-            False,
-            math.inf,
-            self.coordinates,
-            centers,
-            np.full(n_clusters, scale),
-            masses / problem.n_rows,
-            masses,
-        )
 
 
 def find_mixture(everything, shapes, kind=None):
@@ -169,18 +92,20 @@ def find_mixture(everything, shapes, kind=None):
         search.keep(problem.single(shapes[0]))
     if kind is None:
         search.descend_from_best()
-    best, rivals = search.best(), search.rivals(search.best())
-    several = None
+    best, several = search.best(), None
+    kind = best.shape, best.own, best.dof
     if best.n_clusters == 1 and math.isfinite(best.dof):
+        if (best.shape, True, best.dof) not in search.solutions:
+            search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
-    if several is not None:
-        best, rivals = several, search.rivals(several)
+    best = several or best
+    rivals = search.rivals(best)
     sizes = dict(search.solutions[best.shape, best.own, best.dof])
     if problem is not everything:
         best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
     if several is not None and best.labels.size == len(everything.points):
         best = separated(everything, best)
-    return Found(best, sizes, rivals)
+    return Found(best, sizes, rivals, kind)
 
 
 def _tree_and_size(everything, shape):

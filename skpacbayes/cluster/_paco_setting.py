@@ -37,6 +37,46 @@ class Setting:
     n_chains: int
     scale: object
 
+    @classmethod
+    def of(cls, estimator):
+        """Resolve the parameters of an estimator; refuse those that disagree."""
+        regret = estimator.calibration == "regret"
+        manhattan = estimator.loss == "manhattan"
+        shape, forgetting = estimator.shape, estimator.forgetting
+        if regret and shape in ("diagonal", "tied"):
+            raise ValueError(
+                f"shape={shape!r} needs calibration='clusters': the setting of "
+                "the paper, calibration='regret', has the Euclidean distance."
+            )
+        if manhattan and shape in ("diagonal", "tied"):
+            raise ValueError(
+                f"shape={shape!r} needs loss='squared_euclidean'; divide the "
+                "columns by their scales for loss='manhattan'."
+            )
+        if regret and forgetting != 0.0:
+            raise ValueError(
+                f"forgetting={forgetting!r} needs calibration='clusters': the "
+                "regret of calibration='regret' is that of all rows of the stream."
+            )
+        variance_term = estimator.variance_term
+        if variance_term == "auto":
+            variance_term = 1.0 if regret else 0.0
+        return cls(
+            estimator.max_clusters,
+            shape,
+            manhattan,
+            regret,
+            estimator.inverse_temperature,
+            estimator.cluster_penalty,
+            estimator.prior_scale if estimator.prior == "student" else math.inf,
+            estimator.radius,
+            float(variance_term),
+            estimator.proposal == "matched",
+            estimator.n_iter,
+            estimator.n_chains,
+            estimator.scale,
+        )
+
     @property
     def power(self):
         """Losses scale with the data to this power."""

@@ -72,7 +72,7 @@ class Stream:
         self.summary.absorb(statistics)
 
     def read(self, X, weights, begin):
-        """Read rows from row `begin` until a refresh is due; where it stopped."""
+        """Read rows from `begin` until a refresh is due; return the next row."""
         return self.summary.read(X, weights, begin)
 
     def refreshes(self, X, weights):

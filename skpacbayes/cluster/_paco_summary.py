@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._kernels import paco_summary as kernels
+from .._kernels.state import named
 from ._paco_forgetting import Watch
 from ._units import exponent_of, scaled
 
@@ -44,6 +45,21 @@ class Rows:
         forecasts, scatter = np.zeros((n_points, 3)), np.zeros((d, d))
         return cls(points, weights, zeros, forecasts, zeros, zeros, scatter)
 
+    @classmethod
+    def distinct(cls, X, weights, most):
+        """Rows of positive weight, sorted, equal ones merged; a part if there are many.
+
+        The part is drawn with a fixed seed, and weighs as much as all.
+        """
+        points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
+        merged = np.bincount(where.ravel(), weights[weights > 0])
+        if len(points) > most:
+            drawn = np.random.default_rng(0).permutation(len(points))[:most]
+            drawn.sort()
+            share = merged[drawn].sum() / merged.sum()
+            points, merged = points[drawn], merged[drawn] / share
+        return cls.single(np.ascontiguousarray(points), merged)
+
     @property
     def mean(self):
         """Weighted mean of the rows."""
@@ -66,8 +82,24 @@ class StreamSummary:
     """At most `summary_size` points for all rows seen (None: every distinct row).
 
     Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
-    `forgetting`: the rate, or "auto", where a `Watch` chooses it.
+    `forgetting`: the rate, or "auto", where a `Watch` chooses it. What every row
+    changes is in the array `clock`; its entries, which have names here, are views.
     """
+
+    seen = named("clock", kernels.SEEN)
+    due_at = named("clock", kernels.DUE)
+    loss = named("clock", kernels.LOSS)
+    largest_square = named("clock", kernels.SQUARE)
+    temperatures = named("clock", kernels.TEMPERATURES)
+    remaining = named("clock", kernels.REMAINING)
+    steps = named("clock", kernels.STEPS)
+    n_steps = named("clock", kernels.N_STEPS)
+    n_held = named("clock", kernels.POINTS)
+    unit = named("clock", kernels.UNIT)
+    kept = named("clock", kernels.KEPT)
+    far = named("clock", kernels.FAR)
+    far_expected = named("clock", kernels.EXPECTED)
+    refreshed = named("clock", kernels.REFRESHED)
 
     def __init__(self, n_features, summary_size, manhattan, forgetting=0.0):
         self.n_features = n_features
@@ -81,7 +113,7 @@ class StreamSummary:
         self.exponent = 0
         self.clock = np.zeros(kernels.N_ENTRIES)
         rate = 0.0 if self.watch else forgetting
-        self.clock[[kernels.UNIT, kernels.KEPT]] = 1.0, 1.0 - rate
+        self.unit, self.kept = 1.0, 1.0 - rate
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.table = np.zeros((n_features + 7, 1))
         self._allocate(summary_size or _SMALLEST)
@@ -90,17 +122,17 @@ class StreamSummary:
     @property
     def n_rows(self):
         """Weight of the rows seen."""
-        return float(self.clock[kernels.SEEN])
+        return float(self.seen)
 
     @property
     def n_points(self):
         """Number of points."""
-        return int(self.clock[kernels.POINTS])
+        return int(self.n_held)
 
     @property
     def due(self):
         """Whether the next refresh is due."""
-        return self.clock[kernels.SEEN] >= self.clock[kernels.DUE]
+        return self.seen >= self.due_at
 
     @property
     def exact(self):
@@ -110,17 +142,17 @@ class StreamSummary:
     @property
     def cumulative_loss(self):
         """Sum of the losses that the rows cost the forecasts."""
-        return self._out(self.clock[kernels.LOSS], self.power)
+        return self._out(float(self.loss), self.power)
 
     @property
     def largest_norm(self):
         """Largest Euclidean norm of the rows."""
-        return self._out(math.sqrt(self.clock[kernels.SQUARE]), 1)
+        return self._out(math.sqrt(self.largest_square), 1)
 
     @property
     def temperature_sum(self):
         """Sum over the rows of the inverse temperature that they met."""
-        return self._out(self.clock[kernels.TEMPERATURES], -self.power)
+        return self._out(float(self.temperatures), -self.power)
 
     @property
     def last_row(self):
@@ -130,7 +162,7 @@ class StreamSummary:
     @property
     def next_refresh(self):
         """Position of the next refresh."""
-        return self.clock[kernels.DUE]
+        return float(self.due_at)
 
     @property
     def exchangeable(self):
@@ -140,13 +172,13 @@ class StreamSummary:
         twice the variance, is 1 then, with standard error at most one over the root
         of the number of steps: three of them are allowed.
         """
-        rows, clock = self.rows(), self.clock
-        n_steps = clock[kernels.N_STEPS] / clock[kernels.UNIT]
+        rows = self.rows()
+        n_steps = self.n_steps / self.unit
         if n_steps == 0:
             return True
         squares = ((rows.points - rows.mean) ** 2).sum(axis=1) + rows.spreads
         variance = rows.weights @ squares / rows.weights.sum()
-        mean_step = clock[kernels.STEPS] / clock[kernels.N_STEPS]
+        mean_step = self.steps / self.n_steps
         ratio = mean_step / (2 * variance) if variance > 0 else 1.0
         return math.sqrt(n_steps) * (1 - ratio) < 3
 
@@ -154,7 +186,7 @@ class StreamSummary:
     def weight(self):
         """Weight of the rows that are remembered."""
         held = self.table[self.n_features, : self.n_points]
-        return float(held.sum() / self.clock[kernels.UNIT])
+        return float(held.sum() / self.unit)
 
     @property
     def watched(self):
@@ -166,11 +198,11 @@ class StreamSummary:
         """Rate at which rows are forgotten now."""
         if self.watch is None:
             return float(self.forgetting)
-        return self.watch.nearest_rate(1.0 - self.clock[kernels.KEPT])
+        return self.watch.nearest_rate(1.0 - self.kept)
 
     def schedule(self, position):
         """Set the position of the next refresh in the stream."""
-        self.clock[kernels.DUE] = position
+        self.due_at = position
 
     def expect(self, forecast, centers, temperature, variance_term):
         """Set what the next rows meet, in data units."""
@@ -185,12 +217,12 @@ class StreamSummary:
 
         It cannot where a refresh would be due, or the table or its unit change.
         """
-        clock, n_rows = self.clock, len(X)
-        if clock[kernels.SEEN] + n_rows >= clock[kernels.DUE]:
+        n_rows = len(X)
+        if self.seen + n_rows >= self.due_at:
             return False
-        if clock[kernels.REMAINING] > 0 or (self.watch and n_rows > 1):
+        if self.remaining > 0 or (self.watch and n_rows > 1):
             return False  # what is watched may ask for a refresh after the next row
-        if self.clock[kernels.SQUARE] == 0.0:
+        if self.largest_square == 0.0:
             return False
         if (
             self.summary_size is None
@@ -217,13 +249,13 @@ class StreamSummary:
         )
 
     def read(self, X, weights, begin):
-        """Read rows from row `begin` until a refresh is due; where it stopped."""
+        """Read rows from `begin` until a refresh is due; return the next row."""
         if self.summary_size is None:
             self._allocate_for(self.n_points + len(X))
         n_block = min(len(X), _BLOCK)
         incoming = np.empty((n_block, self.n_features + 7))
         while begin < len(X) and not self.due:
-            if self.clock[kernels.SQUARE] == 0.0:
+            if self.largest_square == 0.0:
                 self._set_unit_by(X[begin:])
             begin, n_incoming = kernels.meet(
                 X,
@@ -242,7 +274,7 @@ class StreamSummary:
                 self.clock,
             )
             self._insert(incoming[:n_incoming])
-            heavy = self.clock[kernels.UNIT] > kernels.LARGEST_UNIT
+            heavy = self.unit > kernels.LARGEST_UNIT
             if heavy:
                 self._rescale()
             cut = self.due or heavy or n_incoming == n_block
@@ -255,7 +287,7 @@ class StreamSummary:
     def rows(self):
         """Return the points as `Rows`, in the summary's unit."""
         d, held = self.n_features, self.table[:, : self.n_points].copy()
-        unit = self.clock[kernels.UNIT]
+        unit = float(self.unit)
         held[d:] /= unit
         return Rows(
             np.ascontiguousarray(held[:d].T),
@@ -303,14 +335,14 @@ class StreamSummary:
         incoming[:, d] = statistics[:, d]
         incoming[:, d + 1] = self._in(statistics[:, d + 1], 2)
         square = (incoming[:, :d] ** 2).sum(axis=1).max()
-        self.clock[kernels.SQUARE] = max(self.clock[kernels.SQUARE], square)
-        self.clock[kernels.SEEN] += statistics[:, d].sum()
+        self.largest_square = max(self.largest_square, square)
+        self.seen += statistics[:, d].sum()
         directions = self._in(directions, 1)
         self.scatter += directions.T @ directions
         rest = incoming[:, d + 1].sum() - (directions**2).sum()
         if rest > 1e-9 * incoming[:, d + 1].sum():
             self.scatter += rest / d * np.eye(d)
-        incoming[:, d : d + 2] *= self.clock[kernels.UNIT]
+        incoming[:, d : d + 2] *= self.unit
         self._insert(incoming)
         self.previous[-1] = -1.0
         if self.summary_size is None:
@@ -321,7 +353,7 @@ class StreamSummary:
         if self.watch is not None and self.n_points:
             centers = self._in(self.centers, 1)
             rows = self.rows()
-            self.watch.follow(rows, centers, labels, self.metric, self.clock)
+            self.watch.follow(self, rows, centers, labels)
 
     def drop(self, points):
         """Forget these points (a mask), and those that weigh next to nothing."""
@@ -331,7 +363,7 @@ class StreamSummary:
     def _insert(self, incoming):
         """Give incoming points their places: in points they equal, or their own.
 
-        Where there is no room left, the cheapest pair of points makes some.
+        Where there is no free place, the cheapest pair of points is merged.
         """
         kernels.place(
             incoming,
@@ -387,9 +419,10 @@ class StreamSummary:
         if self.metric is not None:
             for lengths in self.metric[0], self.metric[2]:
                 lengths[:] = scaled(lengths, step)
-        entries = [kernels.LOSS, kernels.SQUARE, kernels.TEMPERATURES, kernels.STEPS]
-        powers = [loss, 2 * step, -loss, 2 * step]
-        self.clock[entries] = scaled(self.clock[entries], powers)
+        self.loss = scaled(self.loss, loss)
+        self.largest_square = scaled(self.largest_square, 2 * step)
+        self.temperatures = scaled(self.temperatures, -loss)
+        self.steps = scaled(self.steps, 2 * step)
         self._take_in()
 
     def _allocate_for(self, n_points):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ortho_group
+from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 from skpacbayes import PACOClusterer, make_paco_model
 
@@ -154,6 +156,35 @@ def test_the_certificate_says_that_the_shape_was_learnt(shape):
     assert fixed is (shape == "round")
 
 
+def flowers():
+    return load_iris(return_X_y=True)
+
+
+def wines():
+    X, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def sheared_groups():
+    X, y = separated(n_rows=150)
+    return X @ np.array([[3, 2, 0], [0, 0.7, 1], [0, 0, 1.0]]), y
+
+
+@pytest.mark.parametrize("table", [flowers, wines, sheared_groups])
+@pytest.mark.parametrize("ordered", ["by chance", "by label"])
+def test_a_stream_has_the_clusters_of_the_batch(table, ordered):
+    """In any order of the rows, within .1 of the adjusted Rand index."""
+    X, y = table()
+    order = np.random.default_rng(0).permutation(len(X))
+    if ordered == "by label":
+        order = order[np.argsort(y[order], kind="stable")]
+    batch = paco().fit(X)
+    stream = paco(refresh=10).partial_fit(X[order])
+    assert stream.n_clusters_ == batch.n_clusters_
+    found = (adjusted_rand_score(y, model.predict(X)) for model in (batch, stream))
+    assert np.ptp(list(found)) < 0.1
+
+
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", ["doubled", "mixed", "shares", "almost doubled"])
@@ -169,6 +200,7 @@ def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
     else:
         noise = 1e-9 * rng.normal(size=X.shape) if "almost" in kind else 0.0
         Z = np.column_stack([X, X + noise])
-    model, wider = getattr(paco(), method)(X), getattr(paco(), method)(Z)
+    model = getattr(paco(refresh=20), method)(X)
+    wider = getattr(paco(refresh=20), method)(Z)
     assert model.n_clusters_ == wider.n_clusters_ == 2
     assert adjusted_rand_score(model.predict(X), wider.predict(Z)) > 0.9

@@ -163,14 +163,17 @@ def markov(**parameters):
 
 # The estimator's name, and which setting of it.
 STREAMS = {
-    "PACOClusterer": Stream(paco(), groups, length=50, saturated=2000),
-    "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=50),
+    # The summary is full after 20 rows: from then on rows are merged.
+    "PACOClusterer": Stream(paco(), groups, length=40, saturated=2000),
+    "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=40),
     "PACOClusterer, rate": Stream(
-        paco(forgetting=0.05), groups, length=50, saturated=1000
+        paco(forgetting=0.05), groups, length=40, saturated=1000
     ),
-    "PACOClusterer, manhattan": Stream(paco(**MANHATTAN), groups, saturated=1000),
+    "PACOClusterer, manhattan": Stream(
+        paco(**MANHATTAN), groups, length=40, saturated=1000
+    ),
     "PACOClusterer, regret": Stream(
-        paco(**REGRET), groups, saturated=1000, places=("small",)
+        paco(**REGRET), groups, length=40, saturated=1000, places=("small",)
     ),
     "SSMCKMeansInit": Stream(
         lambda: SSMCKMeansInit(3, batch_size=25, random_state=0), groups, weights=False

@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 from twins import twin_of
 
 from skpacbayes._kernels import paco_mixture as kernels
+from skpacbayes._kernels import paco_tree
 
 RNG = np.random.default_rng(0)
 POINTS = np.vstack([RNG.normal(size=(30, 2)), RNG.normal([5, 1], 1, (20, 2))])
@@ -119,7 +120,7 @@ def test_student_components_of_too_different_densities_have_no_likelihood(kernel
     assert math.isfinite(kernel(*args)[0])
 
 
-@twin_of(kernels.ward)
+@twin_of(paco_tree.ward)
 def test_ward(kernel):
     """The merges of scipy, where weights are 1; the sum of squares, where not."""
     points = np.random.default_rng(0).normal(size=(3, 40))
@@ -133,7 +134,7 @@ def test_ward(kernel):
     assert_allclose(costs.sum(), (weights * gaps**2).sum())
 
 
-@twin_of(kernels.cut_tree)
+@twin_of(paco_tree.cut_tree)
 def test_cut_tree(kernel):
     merges = np.array([[0, 3], [1, 2], [4, 3], [3, 2]])
     masses = np.array([1.0, 2, 3, 4, 5])
