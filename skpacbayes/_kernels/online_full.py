@@ -139,13 +139,13 @@ def _condition(model, covariance, owed, gain, x, residual, precision):
 
 
 @part
-def _follow_scales(model, covariance, z, weight, numbers, growth):
+def _follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
     """Count the row in the spread of the columns, which is the unit of the prior.
 
     The precision of a coefficient's prior is the mean square of its column over that of
-    the prior's scale. Where the spread has grown by a fifth, the difference is written
-    to `growth`, else 0; a column that begins to vary gets its prior, and is without
-    variance until then. Returns whether there is a difference.
+    the prior's scale. Where the spread has grown by a fifth, the difference, written to
+    `growth`, is added; a column that begins to vary gets its prior, and is without
+    variance until then. axis : zeros.
     """
     center, scatter, prior = model[CENTER], model[SCATTER], model[PRIOR]
     total = numbers[WEIGHT] + weight
@@ -159,27 +159,16 @@ def _follow_scales(model, covariance, z, weight, numbers, growth):
     for j in range(z.shape[0]):
         precision = scatter[j] * unit
         grown |= (precision > 1.2 * prior[j]) & (precision > SMALLEST)
-    if not grown:
-        return False
-    for j in range(z.shape[0]):
-        precision = scatter[j] * unit
-        growth[j] = 0.0
-        if precision > SMALLEST and precision > 1.2 * prior[j]:
-            if prior[j] == 0.0:
-                covariance[j // PANEL, PANEL * j + j % PANEL] = 1.0 / precision
-            else:
-                growth[j] = precision - prior[j]
-            prior[j] = precision
-    return True
-
-
-@part
-def _follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
-    """Let the prior follow the spread of the columns, the row included.
-
-    axis : zeros; growth : scratch.
-    """
-    if _follow_scales(model, covariance, z, weight, numbers, growth):
+    if grown:
+        for j in range(z.shape[0]):
+            precision = scatter[j] * unit
+            growth[j] = 0.0
+            if precision > SMALLEST and precision > 1.2 * prior[j]:
+                if prior[j] == 0.0:
+                    covariance[j // PANEL, PANEL * j + j % PANEL] = 1.0 / precision
+                else:
+                    growth[j] = precision - prior[j]
+                prior[j] = precision
         for j in range(z.shape[0]):
             if growth[j] > 0.0:
                 axis[j] = 1.0
