@@ -79,8 +79,8 @@ class ClusteredParticleFilter(SeriesEstimator, StreamingEstimator):
         None weighs each row at once, as filters do. With an integer, a row that would
         leave less than half the effective particles is weighed in stages, each by a
         power of its likelihood; between these, Metropolis steps move the noise of the
-        last rows [3]_. Use about 5 where rows are precise and the transition is not,
-        such as for bearings: the plain filter loses the state there. Not for "sqmc".
+        last rows [3]_. Use about 5 where rows are precise, the transition is not, and
+        more particles are expensive, such as for bearings. Not for "sqmc".
     underflow : {"warn", "raise"}, default="warn"
         What to do with a row whose likelihood vanishes at every particle: warn, and go
         on as if it were missing, with a log-likelihood of -inf; or raise. It may change

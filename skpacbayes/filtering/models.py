@@ -111,13 +111,18 @@ class LocalLevel(BaseEstimator):
 
     def _add_steps(self, X):
         """Sum squares and products of steps, in order: no cut changes the sums."""
-        rows = np.vstack([self.last_, X])
-        steps = np.vstack([self.last_step_, np.diff(rows, axis=0)])
-        terms = np.array([steps[1:] ** 2, steps[1:] * steps[:-1]])
-        parts = np.concatenate([np.nan_to_num(terms), ~np.isnan(terms)])
-        parts = np.concatenate([self.sums_[:, None], parts], axis=1)
-        self.sums_ = np.cumsum(parts, axis=1)[:, -1]
-        self.last_, self.last_step_ = rows[-1], steps[-1]
+        steps = np.empty((len(X) + 1, X.shape[1]))
+        steps[0], steps[1] = self.last_step_, X[0] - self.last_
+        np.subtract(X[1:], X[:-1], out=steps[2:])
+        parts = np.empty((4, *steps.shape))
+        parts[:, 0] = self.sums_
+        np.multiply(steps[1:], steps[1:], out=parts[0, 1:])
+        np.multiply(steps[1:], steps[:-1], out=parts[1, 1:])
+        unknown = np.isnan(parts[:2, 1:])
+        parts[:2, 1:][unknown] = 0.0
+        np.logical_not(unknown, out=parts[2:, 1:])
+        self.sums_ = parts.cumsum(axis=1)[:, -1]
+        self.last_, self.last_step_ = X[-1].copy(), steps[-1]
 
     def _estimate(self):
         squares, products, n_squares, n_products = self.sums_

@@ -19,7 +19,12 @@ from ._dirichlet_process_discrete_answers import (
     count_quantiles,
 )
 from ._dirichlet_process_discrete_model import Counts, not_counts
-from ._dirichlet_process_forecast import Forecast, forecast_quantiles, state_forecasts
+from ._dirichlet_process_forecast import (
+    Forecast,
+    forecast_quantiles,
+    state_forecasts,
+    states_now,
+)
 from ._dirichlet_process_model_choice import Models
 from ._dirichlet_process_online import Online
 from ._dirichlet_process_sampling import Settings, sample_posterior
@@ -178,8 +183,10 @@ class DirichletProcessHMM(
     chains to each other's. Where R-hat is above 1.1 there is a warning, and only the
     chain with the largest mean log-likelihood has its draws kept. There is a warning,
     too, where less than 95 % of the rows have the same most probable state in all
-    chains, where the rows hardly tell the states apart, and where "translated" predicts
-    clearly worse than "per_state" would, or "poisson" worse than "categorical".
+    chains, where the rows hardly tell the states apart, where "translated" predicts
+    clearly worse than "per_state" would, or "poisson" worse than "categorical", and
+    where neighbouring rows of a state have a correlation above 1/2: then rows depend on
+    those before beyond their states, as in an autoregression.
 
     Answers for new rows are means over 100 of the draws at most; there an atom without
     rows has its prior predictive distribution, Student's with 4 degrees of freedom, so
@@ -522,11 +529,14 @@ class DirichletProcessHMM(
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise ValueError(f"quantiles={quantiles!r} should lie between 0 and 1.")
         found = self._answer()
-        if X is None:
-            X = self._series.rows[self._series.bounds[-2] :]
-        rows, _ = self._new_rows(X)
         draws = found.used_draws()
-        states = state_forecasts(rows, draws, found.model, n_steps)
+        if X is None and found.online is not None:
+            now = found.online.states_now()
+        else:
+            if X is None:
+                X = self._series.rows[self._series.bounds[-2] :]
+            now = states_now(self._new_rows(X)[0], draws, found.model)
+        states = state_forecasts(now, draws, n_steps)
         means = states.mean(axis=0)
         if found.model.emission == "categorical":
             shares = category_probabilities(states, draws, found.model)

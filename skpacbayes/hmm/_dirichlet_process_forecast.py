@@ -25,14 +25,20 @@ class Forecast(NamedTuple):
     category_probabilities: list | None = None
 
 
-def state_forecasts(rows, draws, model, n_steps):
-    """Probabilities of states after one sequence, (n_draws, n_steps, n_states)."""
-    found = np.empty((len(draws), n_steps, model.n_states))
+def states_now(rows, draws, model):
+    """Probabilities of the state at the last row of one sequence, (n_draws, k)."""
+    found = [filtered_states(rows, draw, model)[0][:, -1] for draw in draws]
+    return np.array(found)
+
+
+def state_forecasts(now, draws, n_steps):
+    """Probabilities of states after those of `now`, (n_draws, n_steps, n_states)."""
+    found = np.empty((len(draws), n_steps, now.shape[1]))
     for number, draw in enumerate(draws):
-        now = filtered_states(rows, draw, model)[0][:, -1]
+        ahead = now[number]
         for step in range(n_steps):
-            now = now @ draw.transitions
-            found[number, step] = now
+            ahead = ahead @ draw.transitions
+            found[number, step] = ahead
     return found
 
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ._dirichlet_process_discrete_model import DiscreteModel
-from ._dirichlet_process_posterior import densities, filtered_states
+from ._dirichlet_process_forecast import states_now
+from ._dirichlet_process_posterior import densities
 
 
 class Online(NamedTuple):
@@ -41,11 +42,11 @@ class Online(NamedTuple):
         draws, model = posterior.used_draws(), posterior.model
         last = series.rows[series.bounds[-2] :]
         rows = posterior.units.rows(last, [0, len(last)])
-        filtered = [filtered_states(rows, draw, model)[0][:, -1] for draw in draws]
+        filtered = states_now(rows, draws, model)
         even = np.full(len(draws), -np.log(len(draws)))
         n_seen = series.n_seen
         together = _together(draws, model)
-        return cls(posterior, n_seen, n_seen, even, np.array(filtered), together)
+        return cls(posterior, n_seen, n_seen, even, filtered, together)
 
     def after(self, X):
         """Learn rows that continue the last sequence."""
@@ -72,12 +73,20 @@ class Online(NamedTuple):
 
     def answers(self):
         """Posterior whose draws are equally likely: each as often as it weighs."""
-        found, n = self.posterior, len(self.log_weights)
-        sums = np.exp(self.log_weights).cumsum()
-        places = (np.arange(n) + 0.5) / n * sums[-1]
-        chosen = found.used[np.searchsorted(sums, places).clip(0, n - 1)]
+        found = self.posterior
+        chosen = found.used[self._places()]
         draws = type(found.draws)(*(part[chosen] for part in found.draws))
-        return found._replace(draws=draws, used=np.arange(n), online=self)
+        return found._replace(draws=draws, used=np.arange(len(chosen)), online=self)
+
+    def states_now(self):
+        """Probabilities of the state at the last row, for each draw of `answers`."""
+        return self.filtered[self._places()]
+
+    def _places(self):
+        """Places of draws, each as often as it weighs."""
+        n, sums = len(self.log_weights), np.exp(self.log_weights).cumsum()
+        levels = (np.arange(n) + 0.5) / n * sums[-1]
+        return np.searchsorted(sums, levels).clip(0, n - 1)
 
 
 def _together(draws, model):

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
+from ._dirichlet_process_dependence import strongest_dependence
 from ._dirichlet_process_run import Run, stacked
 from ._dirichlet_process_selection import (
     CandidatesOf,
@@ -235,7 +236,10 @@ def _posterior(runs, chains, log_volume):
     if of_chains > R_HAT_LIMIT:
         runs = runs[best : best + 1]
     _warn_of_chains(runs)
-    _warn_of_states(sum(run.votes for run in runs))
+    votes = sum(run.votes for run in runs)
+    _warn_of_states(votes)
+    if len(votes) > 1 and chains.model.emission != "categorical":
+        _warn_of_dependence(votes.argmax(axis=0), runs[0].chain.rows)
     draws = stacked([draw for run in runs for draw in run.draws])
     n_draws = len(draws.start)
     used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
@@ -273,6 +277,19 @@ def _warn_of_states(votes):
             f"{known:.0%} of the states would be right, and {guessed:.0%} if all rows "
             "had the most frequent one. There may be fewer states, or another kind of "
             "emission."
+        )
+
+
+def _warn_of_dependence(states, rows):
+    """Warn if rows depend on the rows before them beyond their states."""
+    found = strongest_dependence(rows.values, states, rows.bounds)
+    if found:
+        _warn(
+            "Rows depend on the rows before them beyond their states: neighbours in a "
+            f"state have a correlation of {found:.2f}. There may be more states; or a "
+            "row follows from the one before, as in an autoregression: then states are "
+            "not found, or last too short, unless the model is given differences or "
+            "residuals."
         )
 
 

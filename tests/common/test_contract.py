@@ -68,6 +68,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The chains disagree"),
     pytest.mark.filterwarnings("ignore:Another seed may select"),
     pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same
+    pytest.mark.filterwarnings("ignore:Rows depend"),  # three sorted kinds of iris
     pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise
     pytest.mark.filterwarnings("ignore:n_clusters_="),  # the same
 ]

@@ -12,6 +12,7 @@ from kalman import rows_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
 
+import skpacbayes
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering._cloud import Row
 from skpacbayes.filtering._model import CalledModel, asked_for
@@ -217,3 +218,18 @@ def test_a_row_that_no_particle_explains():
         tracker.fit(X)
     assert tracker.log_likelihood_ == -np.inf
     assert np.isfinite(tracker.mean_).all()
+
+
+def test_a_stream_goes_on_from_skops():
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    model = precise()
+    X = rows_of(model, 10)
+    tracker = ClusteredParticleFilter(model, n_particles=50, tempering=3).fit(X[:8])
+    trusted = [
+        *skpacbayes.TRUSTED_TYPES,
+        "skpacbayes.filtering.models.LinearGaussian",
+    ]
+    loaded = io.loads(io.dumps(tracker), trusted=trusted)
+    for one in (tracker, loaded):
+        one.partial_fit(X[8:])
+    assert_array_equal(loaded.particles_, tracker.particles_)

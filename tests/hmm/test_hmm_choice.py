@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, t
 from sklearn.exceptions import ConvergenceWarning
 
+from skpacbayes.hmm._dirichlet_process_dependence import strongest_dependence
 from skpacbayes.hmm._dirichlet_process_selection import PredictiveScore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
@@ -53,6 +54,48 @@ def test_rows_without_states_are_reported():
     X = np.random.default_rng(0).normal(size=(300, 1))
     with pytest.warns(ConvergenceWarning, match="The rows hardly tell 2 states apart"):
         markov().fit(X)
+
+
+def inertia(states, seed=0):
+    """Rows of an autoregression whose coefficient depends on the state."""
+    X = np.random.default_rng(seed).normal(size=len(states))
+    for i in range(1, len(X)):
+        X[i] += np.array([0.9, -0.3])[states[i]] * X[i - 1]
+    return X[:, None]
+
+
+def test_rows_that_depend_on_those_before_are_reported():
+    X = inertia(np.arange(600) // 60 % 2)
+    with pytest.warns(ConvergenceWarning, match="Rows depend on the rows before them"):
+        markov(emission="per_state").fit(X)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dependence_beyond_the_states(seed):
+    """Of neighbours in a state and a sequence only; outliers and gaps say nothing.
+
+    At independent rows the bound of five standard errors is passed with probability
+    below 1e-5.
+    """
+    rng = np.random.default_rng(seed)
+    states = np.arange(800) // 40 % 2
+    whole = np.array([0, 800])
+    X = inertia(states, seed)
+    X[rng.random(800) < 0.1] = np.nan
+    assert strongest_dependence(X, states, whole) > 0.75
+    independent = rng.standard_t(2, (800, 3)) + 9.0 * states[:, None]
+    independent[rng.random((800, 3)) < 0.1] = np.nan
+    independent[100:102] = 1e9
+    assert strongest_dependence(independent, states, whole) == 0
+    both = np.hstack([independent, -X])
+    assert strongest_dependence(both, states, whole) > 0.75
+    pairs = np.repeat(rng.normal(size=(400, 1)), 2, axis=0)
+    joined = np.arange(0, 801, 2)
+    cut = np.array([0, *range(1, 800, 2), 800])
+    one = np.zeros(800, dtype=int)
+    assert strongest_dependence(pairs, one, joined) > 0.9
+    assert strongest_dependence(pairs, one, cut) == 0
+    assert strongest_dependence(np.ones((800, 1)), one, whole) == 0
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -162,7 +205,7 @@ def filtered_by_hand(rows, draw, model):
 def test_far_forecasts_are_of_the_stationary_distribution():
     X, _ = two_states(300)
     model = markov().fit(X)
-    far = model.forecast(400)
+    far = model.forecast(60)
     assert_allclose(far.state_probabilities[-1], model.startprob_, atol=0.01)
     low, middle, high = far.quantiles[:, -1, 0]
     assert low < middle < high

@@ -74,7 +74,7 @@ def statistics_of(point, gaps):
     return np.hstack([np.reshape(part, (n, -1)) for part in parts])
 
 
-def joint_law_scores(name, n_copies=1500, n_sweeps=3, seed=0):
+def joint_law_scores(name, n_copies=1000, n_sweeps=3, seed=0):
     """Scores of how far sweeps move points that have the joint law of the model.
 
     Parameters, states and rows are drawn from the model, many times. Each point is then
@@ -209,15 +209,15 @@ def _filled_with_centers(chain, atoms):
 @pytest.mark.parametrize(
     ("mistake", "name", "n_copies"),
     [
-        (ignoring_first_states, "short sequences", 1500),
-        (ignoring_the_bound, "shared", 1500),
+        (ignoring_first_states, "short sequences", 1000),
+        (ignoring_the_bound, "shared", 600),
         (looking_forward_only, "per state", 4000),
-        (forgetting_the_step, "one atom", 800),
-        (other_prior(shape=3.6), "per state", 1500),
-        (other_prior(mean_count=1.2), "per state", 1500),
-        (filling_in_means, "full, missing", 1500),
-        (swapping_at_another_price, "shared", 1500),
-        (base_of_other_prior, "per state", 1500),
+        (forgetting_the_step, "one atom", 600),
+        (other_prior(shape=3.6), "per state", 500),
+        (other_prior(mean_count=1.2), "per state", 500),
+        (filling_in_means, "full, missing", 1000),
+        (swapping_at_another_price, "shared", 500),
+        (base_of_other_prior, "per state", 500),
     ],
 )
 def test_the_joint_law_sees_mistakes(mistake, name, n_copies, monkeypatch):

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
+import skpacbayes
 from skpacbayes.datasets import make_hidden_markov
 from skpacbayes.hmm import DirichletProcessHMM
 from skpacbayes.hmm import _dirichlet_process_posterior as posterior
@@ -68,6 +69,8 @@ def test_rows_after_a_run_weigh_its_draws(kind):
     last = np.array([probabilities[:, -1] for probabilities, _ in found])
     expected = np.exp(logs - logsumexp(logs)) @ last
     assert_allclose(model.state_probabilities_, expected, atol=1e-8)
+    ahead, same = model.forecast(2), model.forecast(2, X)
+    assert_allclose(ahead.state_probabilities, same.state_probabilities, atol=1e-8)
     # an answer is the mean over draws as often as they weigh
     used = [
         int(np.flatnonzero((t == run.draws.transitions).all((1, 2)))[0])
@@ -154,3 +157,16 @@ def test_a_series_drops_its_first_rows():
 def test_what_is_no_window():
     with pytest.raises(ValueError, match="window"):
         DirichletProcessHMM(2, window=1).fit(np.zeros((5, 1)))
+
+
+def test_a_stream_goes_on_from_skops():
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    X, _ = rows_of(n=120)
+    model = DirichletProcessHMM(2, window=80, **FEW).partial_fit(X[:100])
+    now = model.state_probabilities_
+    loaded = io.loads(io.dumps(model), trusted=skpacbayes.TRUSTED_TYPES)
+    assert_array_equal(loaded.state_probabilities_, now)
+    for one in (model, loaded):
+        one.partial_fit(X[100:])
+    assert_array_equal(loaded.state_probabilities_, model.state_probabilities_)
+    assert loaded._answer().online.n_run == 100
