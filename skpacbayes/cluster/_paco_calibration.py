@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ._paco_cells import CellTracker, cell_noise, metric_of, spread_losses
+from ._paco_cells import (
+    CellTracker,
+    cell_noise,
+    largest_number,
+    metric_of,
+    spread_losses,
+)
 from ._paco_chain import CenterPrior
 from ._paco_path import (
     LARGEST_EVIDENCE,
@@ -183,8 +189,8 @@ def calibrate_batch(rows, max_clusters, splitting, rng, scale=None):
     alike, centers = _one_scale(rows, max_clusters, splitting, rng, scale)
     if scale is not None or equally_spread(rows, centers, splitting.manhattan):
         return alike
-    most = _most(rows, max_clusters)
-    cells = CellTracker(splitting.manhattan).update(rows, None, most)
+    most = largest_number(rows, max_clusters)
+    cells = CellTracker(splitting.manhattan).follow(rows, None, max_clusters)
     return _scale_by_cell(rows, cells, most, splitting, rng)
 
 
@@ -196,9 +202,9 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
     spreads of these clusters do not differ.
     `past`: the last row, and whether the order of the rows is that of chance.
     """
-    most = _most(rows, max_clusters)
+    most = largest_number(rows, max_clusters)
     last_row, exchangeable = past
-    cells = tracker.update(rows, last_row, most)
+    cells = tracker.follow(rows, last_row, max_clusters)
     if exchangeable and rows.weights.sum() >= _WARM_UP:
         n_cells = len(cells.shares)
         alike, centers = _one_scale(rows, _few(n_cells, most), splitting, rng)
@@ -206,11 +212,6 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
         if agreed and equally_spread(rows, centers, splitting.manhattan):
             return alike
     return _scale_by_cell(rows, cells, most, splitting, rng)
-
-
-def _most(rows, max_clusters):
-    """Largest number of cells: of two rows each on average."""
-    return max(1, min(max_clusters, int(rows.weights.sum() / 2)))
 
 
 def _few(n_cells, most):

@@ -64,6 +64,11 @@ class Cells:
         )
 
 
+def largest_number(rows, max_cells):
+    """Largest number of cells: of two rows each on average."""
+    return max(1, min(max_cells, int(rows.weights.sum() / 2)))
+
+
 class CellTracker:
     """Fits `Cells` to a summary of the stream, starting from those of the last fit."""
 
@@ -73,11 +78,12 @@ class CellTracker:
         self.origin, self.exponent = None, 0
         self.kind, self.searched_at, self.searched_weight = None, 0.0, 0.0
 
-    def update(self, rows, last_row, max_cells):
+    def follow(self, rows, last_row, max_cells):
         """Return the best cells for `rows`; remember all that were tried.
 
         `last_row`: None where the rows have no order.
         """
+        max_cells = largest_number(rows, max_cells)
         problem = _Problem(rows, self.manhattan)
         latest, best = {}, None
         for n_cells in range(1, max_cells + 1):

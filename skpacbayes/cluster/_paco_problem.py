@@ -240,6 +240,9 @@ class GibbsProblem:
                 tracker.searched_at, tracker.searched_weight = past[2], self.n_rows
         if early and mixture.shape == "round":
             return
+        if tracker is not None and self.n_rows <= _LAST_CELLS:
+            last_row = self._in_frame(tracker, past[0])
+            tracker.follow(rows, last_row, self.setting.largest_prior)
         self.found, self.coordinates = found, mixture.coordinates
         if mixture.shape != "round":
             scatter = self.coordinates.T @ rows.scatter @ self.coordinates
@@ -371,9 +374,7 @@ class GibbsProblem:
             most = setting.max_clusters or len(rows.points)
             return calibrate_by_mixture(rows, self.found, most, splitting, rng, scale)
         if tracker is not None and setting.scale == "auto":
-            origin = self.offset[self.varying]
-            tracker.set_frame(origin, self.exponent)
-            past = self.into(past[0][self.varying] - origin), past[1]
+            past = self._in_frame(tracker, past[0]), past[1]
             return calibrate_stream(rows, past, tracker, most, splitting, rng)
         if setting.calibrated:
             return calibrate_batch(rows, most, splitting, rng, scale)
@@ -385,6 +386,12 @@ class GibbsProblem:
             Path.find(rows.points, rows.weights, most, setting.manhattan, rng),
             given,
         )
+
+    def _in_frame(self, tracker, last_row):
+        """Let the tracker's cells have the units inside; the last row in them."""
+        origin = self.offset[self.varying]
+        tracker.set_frame(origin, self.exponent)
+        return self.into(last_row[self.varying] - origin)
 
     def _in_data(self, centers):
         """Centres in the columns, the units and about the origin of the data."""

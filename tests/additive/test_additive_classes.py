@@ -20,7 +20,7 @@ from skpacbayes.additive import (
 
 SHORT = {
     SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},
-    SparseAdditiveGibbsRanker: {"n_iter": 120, "burn_in": 40},
+    SparseAdditiveGibbsRanker: {"n_iter": 300, "burn_in": 100},
 }
 BOTH = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
 pytestmark = [  # short chains

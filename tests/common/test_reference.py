@@ -25,7 +25,7 @@ BUILT = shutil.ignore_patterns("_build", "generated", "auto_examples", "__pycach
 def site(tmp_path_factory):
     """Documented names and warnings of a build that runs no example, writes no page."""
     folder = tmp_path_factory.mktemp("site")
-    for part in ("doc", "examples"):
+    for part in ("doc", "examples", "benchmarks"):
         shutil.copytree(ROOT / part, folder / part, ignore=BUILT)
     command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-D", "plot_gallery=0"]
     done = subprocess.run(

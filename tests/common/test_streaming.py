@@ -167,7 +167,7 @@ STREAMS = {
     "PACOClusterer": Stream(paco(), groups, length=40, saturated=2000),
     "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=40),
     "PACOClusterer, rate": Stream(
-        paco(forgetting=0.05), groups, length=40, saturated=1000
+        paco(forgetting=0.05, refresh=7), groups, length=40, saturated=1000
     ),
     "PACOClusterer, manhattan": Stream(
         paco(**MANHATTAN), groups, length=40, saturated=1000
