@@ -212,12 +212,11 @@ class PACOClusterer(
     the pooled one: the parts of one elliptical cluster have the same. lambda is such
     that splitting the noise of one cluster gains a third of what one more centre costs
     a priori, or the next value at which the quasi-posterior clearly prefers the number
-    of clusters found. Along a stream this begins after 100 rows if they come in random
-    order or clusters are not round, else after 200; before, cells with scales of their
-    own, tracked row by row, say how many clusters there are. The Manhattan loss always
-    has these. All of this is taken from the data, so
-    `certificate` says that its assumptions do not hold; `calibration="regret"` is the
-    setting in which they can.
+    of clusters found. Along a stream this begins after 20 rows where clusters are not
+    round, else after 50 that come in random order, or 200; before, cells with scales of
+    their own, tracked row by row, say how many clusters there are. The Manhattan loss
+    always has these. All of this is taken from the data, so `certificate` says that its
+    assumptions do not hold; `calibration="regret"` is the setting in which they can.
 
     Of more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 drawn
     with a fixed seed, which weigh as much as all. `cumulative_loss_` and the forecasts
