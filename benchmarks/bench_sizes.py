@@ -10,6 +10,7 @@ the class.
 
 import functools
 import inspect
+import math
 import warnings
 
 import numpy as np
@@ -115,11 +116,11 @@ def main():
         public = getattr(skpacbayes, name)
         estimator = inspect.isclass(public) and issubclass(public, BaseEstimator)
         if estimator and name not in NOT_BY_ROWS:
-            rows.append([f"`{name}`", *map(shown, times(name, sizes)), *takes(name)])
+            rows.append([name, *map(shown, times(name, sizes)), *takes(name)])
             print(*rows[-1], flush=True)
-    heads = [f"{size:,} rows" for size in sizes]
-    last = ["stream", "weights", "missing values", "certificate"]
-    report.table("CPU seconds", ["estimator", *heads, *last], rows)
+    heads = [f"1e{math.log10(size):.0f}" for size in sizes]
+    last = ["stream", "weights", "missing", "certificate"]
+    report.table("CPU seconds by number of rows", ["estimator", *heads, *last], rows)
     report.save()
 
 

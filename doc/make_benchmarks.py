@@ -60,6 +60,8 @@ def table(content):
 
 def escaped(text):
     """Text in which no character but that of literals has a meaning of its own."""
+    if text in ("-", "+"):  # the mark of a list
+        return f"\\{text}"
     for mark in "*|":
         text = text.replace(mark, f"\\{mark}")
     return text.replace("_ ", "\\_ ")
