@@ -256,6 +256,7 @@ def _exact_loss(X, centers, manhattan):
 
 def _loss_from(statistics, n_features, centers, manhattan):
     """S(c), as the chain sees it through the summary."""
+    statistics = statistics[statistics[:, n_features] > 0]  # points, no directions
     weights = statistics[:, n_features].copy()
     problem = QuasiPosterior(
         points=statistics[:, :n_features].copy(),
