@@ -12,7 +12,7 @@ import skpacbayes
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from make_benchmarks import write_benchmarks
+from make_benchmarks import write_benchmarks, write_if_changed
 
 project = "skpacbayes"
 author = "The skpacbayes developers"
@@ -147,10 +147,7 @@ def write_whats_new(app):
             page += [title, "=-~"[len(level) - 1] * len(title)]
         else:
             page.append(re.sub(r"\[([^]]*)\]\(([^)]*)\)", r"`\1 <\2>`__", line))
-    path = Path(app.srcdir) / "whats_new.rst"
-    text = "\n".join([*page, ""])
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+    write_if_changed(Path(app.srcdir) / "whats_new.rst", "\n".join([*page, ""]))
 
 
 def setup(app):

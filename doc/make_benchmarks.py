@@ -72,6 +72,10 @@ def write_benchmarks(app):
     folder = Path(app.srcdir) / "benchmarks"
     folder.mkdir(exist_ok=True)
     for name, text in pages():
-        path = folder / f"{name}.rst"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        write_if_changed(folder / f"{name}.rst", text)
+
+
+def write_if_changed(path, text):
+    """Write a page, unless it has that text: a page that is newer is built again."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
