@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._compat import CallbackSupportMixin, validated
+from ._kernels.standardize import LARGEST
 
 
 def updates_state(method, *, forgets=False):
@@ -81,16 +82,23 @@ def are_finite(values):
     return math.isfinite(np.vdot(values, values))
 
 
-# Largest number whose square, times many rows, is a number.
-LARGEST = 1e150
+def are_small(values):
+    """Whether the sum of the squares shows that none is NaN or beyond LARGEST."""
+    return np.vdot(values, values) <= LARGEST**2
 
 
-def refuse_beyond(largest, name, values):
-    """Refuse numbers whose squares, and the sums of these, are no numbers."""
-    low, high = values.min(initial=0.0), values.max(initial=0.0)
-    if max(high, -low) > largest:
+def refuse_large(name, values):
+    """Refuse numbers whose squares, and the sums of these, are no numbers.
+
+    NaN is a missing value, which is not refused.
+    """
+    if are_small(values):
+        return
+    low = np.fmin.reduce(values, axis=None, initial=0.0)
+    high = np.fmax.reduce(values, axis=None, initial=0.0)
+    if max(high, -low) > LARGEST:
         raise ValueError(
-            f"{name} must be at most {largest:g} in absolute value, as its variance "
+            f"{name} must be at most {LARGEST:g} in absolute value, as its variance "
             f"must be a number; got {high if high > -low else low:g}: divide it by its "
             "scale."
         )

@@ -11,7 +11,7 @@ from .._base import (
     LARGEST,
     fit_context,
     is_plain,
-    refuse_beyond,
+    refuse_large,
     updates_state,
     validate_data,
 )
@@ -475,7 +475,7 @@ class SparseAdditiveGibbsRegressor(
             ensure_min_samples=least,
         )
         y = np.asarray(y, dtype=np.float64)
-        refuse_beyond(LARGEST, "y", y)
+        refuse_large("y", y)
         weights = checked_weights(sample_weight, X, some=least > 1)
         present = weights > 0
         if np.count_nonzero(present) < least > 1:

@@ -7,7 +7,7 @@ from scipy.special import softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from .._base import LARGEST, refuse_beyond
+from .._base import refuse_large
 from .._compat import Interval, StrOptions
 from ._conditional import ConditionalMixture
 from ._default_priors import BLUR, NormalF, NormalMatrixF
@@ -334,8 +334,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         rows = None if reset else self._plain(X)
         if rows is None:
             rows = self._rows(X, reset=reset, ensure_all_finite=finite)
-        if not np.vdot(rows, rows) < LARGEST**2:
-            refuse_beyond(LARGEST, "X", np.nan_to_num(rows))
+        refuse_large("X", rows)
         return rows
 
     def _begin_family(self, X, weight):

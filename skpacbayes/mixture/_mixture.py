@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import LARGEST, fit_context, refuse_beyond, updates_state
+from .._base import fit_context, refuse_large, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -648,8 +648,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             except ValueError as error:
                 refuse_texts(X, family, error)
                 raise
-        if not np.vdot(rows, rows) < LARGEST**2:
-            refuse_beyond(LARGEST, "X", np.nan_to_num(rows))
+        refuse_large("X", rows)
         self._family().check_rows(rows)  # whose columns have indices by now
         return rows
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context
+from .._base import are_small, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels import aggregation as kernels
 from .._kernels.standardize import LARGEST
@@ -21,7 +21,7 @@ from ._certificate import certify_aggregation
 from ._linear import LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
-from ._rows import NO_WEIGHTS, OnlineEstimator, are_small
+from ._rows import NO_WEIGHTS, OnlineEstimator
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 LEARN_BLOCKS = (OnlineVIRegressor, OnlineVIMLPRegressor)  # one compiled call a block

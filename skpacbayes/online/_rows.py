@@ -4,8 +4,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import refuse_beyond, validate_data
-from .._kernels.standardize import LARGEST
+from .._base import are_small, refuse_large, validate_data
 from .._stream import StreamingEstimator, checked_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
@@ -79,7 +78,7 @@ class OnlineEstimator(StreamingEstimator):
         if rows is not None and are_small(rows):
             return rows
         X = super()._rows(X)
-        refuse_beyond(LARGEST, "X", X)
+        refuse_large("X", X)
         return X
 
     def _checked(self, X, y, sample_weight, *, reset, some=False):
@@ -91,10 +90,10 @@ class OnlineEstimator(StreamingEstimator):
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", reset=reset, y_numeric=numbers
         )
-        refuse_beyond(LARGEST, "X", X)
+        refuse_large("X", X)
         if numbers:
             y = np.ascontiguousarray(y, dtype=np.float64)
-            refuse_beyond(LARGEST, "y", y)
+            refuse_large("y", y)
         if sample_weight is None:
             return X, y, NO_WEIGHTS
         return X, y, checked_weights(sample_weight, X, some=some)
@@ -127,8 +126,3 @@ class OnlineEstimator(StreamingEstimator):
         False, and nothing learnt, if one is not finite or beyond LARGEST.
         """
         raise NotImplementedError
-
-
-def are_small(values):
-    """Whether the sum of the squares shows that none is beyond LARGEST."""
-    return np.vdot(values, values) <= LARGEST**2
