@@ -39,9 +39,9 @@ RANK, SLOT, READY, FIRST, SECOND = 0, 1, 2, 3, 4  # rows of the index
 LOG_RATIO, LOG_TOTAL, LOG_SIZE = 4, 6, 7
 # Rows of a model: its variables, their orders; of its functions the variables they
 # belong to, and their places there; counts: of variables and of functions, whether its
-# larger and its smaller neighbours have been weighed, and it factorised, of its pairs and
-# of what they need and is absent; and of each variable 1 if it is in, and 2 for each pair
-# that needs it.
+# larger and its smaller neighbours have been weighed, and it factorised, of its pairs,
+# and of how often they need a variable that is absent; and of each variable 1 if it is
+# in, and 2 for each pair that needs it.
 FEATURES, ORDERS, OWNERS, PLACES, COUNTS, STATUS = 0, 1, 2, 3, 4, 5
 LARGER, SMALLER, SIZE, TOTAL, KNOWN, PAIRS, ABSENT = 0, 1, 2, 3, 4, 5, 6
 # Rows of its numbers: log weights of its LARGER and SMALLER neighbours against its own,
@@ -204,7 +204,7 @@ def _propose(form, prior, chain, source, which, position, column):
 
 @kernel
 def _pairs_of(kind, index, model, which, c):
-    """Number of pairs of a LARGER or a SMALLER neighbour; -1 if there is none.
+    """Count the pairs of a LARGER or a SMALLER neighbour; -1 if there is none.
 
     It has the variable, or the pair, c more or less.
     """
