@@ -221,6 +221,14 @@ class SparseAdditiveGibbsRegressor(
     >>> effect, std = model.partial_effects(X[:3], 70)
     >>> bool((abs(effect - X[:3, 70]) < 3 * std + 0.1).all())
     True
+
+    Two of ten variables act jointly:
+
+    >>> few = X[:, :10]
+    >>> y = few[:, 1] + 2 * few[:, 1] * few[:, 4] + 0.3 * rng.normal(size=200)
+    >>> model = SparseAdditiveGibbsRegressor(interactions="auto", random_state=0)
+    >>> model.fit(few, y).pairs_[model.pair_probabilities_ > 0.5]
+    array([[1, 4]])
     """
 
     _parameter_constraints: dict = {
