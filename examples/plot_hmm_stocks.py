@@ -80,14 +80,11 @@ axes["density"].set_title("density of a return, with 90 %")
 # --------------------
 # The index and two shares, with full covariances. Regimes of the three together need
 # not be those of the index: shares of computing were nervous years before the market.
+# Where R-hat is above 1.1 there is a warning: the picture is then that of one chain, and
+# :ref:`diagnostics` says what to do.
 
 shares = DirichletProcessHMM(
-    2,
-    emission="per_state",
-    covariance_type="full",
-    n_iter=2000,
-    burn_in=1000,
-    random_state=0,
+    2, emission="per_state", covariance_type="full", random_state=0
 )
 shares.fit(returns)
 calm, nervous = calm_first(shares, returns)
