@@ -80,7 +80,7 @@ axes["density"].set_title("density of a return, with 90 %")
 # --------------------
 # The index and two shares, with full covariances. Regimes of the three together need
 # not be those of the index: shares of computing were nervous years before the market.
-# Where R-hat is above 1.1 there is a warning: the picture is then that of one chain, and
+# Where R-hat is above 1.1 there is a warning: the picture is then that of one chain;
 # :ref:`diagnostics` says what to do.
 
 shares = DirichletProcessHMM(
