@@ -103,4 +103,4 @@ def test_every_example_is_in_a_section_of_the_gallery():
     page = (ROOT / "doc/gallery.rst").read_text(encoding="utf-8")
     patterns = re.findall(r"[.][.]/examples/(\S+)", page)
     listed = [path for glob in patterns for path in (ROOT / "examples").glob(glob)]
-    assert sorted(listed) == sorted((ROOT / "examples").glob("plot_*.py"))
+    assert set(listed) == set((ROOT / "examples").glob("plot_*.py"))
