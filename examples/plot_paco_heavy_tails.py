@@ -3,9 +3,10 @@
 Clusters with heavy tails: the Manhattan loss of PACOClusterer
 ==============================================================
 
-Three lognormal groups (Model 5 of [1]_). A row far away costs the square of its
-distance under the squared loss, which soon pays for a cluster of its own; under the
-Manhattan loss it costs the distance.
+Three lognormal groups (Model 5 of [1]_). Under the squared loss a row far away costs
+the square of its distance, and would pay for a cluster of its own if the noise were
+taken to be normal; PACOClusterer lets it have heavy tails and be skewed. Under the
+Manhattan loss a row costs its distance, and no such noise is needed.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """

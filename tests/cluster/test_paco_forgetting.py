@@ -10,7 +10,7 @@ PLACES = 12.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
 
 
 def paco(**parameters):
-    return PACOClusterer(**{"random_state": 0, "n_iter": 50} | parameters)
+    return PACOClusterer(**{"random_state": 0, "n_iter": 20} | parameters)
 
 
 def rows(n, seed=0, groups=(0, 1, 2, 3), shift=(0.0, 0.0)):
@@ -54,7 +54,7 @@ def test_what_was_merged_is_forgotten_too():
 
 @pytest.mark.parametrize("forgetting", [0.05, "auto"])
 def test_a_cluster_without_rows_dies_and_gives_its_label_back(forgetting):
-    model = paco(forgetting=forgetting).partial_fit(rows(250))
+    model = paco(forgetting=forgetting, refresh=10).partial_fit(rows(250))
     assert model.n_clusters_ == 4
     (gone,) = model.predict(PLACES[:1])
     others = model.predict(PLACES[1:])
@@ -62,12 +62,13 @@ def test_a_cluster_without_rows_dies_and_gives_its_label_back(forgetting):
     assert model.n_clusters_ == 3
     assert gone not in model.cluster_labels_
     np.testing.assert_array_equal(model.predict(PLACES[1:]), others)
-    model.partial_fit(rows(60, 2, groups=(0,), shift=(-30.0, 40.0)))
+    model.partial_fit(rows(20, 2, groups=(0,), shift=(-30.0, 40.0)))
     assert gone in model.cluster_labels_
 
 
 def test_without_forgetting_no_cluster_dies():
-    model = paco().partial_fit(rows(250)).partial_fit(rows(150, 1, groups=(1, 2, 3)))
+    model = paco(refresh=50).partial_fit(rows(250))
+    model.partial_fit(rows(150, 1, groups=(1, 2, 3)))
     gone, *others = model.predict(PLACES)
     assert gone not in others
     assert model.forgetting_rate_ == 0
@@ -75,21 +76,26 @@ def test_without_forgetting_no_cluster_dies():
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_all_groups_at_other_places_at_once(unit):
-    """100 rows later only the new groups are known; without forgetting, all of them."""
+    """100 rows later only the new groups are known."""
     new = rows(100, 1, groups=(0, 1, 2), shift=(25.0, -31.0))
-    model = paco(forgetting="auto").partial_fit(unit * rows(500))
+    model = paco(forgetting="auto", refresh=20).partial_fit(unit * rows(500))
     model.partial_fit(unit * new)
     assert model.n_clusters_ == 3
     places = PLACES[:3] + np.array([25.0, -31.0])
     gaps = np.linalg.norm(model.cluster_centers_ / unit - places[:, None], axis=2)
     assert gaps.min(axis=1).max() < 1.0  # 33 rows a group: a standard error of .25
-    assert paco().partial_fit(np.vstack([rows(500), new])).n_clusters_ == 7
+
+
+def test_without_forgetting_groups_at_other_places_are_more_groups():
+    new = rows(100, 1, groups=(0, 1, 2), shift=(25.0, -31.0))
+    model = paco(refresh=100).partial_fit(np.vstack([rows(500), new]))
+    assert model.n_clusters_ == 7
 
 
 def test_groups_that_move_are_followed():
     """A walk of one spread each 100 rows smears the groups unless it is forgotten."""
     steps = [rows(100, seed, shift=(seed, 0.5 * seed)) for seed in range(12)]
-    model, plain = paco(forgetting="auto"), paco()
+    model, plain = paco(forgetting="auto", refresh=25), paco(refresh=100)
     for step in steps:
         model.partial_fit(step)
         plain.partial_fit(step)
@@ -115,7 +121,7 @@ def test_a_stream_that_does_not_change_is_not_forgotten(seed):
 @pytest.mark.parametrize("forgetting", [0.05, "auto"])
 def test_fit_forgets_nothing_and_a_stream_after_it_does(forgetting):
     X = rows(200)
-    model = paco(forgetting=forgetting).fit(X)
+    model = paco(forgetting=forgetting, refresh=25).fit(X)
     np.testing.assert_array_equal(model.labels_, paco().fit(X).labels_)
     model.partial_fit(rows(150, 1, groups=(1, 2, 3)))
     assert model.n_clusters_ == 3
@@ -123,8 +129,8 @@ def test_fit_forgets_nothing_and_a_stream_after_it_does(forgetting):
 
 def test_a_number_given_as_refresh_is_kept():
     """Rows far from all clusters bring the chain forward only if refresh is "auto"."""
-    for refresh, found in ((200, 4), ("auto", 5)):
-        model = paco(forgetting="auto", refresh=refresh).partial_fit(rows(600))
+    for refresh, found in ((110, 4), ("auto", 5)):
+        model = paco(forgetting="auto", refresh=refresh).partial_fit(rows(220))
         model.partial_fit(rows(30, 1, groups=(0,), shift=(40.0, 40.0)))
         assert model.n_clusters_ == found
 

@@ -385,7 +385,7 @@ def test_progress_bar(monkeypatch):
 )
 def test_a_stream_keeps_its_parameters(name, value):
     """All but those of the chains: a change is refused, and taken back without harm."""
-    model, whole = paco().partial_fit(X[:60]), paco().partial_fit(X)
+    model, whole = paco(refresh=25).partial_fit(X[:60]), paco(refresh=25).partial_fit(X)
     default = getattr(model, name)
     with pytest.raises(ValueError, match=f"{name} changed from"):
         model.set_params(**{name: value}).partial_fit(X[60:])

@@ -151,7 +151,7 @@ def test_columns_that_say_nothing_hide_no_group(rows, shape):
 @pytest.mark.parametrize("shape", ["auto", "round", "tied"])
 def test_the_certificate_says_that_the_shape_was_learnt(shape):
     X, _ = separated()
-    assumptions = paco(shape=shape).partial_fit(X).certificate().assumptions
+    assumptions = paco(shape=shape, refresh=60).partial_fit(X).certificate().assumptions
     fixed = assumptions["the distance was fixed before the rows came"]
     assert fixed is (shape == "round")
 

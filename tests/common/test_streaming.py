@@ -164,8 +164,9 @@ def markov(**parameters):
 # The estimator's name, and which setting of it.
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
-    "PACOClusterer": Stream(paco(), groups, length=40, saturated=2000),
-    "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=40),
+    # The chain runs after every row, and reads mixtures from row 20 on.
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=2000),
+    "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=28),
     "PACOClusterer, rate": Stream(
         paco(forgetting=0.05, refresh=7), groups, length=40, saturated=1000
     ),
