@@ -100,14 +100,14 @@ def find_mixture(everything, shapes, kind=None):
     if kind is None and search.skewed.any:
         search.fit_few_clusters(shapes)
     best, several = search.best(), None
+    kind = best.shape, best.own, best.dof
     if best.n_clusters == 1 and math.isfinite(best.dof):
         if (best.shape, True, best.dof) not in search.solutions:
             search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
     best = several or best
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
-    kind = best.shape, best.own, best.dof
-    sizes = dict(search.solutions[kind])
+    sizes = dict(search.solutions[best.shape, best.own, best.dof])
     if problem is not everything:
         best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
     if several is not None and best.labels.size == len(everything.points):
