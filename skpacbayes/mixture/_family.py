@@ -33,6 +33,10 @@ class Family:
         """Return those of the columns of which the density is; others are given."""
         return columns
 
+    def continuous_columns(self, columns):
+        """Return those of the columns that have a density of real numbers."""
+        return self.described(list(columns)) if self.continuous else []
+
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""
         return copy(self)

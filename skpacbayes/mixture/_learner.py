@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from ._ascent import Fit, TemperedMixture
+from ._diagnostics import warn_of_atoms, warn_of_outliers
 from ._moves import exchange_components
 from ._search import best_fit, restarts
 from ._selection import Choice, with_best_prior
@@ -38,6 +39,7 @@ class Learner:
     def __init__(self, begin, seed, parameters):
         self.begin = begin
         self.seed = seed
+        self.names = parameters.get("feature_names_in_", ())
         self.inverse_temperature = parameters["inverse_temperature"]
         self.concentration = parameters["weight_concentration_prior"]
         self.chooses = parameters["n_components"] == "auto"
@@ -81,6 +83,8 @@ class Learner:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
+        warn_of_atoms(fit, X, weight, self.names)
+        warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)
 
     def warn_if_more_than(self, n_rows, rows):

@@ -69,6 +69,10 @@ class OutlierFamily(Family):
         low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
         return cls(family, low, np.where(high > low, high, low + 1.0), columns)
 
+    def continuous_columns(self, columns):
+        """Return those of the columns that have a density of real numbers."""
+        return self.inner.continuous_columns(columns)
+
     def with_inner(self, inner):
         """Return the family with another prior of the components."""
         family = copy(self)

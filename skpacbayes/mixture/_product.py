@@ -51,6 +51,14 @@ class ProductFamily(ExponentialFamily):
         """Whether one of the families leaves out missing values."""
         return any(family.allows_missing for _, family, _ in self.parts())
 
+    def continuous_columns(self, columns):
+        """Return those of the columns that have a density of real numbers."""
+        return [
+            column
+            for _, family, own in self.parts()
+            for column in family.continuous_columns(own)
+        ]
+
     def parts(self):
         """Return the families; a name is a family with its defaults."""
         return [

@@ -200,7 +200,7 @@ def test_memory_forgets():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda S: S[:, :-1], r"statistics have shape \(2, 6\).*\(2, 7\)"),
+        (lambda S: S[:, :-1], r"statistics have shape \(2, 8\).*\(2, 9\)"),
         (lambda S: S * np.nan, "statistics must be finite, with counts >= 0"),
         (lambda S: -S, "statistics must be finite, with counts >= 0"),
     ],
