@@ -49,6 +49,13 @@ class Family:
         """Points whose Euclidean distances mean something, for k-means."""
         return X
 
+    def own_start(self, X, weight, n_components, seed):
+        """Return labels to start from besides those of k-means, and weights; or None.
+
+        A row of weight zero starts in no component.
+        """
+        return None
+
     def adapted(self, posterior):
         """Return the family, with another prior if the bound may choose it."""
         return self

@@ -253,6 +253,16 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ValueError
             If X does not fit the family, is too large to be squared, or holds no row
             of positive weight.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the bound still rises after `max_iter` iterations, if there are more
+            components than rows, or if another `random_state` may choose another
+            number of components.
+        UserWarning
+            If so many rows share a value of a column of real numbers that its density
+            means little, or if a component seems to be outliers.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()

@@ -87,6 +87,10 @@ class OutlierFamily(Family):
         """Points for k-means."""
         return self.inner.profile(X, sample_weight)
 
+    def own_start(self, X, weight, n_components, seed):
+        """Return that of the family."""
+        return self.inner.own_start(X, weight, n_components, seed)
+
     def blank(self, n_components, origin):
         """Posterior of components that have seen no row, and take all as usual ones."""
         return WithOutliers(
