@@ -14,7 +14,8 @@ from ._search import scaled_part, seeding_part, take
 LOOKED_AT = 4000  # rows, at most
 ATOM = 0.1  # of the rows share a value,
 FINE = 0.1  # standard deviations are between some values,
-RARE = 5.0  # times as rare are the other values
+RARE = 5.0  # times as rare are the other values on average,
+SECOND = 3.0  # and each of them, but for one
 NO_WIDTH, FEWEST = 0.95, 8  # of the rows of a component share a value, and how many
 SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # below which outliers are not looked for
@@ -70,7 +71,9 @@ def atom(column):
     top = counts.argmax()
     others = np.delete(counts, top)
     fine = np.diff(values).min() <= FINE * there.std()
-    if counts[top] < max(FEWEST, ATOM * len(there), RARE * others.mean()) or not fine:
+    third = np.sort(others)[-2] if len(others) > 1 else 0
+    least = max(FEWEST, ATOM * len(there), RARE * others.mean(), SECOND * third)
+    if counts[top] < least or not fine:
         return None
     return f"has the value {values[top]:g} in {counts[top]} of {len(there)} rows"
 
