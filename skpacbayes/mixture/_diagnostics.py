@@ -35,10 +35,15 @@ def warn_of_atoms(fit, X, weight, names):
     X, weight : rows and weights
     names : sequence of str
         Names of the columns; empty if there are none.
+
+    Returns
+    -------
+    warned : bool
+        Whether there is such a column: bounds are not to be compared then.
     """
     columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
     if issparse(X) or not len(columns):
-        return
+        return False
     rows, _ = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
     owners = components_of(fit, rows)
     found = []
@@ -48,7 +53,7 @@ def warn_of_atoms(fit, X, weight, names):
             called = f" ({names[column]!r})" if len(names) else ""
             found.append(f"Column {column} of X{called} {message}")
     if not found:
-        return
+        return False
     others = f" So it is with {len(found) - 1} more columns." if found[1:] else ""
     missing = "replace it by NaN if it stands for a missing value, "
     warn(
@@ -60,6 +65,7 @@ def warn_of_atoms(fit, X, weight, names):
         UserWarning,
         stacklevel=user_stack_level(),
     )
+    return True
 
 
 def atom(column):

@@ -60,6 +60,13 @@ class Family:
         """Return the family, with another prior if the bound may choose it."""
         return self
 
+    def regained(self, posterior):
+        """Return by how much the bound rises if missing values are integrated out.
+
+        An approximation, by which fits are compared.
+        """
+        return 0.0
+
     def alternatives(self):
         """Return families with other priors that the bound may choose."""
         return []

@@ -83,8 +83,8 @@ class Learner:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
-        warn_of_atoms(fit, X, weight, self.names)
-        warn_of_outliers(fit, X, weight, self.choice.surprise)
+        if not warn_of_atoms(fit, X, weight, self.names):
+            warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)
 
     def warn_if_more_than(self, n_rows, rows):

@@ -114,7 +114,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K); of the
-        first block of a stream.
+        first block of a stream. Where missing values are integrated out, plus what the
+        bound lacks by them, to first order.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums of the family's statistics,
         entropies.

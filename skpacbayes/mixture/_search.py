@@ -43,8 +43,8 @@ def start(mixture, n_components, X, sample_weight, *, seed):
     if len(states) == 1:
         return states[0]
     brief = {"max_iter": COMPARED_SWEEPS, "tol": 0.0}
-    bounds = [mixture.ascend(state, X, weight, **brief).bound for state in states]
-    return states[int(np.argmax(bounds))]
+    fits = [mixture.ascend(state, X, weight, **brief) for state in states]
+    return states[int(np.argmax([fit.criterion for fit in fits]))]
 
 
 def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
@@ -118,8 +118,8 @@ def restarts(mixture, n_components, seeds, X, sample_weight, *, tasks, n_jobs, *
 
 
 def best_fit(fits):
-    """Return the fit with the largest bound."""
-    return max(fits, key=lambda fit: fit.bound)
+    """Return the fit with the largest criterion."""
+    return max(fits, key=lambda fit: fit.criterion)
 
 
 def in_rounds(run, values, tasks, n_jobs):

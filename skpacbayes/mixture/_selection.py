@@ -74,7 +74,7 @@ class Choice:
             fit, _ = exchange_components(
                 before, *rows, seed=self.seed, options=self.options
             )
-            fits[K], gains[K] = fit, fit.bound - before.bound
+            fits[K], gains[K] = fit, fit.criterion - before.criterion
             neighbors = {}
             if K > 1:
                 neighbors[K - 1], _ = best_merge(fit, *rows)
@@ -111,9 +111,9 @@ class Choice:
             for state, rest in tries:
                 gain = self.surprise(len(state.concentration)) - self.surprise(K)
                 begun = Fit(fit.mixture, state, None, [], False)
-                to_beat = fit.bound + gain + enough
+                to_beat = fit.criterion + gain + enough
                 other = followed(begun, X, weight, rest, self.options, to_beat)
-                if other.bound > to_beat:
+                if other.criterion > to_beat:
                     found.append((self.of(other), other, rest))
             if not found:
                 return fit, settled
@@ -125,7 +125,7 @@ class Choice:
 
     def of(self, fit):
         """Criterion of a fit."""
-        return float(fit.bound - self.surprise(len(fit.state.concentration)))
+        return float(fit.criterion - self.surprise(len(fit.state.concentration)))
 
     def warn_if_undecided(self, paths, criteria, gain):
         """Warn if the paths do not agree, or if the best number is hardly the best."""

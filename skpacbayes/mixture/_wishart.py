@@ -85,6 +85,19 @@ class NormalWishart(GaussianFamily):
             scale=scale,
         )
 
+    def regained(self, posterior):
+        """Return by how much the bound rises if missing values are integrated out.
+
+        Given the parameters, and to first order. As in BIC, a parameter costs half the
+        logarithm of the number of rows that inform about it: there are fewer of these.
+        """
+        if posterior.lost is None or not posterior.lost.any():
+            return 0.0
+        informed, d = self.informed(posterior), self.n_features
+        means = np.log(posterior.mean_precision / informed.mean_precision).sum()
+        scales = np.log(posterior.degrees / informed.degrees).sum()
+        return float(0.5 * (d * means + 0.5 * d * (d + 1) * scales))
+
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such statistics."""
         super().check_statistics(statistics, posterior)
