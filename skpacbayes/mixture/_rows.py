@@ -6,6 +6,8 @@ diagonal or full about an origin per component, counts. No array made here has o
 per observation.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.sparse import issparse
 
@@ -79,11 +81,13 @@ def expect(density, X, sample_weight=None):
     return statistics, step.log_sums.sum()
 
 
+@lru_cache(maxsize=64)
 def product_pairs(n_features, full):
-    """Return the indices of both factors of each product of features."""
-    if full:
-        return np.triu_indices(n_features)
-    return (np.arange(n_features),) * 2
+    """Return the indices of both factors of each product of features, read-only."""
+    pairs = np.triu_indices(n_features) if full else (np.arange(n_features),) * 2
+    for indices in pairs:
+        indices.flags.writeable = False
+    return pairs
 
 
 class QuadraticDensity:

@@ -64,7 +64,7 @@ class Choice:
         components cut, which may improve the fits next to it, until the two best stay.
         """
         rows = X, sample_weight
-        fits = {K: best_fit([path[K] for path in paths]) for K in paths[0]}
+        fits = best_by_number(paths)
         improved, gains = set(), dict.fromkeys(fits, 0.0)
         while todo := self.two_best(fits) - improved:
             K = max(todo, key=lambda K: self.of(fits[K]))
@@ -149,6 +149,11 @@ class Choice:
             ConvergenceWarning,
             stacklevel=user_stack_level(),
         )
+
+
+def best_by_number(paths):
+    """Return the best fit of each number of components."""
+    return {K: best_fit([path[K] for path in paths]) for K in paths[0]}
 
 
 def with_best_prior(fit, X, sample_weight, **to):

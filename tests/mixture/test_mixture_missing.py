@@ -281,7 +281,7 @@ def test_three_components_predict_like_a_grid():
 
 
 def test_missing_values_merge_no_components():
-    """Standardised wine, three components: each has a fifth of the rows, from each seed.
+    """Wine, three components: each has a fifth of the rows, from each of three seeds.
 
     The bound alone prefers one component and two small ones.
     """
