@@ -281,6 +281,7 @@ def test_statistics_of_parts_add(name):
 @pytest.mark.parametrize("name", ["normal", "poisson", "mixed", "student"])
 def test_laws_of_streams(name, law):
     options = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
+    options |= {"n_init": 1, "tol": 1e-3}
     stream = Stream(
         lambda: TemperedVBMixture(FAMILY_OF[name], 2, **options),
         lambda n, seed: (rows(name, n, seed),),

@@ -145,7 +145,7 @@ def test_all_rows_count_at_any_time():
 
 
 def test_looking_does_not_change_the_stream():
-    (X,) = normal_rows(80, 0)
+    (X,) = normal_rows(60, 0)
     watched = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     blind = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     for row in X:
