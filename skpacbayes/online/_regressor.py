@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context
 from .._compat import Interval, StrOptions
-from .._kernels.online_counts import HIGHEST
+from .._kernels.aggregation import HIGHEST_SCORE
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
@@ -328,7 +328,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         means = np.empty((len(X), 1))
         predict_scores(X, *self._state.arguments, means)
         means = means[:, 0]
-        return np.exp(np.minimum(means, HIGHEST)) if self.loss == "poisson" else means
+        return (
+            np.exp(np.minimum(means, HIGHEST_SCORE))
+            if self.loss == "poisson"
+            else means
+        )
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
