@@ -41,14 +41,28 @@ from .standardize import add_waves, first_refused, standardize
 def enter(X, y, sample_weight, moments, origin, waves, stream, Z):
     """Write rows to Z, in the coordinates of the parameters: see `standardize`.
 
-    Returns whether that was done: False, and nothing is changed, where a row is
-    refused.
+    Fourier features are those of standardized rows, also where the features themselves
+    are measured from the origin. Returns whether that was done: False, and nothing is
+    changed, where a row is refused.
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
-    standardize(X, sample_weight, moments, origin, stream, Z)
-    if waves is not None:
+    if waves is None:
+        standardize(X, sample_weight, moments, origin, stream, Z)
+    else:
+        begins = stream[SEEN] == 0.0
+        standardize(X, sample_weight, moments, None, stream, Z)
         add_waves(Z, X.shape[1], *waves, stream)
+        if origin is not None:
+            start = np.int64(stream[START])
+            for i in range(X.shape[0]):
+                if sample_weight.shape[0] and sample_weight[i] == 0.0:
+                    continue
+                for j in range(X.shape[1]):
+                    if begins:
+                        origin[j] = X[i, j]
+                    Z[i, start + j] = X[i, j] - origin[j]
+                begins = False
     return True
 
 
@@ -69,7 +83,7 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
         low, high = -clip, clip
         if moments is not None:
             center, scatter = moments[CENTER_OF, j], moments[SCATTER_OF, j]
-            if origin is None:
+            if origin is None or waves is not None:
                 share = seen / (seen + 1.0)
                 before = x[j] - center
                 spread = math.sqrt(scatter + share * before * before)
@@ -82,16 +96,18 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
             low, high = center - reach, center + reach
         value = x[j] if x[j] > low else low
         z[p] = value if value < high else high
-        if origin is not None:
-            z[p] -= origin[j]
-            if model[PRIOR, p] == 0.0:  # it has never varied
-                z[p] = 0.0
-            elif not extrapolates:
-                low, high = model[LOW, p], model[HIGH, p]
-                value = z[p] if z[p] > low else low
-                z[p] = value if value < high else high
     if waves is not None:
         add_waves(Z, x.shape[0], *waves, stream)
+    if origin is not None:
+        for j in range(x.shape[0]):
+            p = start + j
+            value = (z[p] if waves is None else x[j]) - origin[j]
+            if not extrapolates:
+                low, high = model[LOW, p], model[HIGH, p]
+                value = value if value > low else low
+                value = value if value < high else high
+            # without a prior, it has never varied
+            z[p] = 0.0 if model[PRIOR, p] == 0.0 else value
 
 
 @part

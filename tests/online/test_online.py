@@ -24,6 +24,7 @@ from skpacbayes import (
     online,
 )
 from skpacbayes.certificates.online import best_gaussian, expected_losses
+from skpacbayes.online._linear import N_FOURIER
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 REGRESSORS = [OnlineVIRegressor, OnlineVIMLPRegressor]
@@ -399,19 +400,46 @@ def ring(n=3000, seed=0):
 
 def test_fourier_features_learn_what_a_line_cannot():
     X, labels, radius = ring()
-    for seed in range(2):
-        options = {"n_fourier": 60, "random_state": seed}
+    line = OnlineVIClassifier(loss="log_loss").fit(X, labels)
+    assert line.score(X, labels) < 0.65
+    fixed = {"n_fourier": 60, "prior_scale": "auto", "random_state": 0}
+    for options in (fixed, {"n_fourier": "auto", "random_state": 1}):
         model = OnlineVIClassifier(loss="log_loss", **options).fit(X, labels)
         assert model.score(X, labels) > 0.95
-        line = OnlineVIClassifier(loss="log_loss").fit(X, labels)
-        assert line.score(X, labels) < 0.65
+        assert_allclose(model.fourier_weight_, 1.0)
         for covariance in ("full", "diagonal"):
             model = OnlineVIRegressor(covariance=covariance, **options)
             assert model.fit(X, radius).score(X, radius) > 0.9
             mean, std = model.predict(X, return_std=True)
             assert np.mean(abs(radius - mean) < 2 * std) > 0.9
+            assert_allclose(model.fourier_weight_, 1.0)
         assert not hasattr(model, "coef_")
         assert not hasattr(model, "coef_std_")
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_among_the_fourier_experts_one_is_the_linear_model(covariance):
+    """The default, to rounding: Fourier features are free to be of no use.
+
+    On a line the linear expert has all the weight, and the loss is its own; the
+    certificate says so on any stream.
+    """
+    X, y = linear(400, d=3, noise=1.0)
+    X[200:] += [0.0, 30.0, 0.0]  # the moments of a column change
+    line = OnlineVIRegressor(covariance=covariance).fit(X, y)
+    model = OnlineVIRegressor(n_fourier="auto", covariance=covariance, random_state=0)
+    model.fit(X, y)
+    n_linear = line._state.means.shape[1]
+    found, width = model._state.means[0], model._state.means.shape[1]
+    assert_allclose(found[:n_linear], line._state.means[0], rtol=1e-7, atol=1e-9)
+    assert not found[n_linear:].any()
+    assert width == n_linear + N_FOURIER[covariance]
+    assert model.fourier_weight_ < 1e-6
+    assert model.cumulative_loss_ < 1.02 * line.cumulative_loss_
+    certificate = model.certificate()
+    assert certificate.observed <= certificate.bound
+    fixed = OnlineVIRegressor(n_fourier=5, covariance=covariance).fit(X, y)
+    assert (line.fourier_weight_, fixed.fourier_weight_) == (0.0, 1.0)
 
 
 def test_network_learns_labels_that_a_line_cannot():
@@ -434,7 +462,7 @@ def test_network_learns_labels_that_a_line_cannot():
         OnlineVIRegressor(),
         OnlineVIRegressor(forgetting="auto", prior_scale="auto"),
         OnlineVIRegressor(covariance="diagonal", clip=2.0),
-        OnlineVIRegressor(standardize=False, n_fourier=7, random_state=0),
+        OnlineVIRegressor(n_fourier="auto", random_state=0),
         OnlineVIClassifier(),
         OnlineVIMLPRegressor(random_state=0),
         OnlineVIMLPClassifier(random_state=0),
