@@ -3,6 +3,7 @@
 import contextlib
 import math
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -23,6 +24,7 @@ from skpacbayes import (
     OnlineVIRegressor,
     online,
 )
+from skpacbayes._kernels import online_full, online_predict
 from skpacbayes.certificates.online import best_gaussian, expected_losses
 from skpacbayes.online._linear import N_FOURIER
 
@@ -438,7 +440,9 @@ def test_among_the_fourier_experts_one_is_the_linear_model(covariance):
     assert model.cumulative_loss_ < 1.02 * line.cumulative_loss_
     certificate = model.certificate()
     assert certificate.observed <= certificate.bound
-    fixed = OnlineVIRegressor(n_fourier=5, covariance=covariance).fit(X, y)
+    fixed = OnlineVIRegressor(
+        n_fourier=5, covariance=covariance, prior_scale="auto"
+    ).fit(X, y)
     assert (line.fourier_weight_, fixed.fourier_weight_) == (0.0, 1.0)
 
 
@@ -784,6 +788,25 @@ def test_nan_in_a_block_teaches_nothing(count):
     with pytest.raises(ValueError, match="Input y contains infinity"):
         model.partial_fit(X[:10], y[:10])
     assert state_of(model) == before
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_rows_that_are_read_only_compile_nothing():
+    """A memory map, or a frame's values: each costs a copy, not a compilation."""
+    X, y = linear(100)
+    kernels = [online_full.learn_full, online_predict.predict_scores]
+
+    def learn_and_answer(X, y):
+        model = OnlineVIRegressor().fit(X, y, sample_weight=np.abs(y))
+        return model.partial_fit(X[:1], y[:1]).partial_fit(X, y).predict(X)
+
+    expected = learn_and_answer(X, y)
+    compiled = [len(kernel.dispatcher.signatures) for kernel in kernels]
+    frozen = X.copy(), y.copy()
+    for array in frozen:
+        array.setflags(write=False)
+    assert np.array_equal(learn_and_answer(*frozen), expected)
+    assert [len(kernel.dispatcher.signatures) for kernel in kernels] == compiled
 
 
 def test_parameters_are_those_of_the_stream():
