@@ -76,7 +76,8 @@ class OnlineLinearModel(OnlineEstimator):
     def _begin(self, n_features, n_outputs=1):
         """Start a stream: check that the options agree, and lay out the prior.
 
-        The experts of an output differ in their forgetting rate and prior scale.
+        The experts of an output differ in their forgetting rate, in the scale of their
+        prior, and in whether they have Fourier features.
         """
         self._check_options()
         experts = self._experts()
@@ -84,8 +85,9 @@ class OnlineLinearModel(OnlineEstimator):
         if n_waves == "auto":
             n_waves = N_FOURIER["full" if full else "diagonal"]
         n_parameters = n_features + n_waves + self.fit_intercept
-        moves = n_waves and self.clip is not None
-        follows = full and self.standardize and not moves
+        clips, waves = self.clip is not None, n_waves > 0
+        follows = full and self.standardize and not (clips and waves)
+        measures = self.standardize and (clips or waves or not follows)
         self._learner = self._learner_for(full)
         self._state = names.LinearState(
             n_features,
@@ -93,7 +95,7 @@ class OnlineLinearModel(OnlineEstimator):
             n_outputs,
             len(experts),
             full=full,
-            scales=self.standardize and not (follows and self._raw(n_waves)),
+            scales=measures,
             shifts=follows,
             n_waves=n_waves,
             joint=self._learner == "softmax",
@@ -217,10 +219,6 @@ class OnlineLinearModel(OnlineEstimator):
     def _flat(self):
         """Whether the prior of the intercept is flat."""
         return self.fit_intercept and self.loss in WITH_NOISE and self._natural()
-
-    def _raw(self, n_waves):
-        """Whether nothing needs the moments of the features."""
-        return not n_waves and self.clip is None
 
     def _full(self, n_features):
         """Whether the covariance is full for that many features."""
