@@ -1,6 +1,7 @@
 """A cache of kernels that cannot be read or written costs time, not answers."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,29 +49,30 @@ caching.IndexDataCacheFile.save = full
 """
 
 
-@pytest.fixture
-def call(tmp_path):
-    """Call kernels in a new process; return what it warned of."""
-    (tmp_path / "summing.py").write_text(KERNELS)
-    cache = tmp_path / "cache"
-    cache.mkdir()
+def call(folder, cache, before=""):
+    """Call kernels of a folder in a new process; return what it warned of."""
+    done = subprocess.run(
+        [sys.executable, "-c", CALL.format(before=before, folder=str(folder))],
+        env={
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(cache),
+            "PYTHONPATH": str(Path(skpacbayes.__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
-    def run(before=""):
-        done = subprocess.run(
-            [sys.executable, "-c", CALL.format(before=before, folder=str(tmp_path))],
-            env={
-                **os.environ,
-                "NUMBA_CACHE_DIR": str(cache),
-                "PYTHONPATH": str(Path(skpacbayes.__file__).parents[1]),
-            },
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    run.cache = cache
-    return run
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A folder of kernels, and a cache that holds them compiled."""
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "summing.py").write_text(KERNELS)
+    (folder / "cache").mkdir()
+    assert call(folder, folder / "cache") == ""
+    return folder, folder / "cache"
 
 
 def truncated(path):
@@ -87,19 +89,20 @@ def garbage(path):
 
 @pytest.mark.parametrize("spoil", [truncated, emptied, garbage])
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_bad_files_are_compiled_around(call, spoil, kind):
-    assert call() == ""
-    files = list(call.cache.rglob(f"*.{kind}"))
+def test_bad_files_are_compiled_around(filled, tmp_path, spoil, kind):
+    folder, whole = filled
+    cache = shutil.copytree(whole, tmp_path / "cache")
+    files = list(cache.rglob(f"*.{kind}"))
     assert len(files) == 2
     for path in files:
         spoil(path)
-    said = call()
+    said = call(folder, cache)
     assert said.count("RuntimeWarning") == 1
-    assert f"Numba's cache in {call.cache}" in said
-    assert call() == ""  # the cache is whole again
+    assert f"Numba's cache in {cache}" in said
+    assert call(folder, cache) == ""  # the cache is whole again
 
 
-def test_a_full_disk_is_compiled_around(call):
-    said = call(DISK_FULL)
+def test_a_full_disk_is_compiled_around(filled, tmp_path):
+    said = call(filled[0], tmp_path, DISK_FULL)
     assert said.count("RuntimeWarning") == 1
     assert "cannot be written (OSError: [Errno 28]" in said
