@@ -42,12 +42,14 @@ class Fitted(NamedTuple):
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
+    too_many: int = 0  # weak effects: number of variables that evidence has all in
     full: int = 0  # the largest number of variables, if a chain had as many
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
     intercepts: np.ndarray | None = None  # of the draws, of two classes
     threshold: float = 0.0  # of the log odds, of a ranker
     radius: float = np.inf
+    slab_scale: float = 1.0
     most: int = 0  # the largest number of variables of a model
     runs: tuple = ()  # what each chain went through
     pairs: Pairs | None = None  # of variables, that count as variables after these
@@ -506,6 +508,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 f"with probability {inclusion[term]:.2f}, with a Monte Carlo error of "
                 f"{found.errors[term]:.2f}, and is selected from {SELECTED} on. "
                 "Increase n_iter, or read inclusion_probabilities_.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
+        if found.too_many:
+            warn(
+                f"Many weak effects explain y better than few clear ones, but a model "
+                f"may have {found.most} of the {found.too_many} variables: increase "
+                "max_active, or compare with ridge regression.",
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )

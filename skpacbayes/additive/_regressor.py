@@ -75,8 +75,9 @@ class SparseAdditiveGibbsRegressor(
     slab : {"gaussian", "l1ball"}, default="gaussian"
         Prior of the coefficients: normal, or uniform on a ball (the paper's).
     slab_scale : "auto" or float, default="auto"
-        Standard deviation of a coefficient under "gaussian"; "auto" is that of y. The
-        k-th function of a variable has standard deviation 1 / k.
+        Standard deviation of a coefficient under "gaussian"; "auto" is that of y, or a
+        smaller one where there are many weak effects (see Notes). The k-th function of
+        a variable has standard deviation 1 / k.
     radius : float, default=None
         C, the radius of the ball, for functions of absolute value 1 at most. None for
         the largest distance of y from its mean.
@@ -94,8 +95,8 @@ class SparseAdditiveGibbsRegressor(
     burn_in : int, default=1000
         Moves of each chain before these, which are dropped.
     n_chains : int, default=2
-        Chains. The first starts at a greedy choice, the others at no variable, or at
-        all those of the pairs of `interactions`.
+        Chains. The first starts at a greedy choice, the others at no variable; at all
+        of them where there are many weak effects or `interactions`.
     max_active : int, default=None
         Largest number of variables of a model; None for 50.
     interactions : None, "auto" or list of pairs of int or str, default=None
@@ -138,6 +139,8 @@ class SparseAdditiveGibbsRegressor(
         Pairs of variables that may interact; none unless `interactions` is given.
     pair_probabilities_ : ndarray of shape (n_pairs,)
         Probability that each of them is in the model.
+    slab_scale_ : float
+        Standard deviation of a coefficient a priori, given or found.
     noise_variance_ : float
         Variance of the noise, given or estimated.
     inverse_temperature_ : float
@@ -178,6 +181,13 @@ class SparseAdditiveGibbsRegressor(
     weights of all orders, or draw one order anew. In the ball coefficients are drawn
     from the normal law and accepted against the ball. Algorithm 7 as printed in [1]_
     does not leave the posterior invariant; "carlin_chib" has the ratio that does.
+
+    A wide slab asks for clear effects, of which there are few. Where ``slab_scale`` and
+    ``noise_variance`` are "auto" under the likelihood, the evidence of the models that
+    the short runs visit is compared with that of the linear regression on all variables
+    with normal coefficients. If the latter is more than exp(8) n times as large, its
+    variances of the coefficients and of the noise are used, and most variables are in.
+    With more than `max_active` variables a warning says so instead.
 
     A variable with missing values (NaN) has one function more, its first: the level of
     the rows where it is missing. One that is missing only in new rows then has the mean
@@ -543,6 +553,11 @@ class SparseAdditiveGibbsRegressor(
         return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
 
     @property
+    def slab_scale_(self):
+        """Standard deviation of a coefficient a priori, given or found."""
+        return float(self._answer().slab_scale)
+
+    @property
     def noise_variance_(self):
         """Variance of the noise, given or estimated."""
         return float(self._answer().noise_variance)
@@ -709,10 +724,12 @@ class SparseAdditiveGibbsRegressor(
             r_hat=found.r_hat,
             errors=found.errors,
             runs=found.runs,
+            too_many=found.too_many,
             full=found.most if found.full else 0,
             noise_variance=temperature.noise_variance,
             intercept_variance=1 / (2 * temperature.inverse_temperature),
             radius=found.radius,
+            slab_scale=found.slab_scale,
             most=found.most,
             pairs=problem.pairs,
         )
