@@ -324,10 +324,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         order = np.argsort(-weights, kind="stable")
         return orders[order], weights[order]
 
-    def _dictionary(self, rows):
-        """Functions of variables whose range is that of some rows, if not given."""
+    def _dictionary(self, rows, whole=False):
+        """Functions of variables whose range is that of some rows, if not given.
+
+        The usual one, or the `whole` one.
+        """
         if self.feature_range is None:
-            low, high = usual_range(rows.X, rows.weights)
+            find = whole_range if whole else usual_range
+            low, high = find(rows.X, rows.weights)
         else:
             low, high = (
                 np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
@@ -528,6 +532,12 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
             )
 
 
+def whole_range(X, weights=None):
+    """Range of the rows; that of a variable of missing values alone is [0, 0]."""
+    X = np.where(np.isnan(X).all(axis=0), 0.0, X)
+    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+
+
 def usual_range(X, weights):
     """Range of the rows, cut `FAR` interquartile ranges beyond the quartiles.
 
@@ -537,7 +547,7 @@ def usual_range(X, weights):
     """
     absent = np.isnan(X)
     X = np.where(absent.all(axis=0), 0.0, X)
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    low, high = whole_range(X)
     quartiles = np.empty((2, len(low)))
     for feature, column in enumerate(X.T):
         present = ~absent[:, feature] | absent[:, feature].all()

@@ -1,5 +1,6 @@
 """Sparse additive regression by a Gibbs posterior."""
 
+import math
 from dataclasses import replace
 from numbers import Real
 
@@ -35,6 +36,9 @@ from ._regressor_stream import Rows, Stream
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
+# The whole range is taken if it leaves a tenth less of the variance and lowers the BIC
+# by 10.
+CLEARLY, LEAST_GAIN = -math.log(0.9), 10.0
 MOST_PAIRED = 20  # variables whose pairs are candidates
 ALONE = "gaussian", "collapsed"  # slab and sampler with which pairs are possible
 
@@ -64,8 +68,9 @@ class SparseAdditiveGibbsRegressor(
     feature_range : tuple (low, high), default=None
         What is mapped to [-1, 1]: numbers, or arrays of shape (n_features,). None for
         the range of the rows of `fit`, or of the first rows of a stream, at most ten
-        interquartile ranges beyond their quartiles. The whole range, as in the paper:
-        ``(X.min(axis=0), X.max(axis=0))``.
+        interquartile ranges beyond their quartiles; or their whole range, as in the
+        paper, where it leaves a tenth less of the variance of y and the BIC of a greedy
+        model is smaller by 10.
     categorical_features : array-like of int, str or bool, default=None
         Columns or names of categorical features, or a mask: their values are numbers
         that stand for categories. Those that are rarer than the `max_order` most
@@ -642,15 +647,27 @@ class SparseAdditiveGibbsRegressor(
     def _bounded(self):
         return self.slab == "l1ball"
 
+    def _dictionary(self, rows, whole=False):
+        """Functions of the usual range, or of the whole where it is clearly better."""
+        usual = super()._dictionary(rows, whole)
+        if whole or self.feature_range is not None or self._bounded():
+            return usual
+        far = super()._dictionary(rows, whole=True)
+        if (far.low == usual.low).all() and (far.high == usual.high).all():
+            return usual
+        price = CLEARLY * rows.weights.sum() + LEAST_GAIN
+        gain = self._criterion(usual, rows) - self._criterion(far, rows)
+        return far if gain > price else usual
+
     def _best(self, dictionaries, rows):
         """Choose functions: those whose greedy model has the smallest criterion."""
+        return min(dictionaries, key=lambda each: self._criterion(each, rows))
+
+    def _criterion(self, dictionary, rows):
+        """Criterion of the greedy model with the functions of a dictionary."""
         most = MOST_VARIABLES if self.max_active is None else self.max_active
-
-        def criterion(dictionary):
-            problem = rows.problem(dictionary, self._bounded())
-            return greedy_model(problem, problem.gram.reader(), most)[-1]
-
-        return min(dictionaries, key=criterion)
+        problem = rows.problem(dictionary, self._bounded())
+        return greedy_model(problem, problem.gram.reader(), most)[-1]
 
     def __sklearn_is_fitted__(self):
         return self._streaming() and self.n_samples_seen_ > 0

@@ -213,7 +213,13 @@ class Setup:
         usual = "auto", "gaussian", "likelihood"
         if (settings.slab_scale, settings.slab, settings.inverse_temperature) != usual:
             return False
-        found = weak_effects(self.problem, *self._pilot, settings.beta, self.most)
+        found = weak_effects(
+            self.problem,
+            *self._pilot,
+            settings.beta,
+            self.most,
+            least_noise(self.problem),
+        )
         if found is None:
             return False
         n_variables = np.count_nonzero(self.problem.functions.orders)

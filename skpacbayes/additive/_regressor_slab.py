@@ -22,7 +22,7 @@ class Weak(NamedTuple):
     log_evidence: float
 
 
-def weak_effects(problem, recorded, noise, beta, most):
+def weak_effects(problem, recorded, noise, beta, most, least):
     """Return the variances of many weak effects, where evidence prefers them to few.
 
     Few effects have the evidence of the models that a chain visited. Many weak ones
@@ -43,6 +43,8 @@ def weak_effects(problem, recorded, noise, beta, most):
         Each function divides the prior by 1 / beta.
     most : int
         Largest number of variables of a model.
+    least : float
+        Smallest noise variance that is told from none.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def weak_effects(problem, recorded, noise, beta, most):
     .. [1] R. E. Kass and A. E. Raftery (1995). Bayes factors. JASA 90.
     """
     spectrum = explained_squares(problem)
-    if spectrum is None:
+    if spectrum is None or problem.square <= problem.weight * least:
         return None
     _, columns, _, log_weights = recorded
     _, first = np.unique(columns, axis=0, return_index=True)
@@ -62,7 +64,7 @@ def weak_effects(problem, recorded, noise, beta, most):
     few -= (problem.weight - 1) / 2 * math.log(noise)
     ranks = problem.functions.orders
     few -= log_prior_mass(ranks, beta, min(most, np.count_nonzero(ranks)))
-    many = linear_evidence(problem, *spectrum)
+    many = linear_evidence(problem, *spectrum, least)
     price = MARGIN + math.log(problem.weight)
     return many if many.log_evidence - price > few else None
 
@@ -91,13 +93,17 @@ def explained_squares(problem):
     return squares[some], (shares / squares[some]) ** 2
 
 
-def linear_evidence(problem, squares, explained):
-    """Fit the variances of a regression on all variables, by its evidence."""
+def linear_evidence(problem, squares, explained, least=1e-300):
+    """Fit the variances of a regression on all variables, by its evidence.
+
+    The variance of the noise is at least `least`.
+    """
     n = problem.weight - 1
     rest = max(problem.square - explained.sum(), 0.0)
     damped = 1 + RATIOS[:, None] * squares
-    noises = ((explained / damped).sum(axis=1) + rest) / n
-    noises = np.maximum(noises, 1e-300)
-    logs = -n / 2 * (np.log(noises) + 1) - np.log(damped).sum(axis=1) / 2
+    residuals = (explained / damped).sum(axis=1) + rest
+    noises = np.maximum(residuals / n, least)
+    logs = -n / 2 * np.log(noises) - residuals / (2 * noises)
+    logs -= np.log(damped).sum(axis=1) / 2
     best = logs.argmax()
     return Weak(RATIOS[best] * noises[best], float(noises[best]), float(logs[best]))
