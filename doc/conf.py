@@ -34,6 +34,7 @@ extensions = [
 exclude_patterns = ["_build", "_templates", "auto_examples/*.ipynb", "*.py"]
 templates_path = ["_templates"]
 default_role = "code"
+toc_object_entries_show_parents = "hide"
 nitpicky = True  # with -W, a reference to nothing ends the build
 
 # Written by make_inventories.py.
@@ -58,7 +59,7 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_title = "skpacbayes"
-html_sidebars = {"api": []}
+html_sidebars = {"api": [], "gallery": []}
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
