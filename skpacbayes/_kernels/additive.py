@@ -7,15 +7,20 @@ Its log weight is
 
 with P = G + ridge I, G the Gram matrix of its functions and b their linear terms.
 
+A pair of variables counts as one more variable, with functions of its own. It is in a
+model only if both of its variables are: other models have no neighbours and no weight.
+
 A `form` is what is known of G and b: `diagonal` (n_features, max_order, max_order),
 the blocks of G; `linear` (n_features * max_order,), b; `rows`, rows of G, as they are
-needed; and `index` (3, n_features): how many functions each variable has (RANK), and
-that the rows of the first READY of them are in rows[SLOT], (max_order, n_features *
-max_order).
+needed; and `index` (5, n_features): how many functions each variable has (RANK), that
+the rows of the first READY of them are in rows[SLOT], (max_order, n_features *
+max_order), and the FIRST and the SECOND variable of a pair, -1 for
+a variable.
 
 A `prior` is a table and the ridge. The table's columns are numbers of variables, or of
-functions; its rows the terms of the log weight, the probabilities that a move is of a
-kind or of one before it, and logs of those of the move back over those of a move.
+functions; its rows the probabilities that a move is of a kind or of one before it, logs
+of those of the move back over those of a move, and the terms of the log weight: the
+last rows are log_size of a model with 0, 1, ... pairs.
 
 A `chain` is `model`, integers, and `numbers` of two models, the current and a proposed
 one, with a tally of the moves; `factors`, of each the Cholesky factor L of P, below it
@@ -29,14 +34,16 @@ import math
 from . import kernel
 
 ADD, DELETE, ORDER, SWAP, STAY = 0, 1, 2, 3, 4
-RANK, SLOT, READY = 0, 1, 2  # rows of the index
+RANK, SLOT, READY, FIRST, SECOND = 0, 1, 2, 3, 4  # rows of the index
 # Rows of the table, after those of the kinds; those of the logs are of ADD and DELETE.
-LOG_RATIO, LOG_SIZE, LOG_TOTAL = 4, 6, 7
+LOG_RATIO, LOG_TOTAL, LOG_SIZE = 4, 6, 7
 # Rows of a model: its variables, their orders; of its functions the variables they
-# belong to, and their places there; and counts: of variables and of functions, and
-# whether its larger and its smaller neighbours have been weighed, and it factorised.
-FEATURES, ORDERS, OWNERS, PLACES, COUNTS = 0, 1, 2, 3, 4
-LARGER, SMALLER, SIZE, TOTAL, KNOWN = 0, 1, 2, 3, 4
+# belong to, and their places there; counts: of variables and of functions, whether its
+# larger and its smaller neighbours have been weighed, and it factorised, of its pairs,
+# and of how often they need a variable that is absent; and of each variable 1 if it is
+# in, and 2 for each pair that needs it.
+FEATURES, ORDERS, OWNERS, PLACES, COUNTS, STATUS = 0, 1, 2, 3, 4, 5
+LARGER, SMALLER, SIZE, TOTAL, KNOWN, PAIRS, ABSENT = 0, 1, 2, 3, 4, 5, 6
 # Rows of its numbers: log weights of its LARGER and SMALLER neighbours against its own,
 # and scalars: those of all of them, and its own.
 SCALARS, WEIGHT = 2, 2
@@ -99,14 +106,12 @@ def run(form, prior, chain, record, uniforms, n_windows):
         # The current model is one of those back, so the ratio is not larger than that.
         accepted = log_uniform < log_ratio
         if accepted:
-            if kind == ADD:
+            if kind <= DELETE:
                 left = uniforms[step, 3]
-                column = _pick(LARGER, model, numbers, now, first, last, width, left)
-                log_ratio -= numbers[now, LARGER, column]
-            elif kind == DELETE:
-                left = uniforms[step, 3]
-                position = _pick(SMALLER, model, numbers, now, first, last, width, left)
-                log_ratio -= numbers[now, SMALLER, position]
+                picked = _pick(forth, model, numbers, now, first, last, width, left)
+                log_ratio -= numbers[now, forth, picked]
+                position = picked if kind == DELETE else size
+                column = picked if kind == ADD else -1
             if kind != STAY:
                 _propose(form, prior, chain, now, new, position, column)
             _weigh(back, form, prior, chain, now if kind == STAY else new, first, last)
@@ -146,7 +151,7 @@ def _propose(form, prior, chain, source, which, position, column):
     """
     (diagonal, linear, rows, index), (table, ridge, _) = form, prior
     model, numbers, factors, _ = chain
-    width, size, q = diagonal.shape[1], 0, 0
+    width, size, q, pairs = diagonal.shape[1], 0, 0, 0
     for i in range(model[source, COUNTS, SIZE]):
         if i != position:
             model[which, FEATURES, size] = model[source, FEATURES, i]
@@ -156,7 +161,15 @@ def _propose(form, prior, chain, source, which, position, column):
         model[which, FEATURES, size] = column // width
         model[which, ORDERS, size] = column % width + 1
         size += 1
+    for j in range(index.shape[1]):
+        model[which, STATUS, j] = 0
     for i in range(size):
+        j = model[which, FEATURES, i]
+        model[which, STATUS, j] += 1
+        if index[FIRST, j] >= 0:
+            pairs += 1
+            model[which, STATUS, index[FIRST, j]] += 2
+            model[which, STATUS, index[SECOND, j]] += 2
         for a in range(model[which, ORDERS, i]):
             model[which, OWNERS, q] = model[which, FEATURES, i]
             model[which, PLACES, q] = a
@@ -173,15 +186,38 @@ def _propose(form, prior, chain, source, which, position, column):
                 factors[which, s, t] = rows[index[SLOT, k], b, j * width + a]
         factors[which, q, s] = linear[j * width + a]
     _eliminate(factors, which, q, ridge)
-    log_weight = table[LOG_SIZE, size] + table[LOG_TOTAL, q]
+    log_weight = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
+    absent = 2 * pairs
+    for i in range(size):
+        absent -= model[which, STATUS, model[which, FEATURES, i]] // 2
     for s in range(q):
         log_weight += 0.5 * factors[which, q, s] ** 2 - math.log(factors[which, s, s])
     numbers[which, SCALARS, WEIGHT] = log_weight
     model[which, COUNTS, SIZE] = size
     model[which, COUNTS, TOTAL] = q
+    model[which, COUNTS, PAIRS] = pairs
+    model[which, COUNTS, ABSENT] = absent
     model[which, COUNTS, LARGER] = 0
     model[which, COUNTS, SMALLER] = 0
     model[which, COUNTS, KNOWN] = 1
+
+
+@kernel
+def _pairs_of(kind, index, model, which, c):
+    """Count the pairs of a LARGER or a SMALLER neighbour; -1 if there is none.
+
+    It has the variable, or the pair, c more or less.
+    """
+    first, second = index[FIRST, c], index[SECOND, c]
+    status, pairs = model[which, STATUS, c], model[which, COUNTS, PAIRS]
+    if kind == SMALLER:
+        return -1 if status > 1 else pairs - (first >= 0)
+    if status != 2 * model[which, COUNTS, ABSENT]:
+        return -1  # it is in, or another one has to come in first
+    if first < 0:
+        return pairs
+    both = model[which, STATUS, first] & model[which, STATUS, second] & 1
+    return pairs + 1 if both else -1
 
 
 @kernel
@@ -218,6 +254,7 @@ def _weigh(kind, form, prior, chain, which, first, last):
             _sum(kind, model, numbers, which, first, last, width)
         return
     size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
+    pairs = model[which, COUNTS, PAIRS]
     model[which, COUNTS, kind] = last - first == p
     window = first, last
     low, high = first * width, last * width
@@ -237,14 +274,15 @@ def _weigh(kind, form, prior, chain, which, first, last):
                 x = 1.0 / factors[which, s, s]
                 for d in range(start, end):
                     work[s, d] *= x
-    d, before = low, table[LOG_SIZE, size] + table[LOG_TOTAL, q]
+    d, before = low, table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
     for c in range(first, last):
-        order, sign, least = index[RANK, c], -1.0, ridge
-        for i in range(size):
-            if model[which, FEATURES, i] == c or size == most:
-                order = 0
+        own, sign, least = c, -1.0, ridge
         if kind == SMALLER:
-            order, sign, least = model[which, ORDERS, c], 1.0, TINY
+            own, sign, least = model[which, FEATURES, c], 1.0, TINY
+        n_pairs = _pairs_of(kind, index, model, which, own)
+        order = index[RANK, c] if n_pairs >= 0 and size < most else 0
+        if kind == SMALLER:
+            order = model[which, ORDERS, c]
         for a in range(order):
             for b in range(order):
                 factors[SCRATCH, a, b] = diagonal[c, a, b] if kind == LARGER else 0.0
@@ -261,11 +299,15 @@ def _weigh(kind, form, prior, chain, which, first, last):
             half_log += math.log(factors[SCRATCH, a, a])
             if kind == LARGER:
                 work[FITS, d + a], work[HALF_LOGS, d + a] = fit, half_log
-                after = table[LOG_SIZE, size + 1] + table[LOG_TOTAL, q + a + 1]
+                after = table[LOG_SIZE + n_pairs, size + 1 - n_pairs]
+                after += table[LOG_TOTAL, q + a + 1]
                 numbers[which, LARGER, d + a] = fit - half_log + (after - before)
         if kind == SMALLER:
-            after = table[LOG_SIZE, size - 1] + table[LOG_TOTAL, q - order]
-            numbers[which, SMALLER, c] = (after - before) - fit - half_log
+            numbers[which, SMALLER, c] = -math.inf
+            if n_pairs >= 0:
+                after = table[LOG_SIZE + n_pairs, size - 1 - n_pairs]
+                after += table[LOG_TOTAL, q - order]
+                numbers[which, SMALLER, c] = (after - before) - fit - half_log
             d += order
         else:
             for a in range(order, width):

@@ -7,17 +7,19 @@ import numpy as np
 LINE = 8  # numbers that a cache line of the processor holds
 
 
-def named(array, index):
-    """Return a property of a state: the entries of `array` at `index` of its last axis.
+def named(array, *index):
+    """Return a property of a state: the entries of `array` at `index` of its last axes.
 
-    It reads as a view, and setting it writes into the array.
+    It reads as a view, or a number where `index` leaves no axis; setting it writes into
+    the array.
     """
+    index = (..., *index)
 
     def read(self):
-        return getattr(self, array)[..., index]
+        return getattr(self, array)[index][()]
 
     def write(self, value):
-        getattr(self, array)[..., index] = value
+        getattr(self, array)[index] = value
 
     return property(read, write)
 

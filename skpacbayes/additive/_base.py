@@ -17,6 +17,7 @@ from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal
 from ._mixing import variables_of
+from ._pairs import Pairs
 from ._posterior import Posterior
 from ._projection import projected_support
 
@@ -49,6 +50,29 @@ class Fitted(NamedTuple):
     radius: float = np.inf
     most: int = 0  # the largest number of variables of a model
     runs: tuple = ()  # what each chain went through
+    pairs: Pairs | None = None  # of variables, that count as variables after these
+
+    def values(self, X, terms):
+        """Values of the functions of some terms: variables, then pairs, ascending.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        terms : sequence of int
+            Columns of variables; n_features and more are numbers of pairs.
+
+        Returns
+        -------
+        values : ndarray of shape (n_terms, n_functions, n_samples)
+            The values.
+        """
+        terms, n_features = np.asarray(terms, dtype=int), X.shape[1]
+        mains, pairs = terms[terms < n_features], terms[terms >= n_features]
+        values = self.functions(self.dictionary(X, mains), mains)
+        if len(pairs) == 0:
+            return values
+        return np.concatenate([values, self.pairs(X, pairs - n_features)])
 
 
 class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
@@ -78,8 +102,9 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows; only their values of the variable are read.
-        feature : int or str
-            The variable: its column, or its name.
+        feature : int or str, or pair of these
+            The variable: its column, or its name. Of a pair in `pairs_` the effect is
+            what the two add to the sum of their own effects.
 
         Returns
         -------
@@ -89,7 +114,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
             Posterior standard deviation; that of being in the model included.
         """
         check_is_fitted(self)
-        return self._effect(self._rows(X), self._column(feature))
+        return self._effect(self._rows(X), self._term(feature))
 
     def sample_posterior(self, n_samples=1, random_state=None):
         """Draw functions from the posterior, as coefficients.
@@ -104,7 +129,8 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         Returns
         -------
         coefficients : ndarray of shape (n_samples, n_features, max_order)
-            Draws; `coefficients_` is their mean.
+            Draws; `coefficients_` is their mean. Those of pairs come after those of
+            the variables.
         """
         found = self._answer()
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
@@ -128,7 +154,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         support : ndarray
             Mask of shape (n_features,), or the columns selected.
         """
-        mask = self._answer().posterior.inclusion()[:, 0] >= threshold
+        mask = self.inclusion_probabilities_ >= threshold
         return np.flatnonzero(mask) if indices else mask
 
     def projected_support(self, X, *, explained=0.98, indices=False):
@@ -162,12 +188,17 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
            models: a Bayesian approach via Kullback-Leibler projections. Biometrika 85.
         """
         check_is_fitted(self)
+        if self._answer().pairs is not None:
+            raise NotImplementedError(
+                "projected_support needs interactions=None: it projects predictions "
+                "on sums of effects of single variables."
+            )
         check_scalar(explained, "explained", Real, min_val=0.0, max_val=1.0)
         X, found = self._rows(X), self._answer()
         inclusion = found.posterior.inclusion()
         some = np.flatnonzero(inclusion[:, 0] >= NEGLIGIBLE)
         orders = (inclusion[some] >= 0.5 * inclusion[some, :1]).sum(axis=1)
-        values = found.functions(found.dictionary(X, some), some)
+        values = found.values(X, some)
         targets, logistic = self._projected(X)
         chosen, _ = projected_support(
             values, orders, targets, logistic=logistic, explained=explained
@@ -203,9 +234,9 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         inclusion = found.posterior.inclusion()
         columns = {
-            "probability": inclusion[:, 0],
-            "error": found.errors,
-            "expected_order": inclusion.sum(axis=1),
+            "probability": self._of_variables(inclusion[:, 0]),
+            "error": self._of_variables(found.errors),
+            "expected_order": self._of_variables(inclusion.sum(axis=1)),
         }
         table = pandas.DataFrame(columns, index=names)
         return table.sort_values("probability", ascending=False, kind="stable")
@@ -216,7 +247,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
     @property
     def inclusion_probabilities_(self):
         """Probability that each variable is in the model."""
-        return self._answer().posterior.inclusion()[:, 0]
+        return self._of_variables(self._answer().posterior.inclusion()[:, 0])
 
     @property
     def feature_importances_(self):
@@ -226,12 +257,12 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
     @property
     def inclusion_errors_(self):
         """Monte Carlo standard errors of the inclusion probabilities."""
-        return self._answer().errors.copy()
+        return self._of_variables(self._answer().errors)
 
     @property
     def expected_orders_(self):
         """Posterior mean of the order of each variable."""
-        return self._answer().posterior.inclusion().sum(axis=1)
+        return self._of_variables(self._answer().posterior.inclusion().sum(axis=1))
 
     @property
     def coefficients_(self):
@@ -370,12 +401,30 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
             )
         return int(feature)
 
-    def _effect(self, X, feature):
-        """Effect of one variable at validated rows, and its deviation."""
+    def _of_variables(self, terms):
+        """Copy what is said of all terms, for the variables alone."""
+        return terms[: self.n_features_in_].copy()
+
+    def _term(self, feature):
+        """Term of a variable, or of a pair that is a tuple, list or row of two."""
+        if not (isinstance(feature, (tuple, list, np.ndarray)) and len(feature) == 2):
+            return self._column(feature)
+        pair = sorted(self._column(each) for each in feature)
+        found = self._answer().pairs
+        pairs = [] if found is None else found.pairs.tolist()
+        if pair not in pairs:
+            raise ValueError(
+                f"feature {tuple(feature)!r} is no pair of `pairs_`, the "
+                f"{len(pairs)} candidates for an interaction."
+            )
+        return self.n_features_in_ + pairs.index(pair)
+
+    def _effect(self, X, term):
+        """Effect of one variable, or pair, at validated rows, and its deviation."""
         found = self._answer()
-        values = found.functions(found.dictionary(X, [feature]), [feature])
-        effect = found.posterior.mean()[feature] @ values[0]
-        variance = found.posterior.variance(values, np.array([feature]))
+        values = found.values(X, [term])
+        effect = found.posterior.mean()[term] @ values[0]
+        variance = found.posterior.variance(values, np.array([term]))
         return effect, np.sqrt(variance)
 
     def _grid(self, feature, n_points):
@@ -389,7 +438,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         features = np.flatnonzero(found.coefficients.any(axis=1))
         result = np.full(len(X), float(found.intercept))
         for rows in self._blocks(X, features):
-            values = found.functions(found.dictionary(X[rows], features), features)
+            values = found.values(X[rows], features)
             result[rows] += np.tensordot(found.coefficients[features], values, 2)
         return result
 
@@ -399,7 +448,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         features = np.unique(found.posterior.visited // found.posterior.shape[1])
         result = np.zeros(len(X))
         for rows in self._blocks(X, features):
-            values = found.functions(found.dictionary(X[rows], features), features)
+            values = found.values(X[rows], features)
             result[rows] = found.posterior.variance(values, features)
         return result
 
@@ -411,15 +460,16 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
     def _chain_draws(self):
         """Variables in the model of each draw, and the number that R-hat counts."""
         found = self._answer()
-        n_features, width = found.posterior.shape
+        n_terms, width = found.posterior.shape
         n_draws = min(len(run.path) for run in found.runs)
         paths = [run.path[:n_draws] for run in found.runs]
         included = np.array(
             [
-                variables_of(run.columns, n_features, width)[path]
+                variables_of(run.columns, n_terms, width)[path]
                 for run, path in zip(found.runs, paths, strict=True)
             ]
         )
+        included = included[:, :, : self.n_features_in_]
         values = np.array([run.values[:n_draws] for run in found.runs])
         return ChainDraws(
             {"included": included, "n_variables": included.sum(axis=2)},
@@ -445,13 +495,17 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         )
         inclusion = found.posterior.inclusion()[:, 0]
         distances = abs(inclusion - SELECTED) / np.maximum(found.errors, 1e-12)
-        feature = distances.argmin()
-        if found.r_hat <= R_HAT_LIMIT and distances[feature] < N_ERRORS:
+        term = distances.argmin()
+        if found.r_hat <= R_HAT_LIMIT and distances[term] < N_ERRORS:
+            which = f"feature {term}"
+            if term >= self.n_features_in_:
+                pair = found.pairs.pairs[term - self.n_features_in_]
+                which = f"the pair {tuple(pair.tolist())}"
             warn(
-                f"Another seed may select other variables: feature {feature} is in the "
-                f"model with probability {inclusion[feature]:.2f}, with a Monte Carlo "
-                f"error of {found.errors[feature]:.2f}, and is selected from "
-                f"{SELECTED} on. Increase n_iter, or read inclusion_probabilities_.",
+                f"Another seed may select other variables: {which} is in the model "
+                f"with probability {inclusion[term]:.2f}, with a Monte Carlo error of "
+                f"{found.errors[term]:.2f}, and is selected from {SELECTED} on. "
+                "Increase n_iter, or read inclusion_probabilities_.",
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )

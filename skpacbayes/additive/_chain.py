@@ -7,11 +7,12 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels import additive as kernels
+from .._kernels.state import named
 from ._chain_state import ChainRecord, ChainState
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
 WINDOW = 512  # variables among which a move adds or deletes one, about
-N_ROWS = kernels.LOG_TOTAL + 1  # of the table of a prior
+EVERY = slice(None)
 
 
 class Prior(NamedTuple):
@@ -26,61 +27,89 @@ class Prior(NamedTuple):
     most: int
     radius: float
 
+    # Rows of the table, by the number of variables: cumulative probabilities of the
+    # kinds of moves; log ratios of those of the move back; log priors of sizes, a row
+    # for each number of pairs. And log priors by the number of functions.
+    adds = named("table", kernels.ADD, EVERY)
+    deletes = named("table", kernels.DELETE, EVERY)
+    orders = named("table", kernels.ORDER, EVERY)
+    swaps = named("table", kernels.SWAP, EVERY)
+    added = named("table", kernels.LOG_RATIO + kernels.ADD, EVERY)
+    deleted = named("table", kernels.LOG_RATIO + kernels.DELETE, EVERY)
+    log_sizes = named("table", slice(kernels.LOG_SIZE, None), EVERY)
+    log_totals = named("table", kernels.LOG_TOTAL, EVERY)
+
     @classmethod
-    def of(cls, ranks, beta, most, *, variance=None, radius=None, n_variables=None):
+    def of(
+        cls,
+        ranks,
+        beta,
+        most,
+        *,
+        variance=None,
+        radius=None,
+        n_variables=None,
+        n_pairs=0,
+    ):
         """Prior of the paper, with normal coefficients or coefficients in the l1 ball.
+
+        Of k pairs of the s variables of a model all sets are equally probable: they
+        multiply its prior by 1 / binomial(s (s - 1) / 2, k), as the s variables by 1 /
+        binomial(n_variables, s).
 
         Parameters
         ----------
         ranks : ndarray of shape (n_features,)
-            Number of functions there are of each variable.
+            Number of functions there are of each variable, then of each pair.
         beta : float
             Each function divides the prior by 1 / beta.
         most : int
-            Largest number of variables of a model.
+            Largest number of variables of a model, pairs included.
         variance : float, default=None
             Variance of a coefficient, in units of the variance of the noise.
         radius : float, default=None
             Radius of the l1 ball instead, in units of the noise's deviation.
         n_variables : int, default=None
             Number of variables to choose from; None for those that have a function.
+        n_pairs : int, default=0
+            Number of pairs, the last of `ranks`.
         """
-        prior = cls.flat(ranks, most, 1 / variance if radius is None else radius**-2)
-        table, ridge, most, _ = prior
-        sizes, q = np.arange(most + 1.0), np.arange(table.shape[1])
+        ridge = 1 / variance if radius is None else radius**-2
+        prior = cls.flat(ranks, most, ridge, n_pairs)
+        most, ridge = prior.most, prior.ridge
+        sizes, q = np.arange(most + 1.0), np.arange(prior.table.shape[1])
         if n_variables is None:
-            n_variables = np.count_nonzero(ranks)
-        table[kernels.LOG_SIZE, : most + 1] = -log_binomial(n_variables, sizes)
-        table[kernels.LOG_TOTAL] = q * math.log(beta)
+            n_variables = np.count_nonzero(ranks[: len(ranks) - n_pairs])
+        n_possible = sizes * (sizes - 1) / 2
+        log_sizes = -log_binomial(n_variables, np.minimum(sizes, n_variables))
+        for k, row in enumerate(prior.log_sizes):
+            log_sets = log_binomial(np.maximum(n_possible, k), k)
+            row[: most + 1] = log_sizes - log_sets
+        prior.log_totals[:] = q * math.log(beta)
         if radius is None:
-            table[kernels.LOG_TOTAL] += 0.5 * q * math.log(ridge)
+            prior.log_totals[:] += 0.5 * q * math.log(ridge)
             return prior
-        table[kernels.LOG_TOTAL] += gammaln(q + 1) - q * math.log(2 * radius)
-        table[kernels.LOG_TOTAL] += 0.5 * q * math.log(2 * math.pi)
+        prior.log_totals[:] += gammaln(q + 1) - q * math.log(2 * radius)
+        prior.log_totals[:] += 0.5 * q * math.log(2 * math.pi)
         return prior._replace(radius=float(radius))
 
     @classmethod
-    def flat(cls, ranks, most, ridge):
+    def flat(cls, ranks, most, ridge, n_pairs=0):
         """No prior but a ridge: what a search by an information criterion needs."""
         most = int(min(most, np.count_nonzero(ranks)))
         n_functions = np.sort(ranks)[len(ranks) - most :].sum()
-        table = np.zeros((N_ROWS, n_functions + 1))
+        n_rows = kernels.LOG_SIZE + 1 + min(n_pairs, most)
+        prior = cls(np.zeros((n_rows, n_functions + 1)), float(ridge), most, math.inf)
         size = np.arange(most + 1)
         add = np.where(size == 0, 1.0, np.where(size < most, 0.3, 0.0))
         delete = np.where(size == 0, 0.0, np.where(size < most, 0.3, 0.6))
-        table[kernels.ADD, : most + 1] = add
-        table[kernels.DELETE, : most + 1] = add + delete
-        table[kernels.ORDER, : most + 1] = np.where(size == 0, 1.0, 0.9)
-        table[kernels.SWAP] = 1.0
-        table[kernels.LOG_RATIO + kernels.ADD, :most] = np.log(delete[1:] / add[:-1])
-        table[kernels.LOG_RATIO + kernels.DELETE, 1 : most + 1] = np.log(
-            add[:-1] / delete[1:]
-        )
-        return cls(table, float(ridge), most, math.inf)
-
-    def log_size(self, n_variables):
-        """Log prior probability of one set of so many variables, up to a constant."""
-        return self.table[kernels.LOG_SIZE, n_variables]
+        prior.adds[: most + 1] = add
+        prior.deletes[: most + 1] = add + delete
+        prior.orders[: most + 1] = np.where(size == 0, 1.0, 0.9)
+        prior.swaps[:] = 1.0
+        prior.added[:most] = np.log(delete[1:] / add[:-1])
+        prior.deleted[1 : most + 1] = np.log(add[:-1] / delete[1:])
+        return prior
 
 
 def log_binomial(n, k):

@@ -4,7 +4,66 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels import additive as kernels
+from .._kernels.additive import (
+    ABSENT,
+    ACCEPTED,
+    COUNTS,
+    CURRENT,
+    FEATURES,
+    FITS,
+    HALF_LOGS,
+    KNOWN,
+    LARGER,
+    MODELS,
+    MOVES,
+    ORDERS,
+    OTHER,
+    OWNERS,
+    PLACES,
+    SCALARS,
+    SIZE,
+    SMALLER,
+    STATUS,
+    STAY,
+    TALLY,
+    TOTAL,
+    TRIED,
+    WEIGHT,
+)
+from .._kernels.state import named
+
+EVERY = slice(None)
+KINDS = slice(STAY)  # of moves
+
+
+class ModelState(NamedTuple):
+    """One of the two models of a chain: views of its arrays.
+
+    Parameters
+    ----------
+    rows : ndarray of int64 of shape (6, n)
+        Variables, orders and functions, their numbers, and what pairs need.
+    numbers : ndarray of shape (3, n)
+        Log weights of its neighbours against its own, and its own.
+    triangle : ndarray of shape (largest + 1, largest)
+        Cholesky factor L of P and, below it, L^-1 b.
+    """
+
+    rows: np.ndarray
+    numbers: np.ndarray
+    triangle: np.ndarray
+
+    n_variables = named("rows", COUNTS, SIZE)
+    n_functions = named("rows", COUNTS, TOTAL)  # once it is factorised
+    known = named("rows", COUNTS, KNOWN)
+    log_weight = named("numbers", SCALARS, WEIGHT)
+    # With room for more than there are: see the properties of the chain's state.
+    features = named("rows", FEATURES, EVERY)
+    orders = named("rows", ORDERS, EVERY)
+    owners = named("rows", OWNERS, EVERY)
+    places = named("rows", PLACES, EVERY)
+    larger = named("numbers", LARGER, EVERY)
+    smaller = named("numbers", SMALLER, EVERY)
 
 
 class ChainState(NamedTuple):
@@ -12,7 +71,7 @@ class ChainState(NamedTuple):
 
     Parameters
     ----------
-    model : ndarray of int64 of shape (3, 5, n)
+    model : ndarray of int64 of shape (3, 6, n)
         Variables, orders and functions of the two models; then the tally of the moves.
     numbers : ndarray of shape (2, 3, n)
         Of each model the log weights of its neighbours against its own, and its own.
@@ -27,139 +86,107 @@ class ChainState(NamedTuple):
     factors: np.ndarray
     work: np.ndarray
 
+    both_known = named("model", COUNTS, KNOWN)  # whether models are factorised
+    current = named("model", TALLY, OTHER, CURRENT)  # which of the two models
+    n_models = named("model", TALLY, OTHER, MODELS)  # recorded
+    n_moves = named("model", TALLY, OTHER, MOVES)  # recorded
+    tried = named("model", TALLY, TRIED, KINDS)  # number of moves, of each kind
+    accepted = named("model", TALLY, ACCEPTED, KINDS)
+    fits = named("work", FITS, EVERY)  # of larger models, what functions explain of b
+    half_logs = named("work", HALF_LOGS, EVERY)  # of these half the log determinants
+
     @classmethod
     def empty(cls, n_features, max_order, largest):
         """Room for two models of at most `largest` functions; no variable is in."""
         side, n_columns = max(largest, max_order), n_features * max_order
+        counts, scalars = max(largest, ABSENT, n_features), max(n_columns, SCALARS + 1)
         return cls(
-            model=np.zeros(
-                (3, kernels.COUNTS + 1, max(largest, kernels.KNOWN) + 1), dtype=np.int64
-            ),
-            numbers=np.zeros(
-                (2, kernels.SCALARS + 1, max(n_columns, kernels.SCALARS + 1))
-            ),
-            factors=np.zeros((3, side + 1, side)),
+            model=np.zeros((TALLY + 1, STATUS + 1, counts + 1), dtype=np.int64),
+            numbers=np.zeros((TALLY, SCALARS + 1, scalars)),
+            factors=np.zeros((TALLY + 1, side + 1, side)),
             work=np.zeros((largest + 3, n_columns)),
         )
 
     @property
-    def current(self):
-        """Which of the two models is the current one."""
-        return self.model[kernels.TALLY, kernels.OTHER, kernels.CURRENT]
-
-    @property
-    def n_variables(self):
-        """Number of variables of the current model."""
-        return self.model[self.current, kernels.COUNTS, kernels.SIZE]
+    def now(self):
+        """The current model."""
+        current = self.current
+        return ModelState(
+            self.model[current], self.numbers[current], self.factors[current]
+        )
 
     @property
     def n_functions(self):
         """Number of functions of the current model, once it is factorised."""
-        return self.model[self.current, kernels.COUNTS, kernels.TOTAL]
+        return self.now.n_functions
 
     @property
     def features(self):
         """Variables of the current model."""
-        return self.model[self.current, kernels.FEATURES, : self.n_variables]
+        return self.now.features[: self.now.n_variables]
 
     @property
     def orders(self):
         """Their orders."""
-        return self.model[self.current, kernels.ORDERS, : self.n_variables]
+        return self.now.orders[: self.now.n_variables]
 
     @property
     def owners(self):
         """Variable of each function of the current model."""
-        return self.model[self.current, kernels.OWNERS, : self.n_functions]
+        return self.now.owners[: self.n_functions]
 
     @property
     def places(self):
         """Place of each function of the current model among those of its variable."""
-        return self.model[self.current, kernels.PLACES, : self.n_functions]
+        return self.now.places[: self.n_functions]
 
     @property
     def log_weight(self):
         """Log weight of the current model."""
-        return self.numbers[self.current, kernels.SCALARS, kernels.WEIGHT]
+        return self.now.log_weight
 
     @property
     def larger(self):
         """Log weights of the larger neighbours against the current model's."""
-        return self.numbers[self.current, kernels.LARGER, : self.work.shape[1]]
-
-    @property
-    def fits(self):
-        """Of these what the functions explain of b."""
-        return self.work[kernels.FITS]
-
-    @property
-    def half_logs(self):
-        """Of these half the log determinants."""
-        return self.work[kernels.HALF_LOGS]
+        return self.now.larger[: self.work.shape[1]]
 
     @property
     def smaller(self):
         """Log weights of the smaller neighbours against the current model's."""
-        return self.numbers[self.current, kernels.SMALLER, : self.n_variables]
+        return self.now.smaller[: self.now.n_variables]
 
     @property
     def factor(self):
         """Cholesky factor L of the current model's P."""
-        return np.tril(
-            self.factors[self.current][: self.n_functions, : self.n_functions]
-        )
+        return np.tril(self.now.triangle[: self.n_functions, : self.n_functions])
 
     @property
     def solution(self):
         """L^-1 b of the current model."""
-        return self.factors[self.current][self.n_functions, : self.n_functions]
-
-    @property
-    def tried(self):
-        """Number of moves tried, of each kind."""
-        return self.model[kernels.TALLY, kernels.TRIED, : kernels.STAY]
-
-    @property
-    def accepted(self):
-        """Number of moves accepted, of each kind."""
-        return self.model[kernels.TALLY, kernels.ACCEPTED, : kernels.STAY]
-
-    @property
-    def n_models(self):
-        """Number of models recorded."""
-        return self.model[kernels.TALLY, kernels.OTHER, kernels.MODELS]
-
-    @property
-    def n_moves(self):
-        """Number of moves recorded."""
-        return self.model[kernels.TALLY, kernels.OTHER, kernels.MOVES]
+        return self.now.triangle[self.n_functions, : self.n_functions]
 
     def start(self, features, orders):
         """Take a model for the current one."""
-        now, size = self.current, len(features)
-        self.model[now, kernels.COUNTS, kernels.SIZE] = size
-        self.model[now, kernels.COUNTS, kernels.KNOWN] = 0
-        self.model[now, kernels.FEATURES, :size] = features
-        self.model[now, kernels.ORDERS, :size] = orders
+        now, size = self.now, len(features)
+        now.n_variables, now.known = size, 0
+        now.features[:size], now.orders[:size] = features, orders
 
     def forget(self):
         """Forget what is known of the models: G, b or the prior has changed."""
-        self.model[:, kernels.COUNTS, kernels.KNOWN] = 0
+        self.both_known = 0
 
     def go_back(self, model, accepted):
         """Take back a move: the model that was current, the moves accepted before."""
-        self.model[kernels.TALLY, kernels.OTHER, kernels.CURRENT] = model
-        self.accepted[:] = accepted
+        self.current, self.accepted = model, accepted
 
     def count_anew(self):
         """Count moves and recorded models from zero."""
-        self.tried[:] = self.accepted[:] = 0
-        self.model[kernels.TALLY, kernels.OTHER, kernels.MODELS :] = 0
+        self.tried = self.accepted = self.n_models = self.n_moves = 0
 
     def count(self, *, models=0, moves=0):
         """Count models and moves that were recorded elsewhere than in the kernel."""
-        self.model[kernels.TALLY, kernels.OTHER, kernels.MODELS] += models
-        self.model[kernels.TALLY, kernels.OTHER, kernels.MOVES] += moves
+        self.n_models += models
+        self.n_moves += moves
 
 
 class ChainRecord(NamedTuple):
@@ -180,18 +207,11 @@ class ChainRecord(NamedTuple):
     weights: np.ndarray
     draws: np.ndarray
 
+    path = named("visits", 0)  # number of the model after each move
+    columns = named("visits", slice(1, None))  # one more than those of its functions
+
     @classmethod
     def empty(cls, n_moves, largest):
         """Room for a number of moves."""
         visits = np.zeros((n_moves, 1 + largest), dtype=np.int64)
         return cls(visits, np.zeros(n_moves), np.zeros((n_moves, largest)))
-
-    @property
-    def path(self):
-        """Number of the model after each move."""
-        return self.visits[:, 0]
-
-    @property
-    def columns(self):
-        """Functions of each model: one more than their columns."""
-        return self.visits[:, 1:]

@@ -4,30 +4,34 @@ import numpy as np
 
 from .._extras import extra_module
 
-N_POINTS = 200
+N_POINTS, N_POINTS_OF_PAIR = 200, 40
+SELECTED = 0.5  # least inclusion probability of what is drawn
 
 
 class PartialEffectsDisplay:
     """Effects of variables, with bands of two posterior standard deviations.
 
-    Use :meth:`from_estimator` to make one from a fitted estimator.
+    The joint effect of a pair of variables, beyond their own effects, is a map of
+    colours. Use :meth:`from_estimator` to make one from a fitted estimator.
 
     Parameters
     ----------
-    features : list of int
-        The variables.
+    features : list of int or tuple of int
+        The variables, and pairs of them.
     points : list of ndarray of shape (n_points,)
-        Values of each variable.
+        Values of each variable; of a pair a tuple of two such arrays.
     effects : list of ndarray of shape (n_points,)
-        Posterior means of its effect there.
+        Posterior means of its effect there; of a pair (n_points, n_points), a row for
+        each value of the second variable.
     stds : list of ndarray of shape (n_points,)
         Posterior standard deviations.
     probabilities : list of float
         Inclusion probability of each variable.
-    names : list of str
-        Name of each variable.
+    names : list of str or tuple of str
+        Name of each variable; of a pair two.
     marks : list of ndarray of shape (n_marks,), default=None
-        Values of each variable in the data, drawn as a rug.
+        Values of each variable in the data, drawn as a rug; of a pair (2, n_marks),
+        drawn as points.
 
     Attributes
     ----------
@@ -75,9 +79,9 @@ class PartialEffectsDisplay:
             Fitted estimator, of any of the family.
         X : array-like of shape (n_samples, n_features), default=None
             Rows whose values are marked below the effects.
-        features : list of int or str, default=None
-            Variables; None for those with an inclusion probability of at least 0.5,
-            the most probable one if there is none.
+        features : list of int or str, or of pairs of these, default=None
+            Variables, and pairs of them; None for those with an inclusion probability
+            of at least 0.5, the most probable variable if there is none.
         figure : matplotlib Figure or SubFigure, default=None
             Where to draw; None for a new figure.
 
@@ -87,36 +91,31 @@ class PartialEffectsDisplay:
             The display, plotted.
         """
         extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
-        probabilities = estimator.inclusion_probabilities_
         if features is None:
-            features = estimator.get_support(indices=True)
-            if len(features) == 0:
-                features = [probabilities.argmax()]
-        features = [estimator._column(feature) for feature in features]
-        if not features:
+            features = likely_terms(estimator)
+        terms = [estimator._term(feature) for feature in features]
+        if not terms:
             raise ValueError("features must name at least one variable, got [].")
         n_features = estimator.n_features_in_
         names = getattr(
             estimator, "feature_names_in_", [f"x{j}" for j in range(n_features)]
         )
         rows = None if X is None else estimator._rows(X)
-        points, effects, stds = [], [], []
-        for feature in features:
-            grid = estimator._grid(feature, N_POINTS)
-            table = np.zeros((len(grid), n_features))
-            table[:, feature] = grid
-            effect, std = estimator._effect(table, feature)
-            points.append(grid)
-            effects.append(effect)
-            stds.append(std)
+        probabilities = estimator._answer().posterior.inclusion()[terms, 0]
+        columns, points, effects, stds = [], [], [], []
+        for term in terms:
+            columns.append(columns_of(estimator, term))
+            found = effect_along(estimator, term, columns[-1])
+            for values, parts in zip(found, (points, effects, stds), strict=True):
+                parts.append(values)
         return cls(
-            features,
+            [alone(own) for own in columns],
             points,
             effects,
             stds,
-            probabilities=[float(probabilities[j]) for j in features],
-            names=[str(names[j]) for j in features],
-            marks=None if rows is None else [rows[:, j] for j in features],
+            probabilities=probabilities.tolist(),
+            names=[alone(tuple(str(names[j]) for j in own)) for own in columns],
+            marks=None if rows is None else [alone(rows.T[[*own]]) for own in columns],
         ).plot(figure=figure)
 
     def plot(self, *, figure=None):
@@ -142,21 +141,92 @@ class PartialEffectsDisplay:
             size = (3.0 * columns, 2.6 * rows)
             figure = plt.figure(figsize=size, layout="constrained")
         self.figure_ = figure
-        grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-        for axes in grid.flat[count:]:
-            axes.set_visible(False)
-        self.axes_ = grid.ravel()[:count]
-        for place, axes in enumerate(self.axes_):
-            points, effect = self.points[place], self.effects[place]
-            band = 2 * self.stds[place]
-            axes.fill_between(points, effect - band, effect + band, alpha=0.3)
-            axes.plot(points, effect)
-            if self.marks is not None:
-                low = np.full(len(self.marks[place]), 0.02)
-                transform = axes.get_xaxis_transform()
-                axes.plot(self.marks[place], low, "k|", alpha=0.3, transform=transform)
-            axes.set_xlabel(self.names[place])
+        self.axes_ = np.empty(count, dtype=object)
+        single, last = None, None
+        for place, feature in enumerate(self.features):
+            pair = isinstance(feature, tuple)
+            axes = figure.add_subplot(
+                rows, columns, place + 1, sharey=None if pair else single
+            )
+            self.axes_[place] = axes
+            if pair:
+                self._draw_pair(axes, place)
+            else:
+                self._draw_effect(axes, place)
+                if place // columns != last:
+                    axes.set_ylabel("effect")
+                else:
+                    axes.tick_params(labelleft=False)
+                single, last = axes, place // columns
             axes.set_title(f"in with probability {self.probabilities[place]:.2f}")
-        for row in grid:
-            row[0].set_ylabel("effect")
         return self
+
+    def _draw_effect(self, axes, place):
+        """Draw the effect of a variable, with its band."""
+        points, effect = self.points[place], self.effects[place]
+        band = 2 * self.stds[place]
+        axes.fill_between(points, effect - band, effect + band, alpha=0.3)
+        axes.plot(points, effect)
+        if self.marks is not None:
+            low = np.full(len(self.marks[place]), 0.02)
+            transform = axes.get_xaxis_transform()
+            axes.plot(self.marks[place], low, "k|", alpha=0.3, transform=transform)
+        axes.set_xlabel(self.names[place])
+
+    def _draw_pair(self, axes, place):
+        """Draw the joint effect of a pair, as a map of colours."""
+        effect = self.effects[place]
+        largest = abs(effect).max()
+        colours = axes.pcolormesh(
+            *self.points[place],
+            effect,
+            cmap="RdBu_r",
+            vmin=-largest,
+            vmax=largest,
+            shading="nearest",
+        )
+        axes.figure.colorbar(colours, ax=axes)
+        if self.marks is not None:
+            axes.plot(*self.marks[place], "k.", markersize=1, alpha=0.3)
+        axes.set_xlabel(self.names[place][0])
+        axes.set_ylabel(self.names[place][1])
+
+
+def likely_terms(estimator):
+    """Return variables, then pairs, of probability 1/2 or more, or the likeliest.
+
+    A variable is given by its column, a pair by two.
+    """
+    terms = estimator.get_support(indices=True).tolist()
+    if not terms:
+        return [int(estimator.inclusion_probabilities_.argmax())]
+    pairs = getattr(estimator, "pairs_", [])
+    if len(pairs):
+        likely = estimator.pair_probabilities_ >= SELECTED
+        terms += [tuple(pair) for pair in pairs[likely].tolist()]
+    return terms
+
+
+def columns_of(estimator, term):
+    """Return the column of a term that is a variable, or the two of a pair."""
+    if term < estimator.n_features_in_:
+        return (term,)
+    return tuple(estimator.pairs_[term - estimator.n_features_in_].tolist())
+
+
+def alone(parts):
+    """Return the only part, or all if there are several."""
+    return parts[0] if len(parts) == 1 else parts
+
+
+def effect_along(estimator, term, columns):
+    """Return values of the columns of a term, its effect there, and the deviation."""
+    n_points = N_POINTS if len(columns) == 1 else N_POINTS_OF_PAIR
+    grids = [estimator._grid(column, n_points) for column in columns]
+    meshes = np.meshgrid(*grids)
+    table = np.zeros((meshes[0].size, estimator.n_features_in_))
+    for column, mesh in zip(columns, meshes, strict=True):
+        table[:, column] = mesh.ravel()
+    effect, std = estimator._effect(table, term)
+    points = alone(tuple(grids))
+    return points, effect.reshape(meshes[0].shape), std.reshape(meshes[0].shape)

@@ -3,9 +3,14 @@
 import numpy as np
 from scipy.linalg import cholesky
 
+from .._kernels import additive as kernels
+
 # A chain keeps the rows of as many variables as fit into this number of bytes.
 CACHE_BYTES = 2**27
 ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
+
+
+NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 class Gram:
@@ -16,12 +21,14 @@ class Gram:
     matrix : ndarray of shape (n_features * max_order, n_features * max_order)
         G.
     ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable.
+        Number of functions there are of each variable, then of each pair.
+    pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
+        Pairs of variables, the last that count as one.
     """
 
-    def __init__(self, matrix, ranks):
+    def __init__(self, matrix, ranks, pairs=NO_PAIRS):
         p, n_columns = len(ranks), len(matrix)
-        self.ranks = ranks
+        self.ranks, self.pairs = ranks, pairs
         self._rows = np.ascontiguousarray(matrix).reshape(p, n_columns // p, n_columns)
         blocks = matrix.reshape(p, n_columns // p, p, n_columns // p)
         every = np.arange(p)
@@ -34,7 +41,7 @@ class Gram:
     def reader(self):
         """Return rows of G for one chain: all of them are there."""
         every = np.arange(len(self.ranks))
-        return Reader(self, self._rows, np.array([self.ranks, every, self.ranks]))
+        return Reader(self, self._rows, slots=every, ready=self.ranks)
 
 
 class WeightedRows:
@@ -47,12 +54,15 @@ class WeightedRows:
     weights : ndarray of shape (n_samples,)
         The diagonal of W.
     ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable.
+        Number of functions there are of each variable, then of each pair.
+    pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
+        Pairs of variables, the last that count as one.
     """
 
-    def __init__(self, values, weights, ranks):
+    def __init__(self, values, weights, ranks, pairs=NO_PAIRS):
         p, width, n_samples = values.shape
-        self.values, self.weights, self.ranks = values, weights, ranks
+        self.values, self.weights = values, weights
+        self.ranks, self.pairs = ranks, pairs
         self._flat = values.reshape(p * width, n_samples)
         self.diagonal = np.empty((p, width, width))
         step = max(1, 2**20 // max(1, width * n_samples))
@@ -81,7 +91,7 @@ class WeightedRows:
         rows = np.empty((n_slots, width, p * width))
         # With room for all variables each has a slot of its own from the start.
         slots = np.arange(p) if n_slots == p else np.full(p, -1)
-        return Reader(self, rows, np.array([self.ranks, slots, np.zeros_like(slots)]))
+        return Reader(self, rows, slots=slots, ready=np.zeros_like(slots))
 
 
 class Reader:
@@ -91,10 +101,19 @@ class Reader:
     not in the model, in turn.
     """
 
-    def __init__(self, source, rows, index):
-        self.source, self.rows, self.index = source, rows, index
-        _, self._slots, self._ready = index
+    def __init__(self, source, rows, slots, ready):
+        self.source, self.rows = source, rows
+        parents = np.full((2, len(slots)), -1)
+        parents[:, len(slots) - len(source.pairs) :] = source.pairs.T
+        self.index = np.array([source.ranks, slots, ready, *parents])
+        _, self._slots, self._ready = self.index[:3]
         self._turn = 0
+
+    def without_pairs(self):
+        """Return rows for a chain to which a pair is like any variable."""
+        reader = self.source.reader()
+        reader.index[kernels.FIRST :] = -1
+        return reader
 
     def form(self, linear):
         """Return the quadratic form with the linear terms b; see the kernel."""

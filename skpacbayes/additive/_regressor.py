@@ -16,6 +16,7 @@ from .._base import (
     validate_data,
 )
 from .._compat import HasMethods, Interval, StrOptions
+from .._extras import extra_module
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -27,11 +28,15 @@ from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
 from ._basis import NAMED
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
+from ._gram import NO_PAIRS
+from ._pairs import every_pair
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
+MOST_PAIRED = 20  # variables whose pairs are candidates
+ALONE = "gaussian", "collapsed"  # slab and sampler with which pairs are possible
 
 
 class SparseAdditiveGibbsRegressor(
@@ -89,9 +94,17 @@ class SparseAdditiveGibbsRegressor(
     burn_in : int, default=1000
         Moves of each chain before these, which are dropped.
     n_chains : int, default=2
-        Chains. The first starts at a greedy choice, the others at no variable.
+        Chains. The first starts at a greedy choice, the others at no variable, or at
+        all those of the pairs of `interactions`.
     max_active : int, default=None
         Largest number of variables of a model; None for 50.
+    interactions : None, "auto" or list of pairs of int or str, default=None
+        Pairs of variables whose joint effect may differ from the sum of their own, by
+        column or name. A pair is in a model only if both variables are. "auto" offers
+        all pairs of up to 20 variables; of more, those of the 20 that a first run
+        without interactions finds most probable. It needs ``slab="gaussian"`` and
+        ``sampler="collapsed"``, and has no ``partial_fit``; memory grows with the
+        number of rows, variables and pairs.
     prediction : {"mean", "randomized", "map"}, default="mean"
         Predict by the posterior mean, by one draw, or by the most probable model.
     random_state : int, RandomState instance or None, default=None
@@ -112,13 +125,19 @@ class SparseAdditiveGibbsRegressor(
     coefficients_ : ndarray of shape (n_features, n_functions)
         Coefficients that predict, of functions orthogonal over the rows of the fit: the
         k-th has standard deviation 1 / k or, under "l1ball", largest value 1. There
-        are `max_order`, one more where a variable has missing values.
+        are `max_order`, one more where a variable has missing values. With
+        `interactions`, those of `pairs_` are in further rows.
     intercept_ : float
         Mean of y: what is predicted where all effects are 0.
     models_ : ndarray of shape (n_models, n_features)
-        Orders of the variables in each model visited, the most frequent first.
+        Orders of the variables in each model visited, the most frequent first; with
+        `interactions`, those of `pairs_` in further columns.
     model_weights_ : ndarray of shape (n_models,)
         Shares of the visits.
+    pairs_ : ndarray of int of shape (n_pairs, 2)
+        Pairs of variables that may interact; none unless `interactions` is given.
+    pair_probabilities_ : ndarray of shape (n_pairs,)
+        Probability that each of them is in the model.
     noise_variance_ : float
         Variance of the noise, given or estimated.
     inverse_temperature_ : float
@@ -165,6 +184,15 @@ class SparseAdditiveGibbsRegressor(
     effect, 0. The functions of a categorical variable are those of being in one of its
     categories, the most frequent first.
 
+    The functions of a pair are the first `max_order` products of the functions of its
+    variables, less what functions of one of the two explain; that of the a-th and the
+    b-th has standard deviation 1 / (a b). The prior of a model with s variables and t
+    pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and beta for each
+    function. The greedy choice adds a pair together with its variables, and the other
+    chains start at all variables of the pairs, so that two variables without effects of
+    their own are found. At new rows a function of a pair is cut where it exceeds its
+    values at the rows of `fit`.
+
     The intercept has a flat prior. The time of a move grows with n_features x max_order
     and the square of the number of functions in the model.
 
@@ -193,6 +221,14 @@ class SparseAdditiveGibbsRegressor(
     >>> effect, std = model.partial_effects(X[:3], 70)
     >>> bool((abs(effect - X[:3, 70]) < 3 * std + 0.1).all())
     True
+
+    Two of ten variables act jointly:
+
+    >>> few = X[:, :10]
+    >>> y = few[:, 1] + 2 * few[:, 1] * few[:, 4] + 0.3 * rng.normal(size=200)
+    >>> model = SparseAdditiveGibbsRegressor(interactions="auto", random_state=0)
+    >>> model.fit(few, y).pairs_[model.pair_probabilities_ > 0.5]
+    array([[1, 4]])
     """
 
     _parameter_constraints: dict = {
@@ -205,6 +241,7 @@ class SparseAdditiveGibbsRegressor(
         "gamma": [Interval(Real, 0, 1, closed="neither")],
         "noise_variance": [StrOptions({"auto"}), POSITIVE],
         "sampler": [StrOptions({"collapsed", "carlin_chib"})],
+        "interactions": [None, StrOptions({"auto"}), "array-like"],
     }
     _may_change = ("n_jobs",)
 
@@ -227,6 +264,7 @@ class SparseAdditiveGibbsRegressor(
         burn_in=1000,
         n_chains=2,
         max_active=None,
+        interactions=None,
         prediction="mean",
         random_state=None,
         n_jobs=None,
@@ -247,6 +285,7 @@ class SparseAdditiveGibbsRegressor(
         self.burn_in = burn_in
         self.n_chains = n_chains
         self.max_active = max_active
+        self.interactions = interactions
         self.prediction = prediction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -280,6 +319,8 @@ class SparseAdditiveGibbsRegressor(
         self._begin(rows)
         rng = np.random.default_rng(self._seed)
         problem = self._stream.problem(self._dictionary, self._bounded())
+        if self.interactions is not None:
+            problem = self._paired(problem, rng)
         self._computed = self._learned(problem, None, rng, self._parts)
         self._warn_of(self._computed)
         return self
@@ -308,6 +349,7 @@ class SparseAdditiveGibbsRegressor(
             If X is infinite, y not finite, X has another width, or a variable is
             missing that never was in the first rows; nothing is then changed.
         """
+        self._refuse_interactions("partial_fit")
         streaming = self._streaming()
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
         if not streaming:
@@ -338,6 +380,7 @@ class SparseAdditiveGibbsRegressor(
             weights.
         """
         check_is_fitted(self)
+        self._refuse_interactions("sufficient_statistics")
         rows = self._checked(X, y, sample_weight, reset=False, least=1)
         return self._stream.summed(self._dictionary).sums.products(rows)
 
@@ -366,6 +409,7 @@ class SparseAdditiveGibbsRegressor(
             which it compares.
         """
         check_is_fitted(self)
+        self._refuse_interactions("absorb")
         stream = self._stream.summed(self._dictionary)
         statistics = np.asarray(statistics, dtype=np.float64)
         stream.sums.check(statistics)
@@ -449,10 +493,54 @@ class SparseAdditiveGibbsRegressor(
         errors = (rows.y - self._decision(rows.X)) ** 2 + self._variance(rows.X)
         return replace(certificate, observed=float(errors.mean()))
 
+    def interaction_frame(self):
+        """Probabilities of interactions as a table, the most probable pair first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each pair of `pairs_`: the `first` and the `second` variable, by
+            name or column, the `probability` of the pair, its Monte Carlo `error`, and
+            the `expected_order`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pandas = extra_module(
+            "pandas", "demo", f"{type(self).__name__}.interaction_frame"
+        )
+        found, n_features = self._answer(), self.n_features_in_
+        names = getattr(self, "feature_names_in_", np.arange(n_features))
+        inclusion = found.posterior.inclusion()[n_features:]
+        columns = {
+            "first": names[self.pairs_[:, 0]],
+            "second": names[self.pairs_[:, 1]],
+            "probability": inclusion[:, 0],
+            "error": found.errors[n_features:],
+            "expected_order": inclusion.sum(axis=1),
+        }
+        table = pandas.DataFrame(columns)
+        return table.sort_values(
+            "probability", ascending=False, kind="stable", ignore_index=True
+        )
+
     @property
     def basis_(self):
         """The basis used."""
         return self._answer().dictionary.basis
+
+    @property
+    def pairs_(self):
+        """Pairs of variables that may interact."""
+        found = self._answer().pairs
+        return NO_PAIRS.copy() if found is None else found.pairs.copy()
+
+    @property
+    def pair_probabilities_(self):
+        """Probability that each pair is in the model."""
+        return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
 
     @property
     def noise_variance_(self):
@@ -487,7 +575,7 @@ class SparseAdditiveGibbsRegressor(
 
     def _learn_at_once(self, X, y, sample_weight=None):
         rows = self._plain(X)
-        if rows is None or sample_weight is not None:
+        if rows is None or sample_weight is not None or self.interactions is not None:
             return False
         if type(y) is list:
             y = np.array(y)
@@ -506,13 +594,28 @@ class SparseAdditiveGibbsRegressor(
                 f"sampler={self.sampler!r} needs slab='gaussian', got "
                 f"slab={self.slab!r}."
             )
+        if self.interactions is not None and (self.slab, self.sampler) != ALONE:
+            raise ValueError(
+                f"interactions={self.interactions!r} needs slab='gaussian' and "
+                f"sampler='collapsed', got slab={self.slab!r} and "
+                f"sampler={self.sampler!r}."
+            )
         self._check_range()
         n_functions = rows.X.shape[1] * self.max_order
         self._seed = self._draw_seed()
         self.n_samples_seen_ = counted(0, rows.weights)
         self._stream = Stream(rows, max(FEW_ROWS, n_functions))
-        if len(rows) > self._stream.n_kept and n_functions <= FEW_FUNCTIONS:
+        many = len(rows) > self._stream.n_kept and n_functions <= FEW_FUNCTIONS
+        if many and self.interactions is None:
             self._stream = self._stream.summed(self._dictionary)
+
+    def _refuse_interactions(self, method):
+        if self.interactions is not None:
+            raise ValueError(
+                f"{method} needs interactions=None, got "
+                f"interactions={self.interactions!r}: sums of products of the "
+                "variables' functions say nothing of pairs."
+            )
 
     def _extended(self, rows):
         """Return the stream with more rows, and their number, as attributes."""
@@ -553,6 +656,34 @@ class SparseAdditiveGibbsRegressor(
         problem = sums.problem(self._bounded())
         return sample(self._settings(problem), problem, rng, starts, range).ends
 
+    def _paired(self, problem, rng):
+        """Add functions of pairs of variables: those given, or of the most probable."""
+        if not isinstance(self.interactions, str):
+            pairs = self._given_pairs()
+        else:
+            usable = np.flatnonzero(problem.functions.orders)
+            if len(usable) > MOST_PAIRED:
+                settings, first = self._settings(problem), rng.spawn(1)[0]
+                posterior = sample(settings, problem, first, None, range).posterior
+                order = np.argsort(-posterior.inclusion()[:, 0], kind="stable")
+                usable = order[:MOST_PAIRED]
+            pairs = every_pair(usable)
+        rows, dictionary = self._stream.rows, problem.dictionary
+        return rows.problem(dictionary, False, pairs)
+
+    def _given_pairs(self):
+        """Return the pairs in `interactions`, each once, as columns."""
+        pairs = set()
+        for pair in self.interactions:
+            columns = sorted({self._column(each) for each in pair})
+            if len(columns) != 2:
+                raise ValueError(
+                    "interactions must be pairs of two different variables, got "
+                    f"{pair!r}."
+                )
+            pairs.add(tuple(columns))
+        return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
+
     def _settings(self, problem):
         """Return the parameters that the chains read; refuse targets too close."""
         if 1e-12 * abs(problem.mean) < problem.largest < LEAST_DISTANCE:
@@ -583,4 +714,5 @@ class SparseAdditiveGibbsRegressor(
             intercept_variance=1 / (2 * temperature.inverse_temperature),
             radius=found.radius,
             most=found.most,
+            pairs=problem.pairs,
         )

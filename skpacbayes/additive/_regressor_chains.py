@@ -126,7 +126,7 @@ class Setup:
 
     def __init__(self, settings, problem, rng):
         self.settings, self.problem = settings, problem
-        self.ranks = problem.functions.orders
+        self.ranks, self.n_pairs = problem.gram.ranks, len(problem.gram.pairs)
         self.kind = BallChain if settings.slab == "l1ball" else Chain
         self.radius = ball_radius(settings, problem.largest)
         most = MOST_VARIABLES if settings.max_active is None else settings.max_active
@@ -135,10 +135,16 @@ class Setup:
         self._generators = rng.spawn(settings.n_chains)
 
     def first_models(self):
-        """Choose models: greedily for the first chain, no variable for the others."""
+        """Choose models: greedily for the first chain, no variable for the others.
+
+        Where there are pairs, all of their variables: a pair finds its way in only from
+        a model that has both, and without it they would find none.
+        """
         *first, noise, _ = greedy_model(self.problem, self._readers[0], self.most)
-        nothing = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
-        return [first] + [nothing] * (self.settings.n_chains - 1), noise
+        variables = np.unique(self.problem.gram.pairs)
+        variables = variables[self.ranks[variables] > 0]
+        other = variables, np.ones_like(variables)
+        return [first] + [other] * (self.settings.n_chains - 1), noise
 
     def temperature(self, noise):
         """Inverse temperature for a noise variance."""
@@ -154,14 +160,14 @@ class Setup:
     def prior(self, unit):
         """Prior, in units of the noise."""
         settings, problem = self.settings, self.problem
+        terms = self.ranks, settings.beta, self.most
         if settings.slab == "l1ball":
-            radius = self.radius / unit
-            return Prior.of(self.ranks, settings.beta, self.most, radius=radius)
+            return Prior.of(*terms, radius=self.radius / unit, n_pairs=self.n_pairs)
         variance = problem.square / problem.weight or unit**2
         if settings.slab_scale != "auto":
             variance = settings.slab_scale**2
         variance /= unit**2
-        return Prior.of(self.ranks, settings.beta, self.most, variance=variance)
+        return Prior.of(*terms, variance=variance, n_pairs=self.n_pairs)
 
     def chain(self, kind, number, model, temperature):
         """Make the chain of a number, of a class of chains, at a model."""
@@ -213,7 +219,7 @@ def expected_noise(chain, problem, unit):
 def summary(chains, setup, temperature):
     """Put the chains together."""
     problem, prior = setup.problem, chains[0].prior
-    shape = problem.functions.means.shape
+    shape = problem.gram.diagonal.shape[:2]
     posterior = Posterior.of_chains(
         chains,
         shape,
@@ -252,7 +258,8 @@ def greedy_model(problem, reader, most):
     """Add the variable, and the order, that lower the BIC the most, while any does.
 
     The criterion counts each variable as 2 log(n_features) more: there are so many to
-    choose from.
+    choose from. A pair of variables counts as one; it comes in with those of the two
+    that are not in yet, of order 1.
 
     Parameters
     ----------
@@ -272,10 +279,13 @@ def greedy_model(problem, reader, most):
     criterion : float
         The criterion, minus twice the log evidence but for terms that stay bounded.
     """
-    ranks, weight = problem.functions.orders, problem.weight
+    ranks, weight, pairs = problem.gram.ranks, problem.weight, problem.gram.pairs
+    if len(pairs):
+        reader = reader.without_pairs()
     prior = Prior.flat(ranks, most, RIDGE * weight)
     chain = Chain(reader, problem.against, prior, np.random.default_rng(0))
-    order = np.arange(1, problem.functions.means.shape[1] + 1)
+    order = np.arange(1, problem.gram.diagonal.shape[1] + 1)
+    parents = [set()] * (len(ranks) - len(pairs)) + [set(map(int, p)) for p in pairs]
     least = least_noise(problem) * weight
     fit, used = 0.0, 0
     features, orders = [], []
@@ -285,22 +295,35 @@ def greedy_model(problem, reader, most):
         chain.weigh_neighbors()
         gains = chain.state.fits.reshape(len(ranks), len(order))
         residual = np.maximum(problem.square - 2 * (fit + gains), least)
-        allowed = (order <= ranks[:, None]) & (5 * (used + order) <= weight)
+        lacking = np.array([len(own.difference(features)) for own in parents])[:, None]
+        functions = used + order + lacking
+        allowed = (order <= ranks[:, None]) & (5 * functions <= weight)
         allowed[features] = False
+        allowed &= len(features) + lacking < prior.most
         if not allowed.any():
             break
-        price = (used + order) * np.log(weight)
-        price = price + 2 * (len(features) + 1) * np.log(len(ranks))
+        price = functions * np.log(weight)
+        price = price + 2 * (len(features) + 1 + lacking) * np.log(len(ranks))
         criterion = np.where(allowed, weight * np.log(residual) + price, np.inf)
         j, a = np.unravel_index(criterion.argmin(), criterion.shape)
         if not criterion[j, a] < best:
             break
-        best, fit, used = criterion[j, a], fit + gains[j, a], used + int(order[a])
-        features.append(int(j))
-        orders.append(int(order[a]))
+        best, fit, used = criterion[j, a], fit + gains[j, a], int(functions[j, a])
+        first = sorted(parents[j].difference(features))
+        features += [*first, int(j)]
+        orders += [1] * len(first) + [int(order[a])]
+        if first:
+            fit = explained(chain, features, orders)
     noise = (problem.square - 2 * fit) / max(weight - 1 - used, 1.0)
     noise = max(noise, least_noise(problem))
     return np.array(features, dtype=int), np.array(orders, dtype=int), noise, best
+
+
+def explained(chain, features, orders):
+    """Return what a model explains of half the sum of squares."""
+    chain.start(features, orders)
+    chain.weigh_neighbors()
+    return float(chain.state.solution @ chain.state.solution) / 2
 
 
 def least_noise(problem):

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._gram import Gram, WeightedRows
+from ._gram import NO_PAIRS, Gram, WeightedRows
+from ._pairs import Pairs
 
 BLOCK = 256  # rows whose products are summed at a time
 SCALE = 1e-9  # relative size of what rounding leaves
@@ -28,6 +29,7 @@ class Problem(NamedTuple):
     square: float  # of y less its mean, summed
     weight: float  # of the rows
     largest: float  # absolute value of y less its mean
+    pairs: Pairs | None = None  # of variables, that count as variables
 
 
 class Rows:
@@ -94,8 +96,8 @@ class Rows:
         table[len(self) : count] = rows._table[: len(rows)]
         return Rows(table, count, used)
 
-    def problem(self, dictionary, bounded):
-        """Return the regression."""
+    def problem(self, dictionary, bounded, pairs=NO_PAIRS):
+        """Return the regression, with functions of some pairs of variables too."""
         values = dictionary(self.X)
         weight = self.weights.sum()
         moments = weighted_moments(values, self.weights)
@@ -107,7 +109,12 @@ class Rows:
         values = functions(values)
         mean = float(self.weights @ self.y / weight)
         rest = self.y - mean
-        gram = WeightedRows(values, self.weights, functions.orders)
+        ranks, found = functions.orders, None
+        if len(pairs):
+            found = Pairs(pairs, dictionary, functions, values, self.weights)
+            values = np.concatenate([values, found.of_values(values)])
+            ranks = np.concatenate([ranks, found.orders])
+        gram = WeightedRows(values, self.weights, ranks, pairs)
         return Problem(
             dictionary,
             functions,
@@ -117,6 +124,7 @@ class Rows:
             float(self.weights @ rest**2),
             float(weight),
             float(abs(rest).max()),
+            found,
         )
 
 

@@ -241,7 +241,7 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         table = np.zeros((len(columns), len(features) * width + 1))
         np.put_along_axis(table, places, posterior.means, axis=1)
         for rows in self._blocks(X, features):
-            values = found.functions(found.dictionary(X[rows], features), features)
+            values = found.values(X[rows], features)
             flat = values.reshape(len(features) * width, values.shape[2])
             yield rows, table[:, :-1] @ flat + found.intercepts[:, None]
 

@@ -16,7 +16,6 @@ from additive_reference import (
 )
 from scipy.special import gammaln, logsumexp
 
-from skpacbayes._kernels.additive import LOG_SIZE, LOG_TOTAL
 from skpacbayes.additive import _chain
 from skpacbayes.additive._basis import Dictionary
 from skpacbayes.additive._chain import Prior
@@ -148,9 +147,9 @@ def test_prior_of_the_ball_counts_its_volume():
     q = np.arange(7.0)
     expected = q * np.log(0.5) + gammaln(q + 1) - q * np.log(4.0)
     expected += q / 2 * np.log(2 * np.pi)
-    np.testing.assert_allclose(prior.table[LOG_TOTAL], expected)
-    log_size = prior.table[LOG_SIZE, :3]
-    np.testing.assert_allclose(log_size, -np.log([1, 2, 1]), atol=1e-14)
+    np.testing.assert_allclose(prior.log_totals, expected)
+    log_sizes = prior.log_sizes[0, :3]
+    np.testing.assert_allclose(log_sizes, -np.log([1, 2, 1]), atol=1e-14)
 
 
 def test_posterior_moments_are_those_of_the_mixture():

@@ -1,0 +1,127 @@
+"""Interactions: functions of pairs of variables, beyond those of each one alone."""
+
+from itertools import combinations
+
+import numpy as np
+
+NEGLIGIBLE = 1e-8  # share of a product's variance below which it adds nothing
+
+
+class Pairs:
+    """The first products of the functions of two variables, for each of several pairs.
+
+    What functions of one of the two variables explain is subtracted, and the products
+    are made orthogonal one after the other, over the rows. That of the a-th function of
+    one variable and the b-th of the other has standard deviation 1 / (a b). The first
+    products are those of the smallest a + b. At new rows a function is cut where it
+    exceeds its values at the rows: where variables are correlated, polynomials of two
+    explode far from all rows.
+
+    Parameters
+    ----------
+    pairs : ndarray of int of shape (n_pairs, 2)
+        The pairs.
+    dictionary : Dictionary
+        Functions of one variable.
+    functions : Orthonormal
+        The same, orthogonal, the k-th of standard deviation 1 / k.
+    values : ndarray of shape (n_features, max_order, n_samples)
+        Their values at the rows.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows.
+
+    Attributes
+    ----------
+    orders : ndarray of shape (n_pairs,)
+        Number of functions of each pair.
+    """
+
+    def __init__(self, pairs, dictionary, functions, values, weights):
+        self.pairs, self.dictionary, self.functions = pairs, dictionary, functions
+        count, width = len(pairs), dictionary.max_order
+        self.orders = np.zeros(count, dtype=np.int64)
+        self.products = np.zeros((count, width, 2), dtype=np.int64)
+        self.means = np.zeros((count, 3 * width))
+        self.transform = np.zeros((count, width, 3 * width))
+        self.limits = np.zeros((2, count, width))
+        scales = np.sqrt(weights / weights.sum())
+        for number, (first, second) in enumerate(pairs):
+            orders = functions.orders[first], functions.orders[second]
+            self.products[number] = smallest_products(*orders, width)
+            parts = self._parts(number, values[first], values[second])
+            self.means[number] = parts @ scales**2
+            centred = (parts - self.means[number][:, None]) * scales
+            self._orthogonalize(number, centred @ centred.T)
+            found = self.transform[number] @ (parts - self.means[number][:, None])
+            self.limits[:, number] = found.min(axis=1), found.max(axis=1)
+
+    def _orthogonalize(self, number, covariance):
+        """Find the functions of a pair, as combinations of its parts."""
+        width = len(self.transform[number])
+        basis = np.zeros((0, 3 * width))
+        own = np.diag(covariance)
+        for part in range(3 * width):
+            direction = np.zeros(3 * width)
+            direction[part] = 1.0
+            for _ in range(2):  # the second time removes what rounding left
+                direction = direction - (basis @ (covariance @ direction)) @ basis
+            rest = direction @ covariance @ direction
+            if not rest > NEGLIGIBLE * own[part]:
+                continue
+            if part >= 2 * width:
+                a, b = self.products[number, part - 2 * width]
+                place = self.orders[number]
+                scale = (a + 1) * (b + 1) * np.sqrt(rest)
+                self.transform[number, place] = direction / scale
+                self.orders[number] += 1
+            basis = np.vstack([basis, direction / np.sqrt(rest)])
+
+    def _parts(self, number, first, second):
+        """Functions of both variables, and their products."""
+        a, b = self.products[number].T
+        products = np.where((a >= 0)[:, None], first[a] * second[b], 0.0)
+        return np.concatenate([first, second, products])
+
+    def __call__(self, X, numbers):
+        """Evaluate the functions of some pairs, of shape (n_chosen, width, n_samples).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        numbers : sequence of int
+            Numbers of the pairs.
+        """
+        used = np.unique(self.pairs[numbers])
+        values = self.functions(self.dictionary(X, used), used)
+        return self.of_values(values, numbers, used)
+
+    def of_values(self, values, numbers=None, used=None):
+        """Evaluate the functions, from those of the variables `used`."""
+        numbers = range(len(self.pairs)) if numbers is None else numbers
+        result = np.zeros((len(numbers), self.transform.shape[1], values.shape[2]))
+        for row, number in enumerate(numbers):
+            pair = self.pairs[number]
+            places = pair if used is None else np.searchsorted(used, pair)
+            parts = self._parts(number, *values[places])
+            parts -= self.means[number][:, None]
+            low, high = self.limits[:, number, :, None]
+            result[row] = (self.transform[number] @ parts).clip(low, high)
+        return result
+
+
+def smallest_products(first, second, count):
+    """Return which products of two numbers of functions come first: (count, 2).
+
+    Those of the smallest a + b, and of these the most even ones; -1 fills the rows.
+    """
+    every = [(a, b) for a in range(first) for b in range(second)]
+    every.sort(key=lambda pair: (sum(pair), abs(pair[0] - pair[1]), pair))
+    every = every[:count] + [(-1, -1)] * (count - len(every))
+    return np.array(every, dtype=np.int64).reshape(count, 2)
+
+
+def every_pair(features):
+    """Return all pairs of some variables, of shape (n_pairs, 2)."""
+    pairs = list(combinations(sorted(map(int, features)), 2))
+    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
