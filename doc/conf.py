@@ -82,6 +82,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skpacbayes",),
     "abort_on_example_error": True,
+    "within_subsection_order": "FileNameSortKey",  # by family, as files are named
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
