@@ -3,10 +3,12 @@
 import inspect
 import re
 import sys
+from html import escape
 from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
+from docutils.parsers.rst import Directive
 from jinja2 import FileSystemLoader
 from jinja2.sandbox import SandboxedEnvironment
 from numpydoc import docscrape_sphinx
@@ -151,6 +153,27 @@ def resolve_short_names(app, env, node, contnode):
     )
 
 
+class Fold(Directive):
+    """Begin a part that is shown on a click on its title; `endfold` ends it."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        """Return the opening tags."""
+        title = escape(" ".join(self.arguments[0].split()))
+        opening = f'<details class="fold"><summary>{title}</summary>'
+        return [nodes.raw("", opening, format="html")]
+
+
+class EndFold(Directive):
+    """End what `fold` began."""
+
+    def run(self):
+        """Return the closing tag."""
+        return [nodes.raw("", "</details>", format="html")]
+
+
 def group_the_sidebar(app, doctree):
     """Give each table of the reference the title of its section, for the sidebar."""
     for table in doctree.findall(addnodes.toctree):
@@ -181,7 +204,9 @@ def write_whats_new(app):
 
 
 def setup(app):
-    """Connect the handlers above."""
+    """Connect what is above."""
+    app.add_directive("fold", Fold)
+    app.add_directive("endfold", EndFold)
     app.connect("builder-inited", write_whats_new)
     app.connect("builder-inited", write_benchmarks)
     app.connect("doctree-read", group_the_sidebar, priority=100)  # before it is listed
