@@ -85,6 +85,7 @@ sphinx_gallery_conf = {
     "doc_module": ("skpacbayes",),
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",  # by family, as files are named
+    "remove_config_comments": True,  # such as the number of a thumbnail
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
