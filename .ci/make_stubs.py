@@ -89,9 +89,12 @@ def class_stub(cls, bases):
     if cls.__init__ is not object.__init__:
         lines += signature(cls.__init__, types, "None", name="__init__")
     seen = set()
+    # Without them, pyright takes the class for an abstract one.
+    abstract = {n for base in bases for n in getattr(base, "__abstractmethods__", ())}
     for base in own:
         for name, value in vars(base).items():
-            if name.startswith("_") or name in seen or name in attributes:
+            hidden = name.startswith("_") and name not in abstract
+            if hidden or name in seen or name in attributes:
                 continue
             seen.add(name)
             lines += member(name, value, cls)

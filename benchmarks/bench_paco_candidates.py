@@ -2,15 +2,16 @@
 
 Every table of `_paco_tables.py` is fitted, and so are random nine tenths of its rows:
 `n_clusters_candidates_` should have the number of each part. Then single clusters that
-are not normal, and draws of Models 1 to 4 of the paper: how often the number is right,
-and how often it is named. Last, streams: in random order and sorted by group.
+are not normal, groups whose noise is skewed, and draws of Models 1 to 4 of the paper:
+how often the number is right, and how often it is named. Last, streams: in random order
+and sorted by group.
 """
 
 import warnings
 
 import numpy as np
 from _harness import Report, arguments
-from _paco_tables import all_tables
+from _paco_tables import all_tables, scattered
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
@@ -25,6 +26,19 @@ STREAMS = (
 KINDS = (
     "normal", "Student, 3", "Student, 5", "gamma, 4", "lognormal", "exponential",
 )  # fmt: skip
+# Noise of standard deviation 1, and groups, features and rows. The criterion was chosen
+# on exponential, gamma and lognormal noise with other sizes, distances and draws.
+SKEWED = {
+    "exponential": lambda rng, size: rng.exponential(size=size),
+    "gamma, 2": lambda rng, size: rng.gamma(2, size=size) / 1.41,
+    "lognormal, 0.6": lambda rng, size: np.exp(0.6 * rng.normal(size=size)) / 0.79,
+    "lognormal, 0.8": lambda rng, size: np.exp(0.8 * rng.normal(size=size)) / 1.30,
+    "half-normal": lambda rng, size: np.abs(rng.normal(size=size)) / 0.60,
+    "inverse Gaussian": lambda rng, size: rng.wald(1, 1.5, size=size) / 0.82,
+    "Weibull, 1.2": lambda rng, size: rng.weibull(1.2, size=size) / 0.79,
+    "chi-squared, 1": lambda rng, size: rng.chisquare(1, size=size) / 1.41,
+}  # fmt: skip
+SKEWED_SIZES = ((1, 3, 1000), (2, 3, 600), (3, 2, 1500), (5, 4, 1200), (9, 2, 2500))
 COUNTED = ["draws", "right", "right or named", "warned"]
 QUICK = {"15 groups", "wine, standardised", "anisotropic", "two moons"}
 
@@ -54,6 +68,15 @@ def single(kind, n_features, n_rows, seed):
 
 def _student(dof, rng, size):
     return rng.normal(size=size) * np.sqrt(dof / rng.chisquare(dof, (size[0], 1)))
+
+
+def skewed_groups(kind, n_groups, n_features, n_rows, seed):
+    """Draw groups of unequal sizes, 6 standard deviations apart, skewed to any side."""
+    rng = np.random.default_rng([seed, n_groups, n_features])
+    X, y = scattered(n_groups, n_features, 6.0, n_rows, 0.0, seed)
+    sides = np.where(rng.random((n_groups, n_features)) < 0.5, -1, 1)
+    kept = rng.random(n_rows) < rng.uniform(0.4, 1, n_groups)[y - 1]
+    return (X + sides[y - 1] * SKEWED[kind](rng, X.shape))[kept]
 
 
 def in_silence(method, X):
@@ -108,6 +131,19 @@ def single_table(report, quick):
     report.table("one cluster of 300 rows", ["noise", "features", *COUNTED], rows)
 
 
+def skewed_table(report, quick):
+    """Count how often the number of groups is right where their noise is skewed."""
+    rows = []
+    for kind in SKEWED:
+        counts = np.zeros(4, dtype=int)
+        for size in SKEWED_SIZES[: 1 if quick else None]:
+            seeds = range(1 if quick else N_DRAWS)
+            found = [in_silence("fit", skewed_groups(kind, *size, s)) for s in seeds]
+            counts += right_and_named(found, size[0])
+        rows.append([kind, *map(int, counts)])
+    report.table("1 to 9 groups of skewed noise", ["noise", *COUNTED], rows)
+
+
 def models_table(report, quick):
     """Count how often the number of groups of the paper's models is right."""
     rows = []
@@ -160,7 +196,13 @@ def right_and_named(found, n_groups):
 def main():
     options = arguments(__doc__)
     report = Report("paco_candidates", quick=options.quick)
-    for table in (models_table, single_table, streams_table, parts_table):
+    for table in (
+        models_table,
+        single_table,
+        skewed_table,
+        streams_table,
+        parts_table,
+    ):
         table(report, options.quick)
     report.save()
 

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
 
-from skpacbayes.likelihood_free import ABCPosteriorKDE
+from skpacbayes import ABCPosteriorKDE, ChoiceDisplay
 
 N, NOISE = 20_000, 0.5
 rng = np.random.default_rng(0)
@@ -39,25 +39,21 @@ panels[1].legend()
 plt.show()
 
 # %%
-# Which k? Leaving pairs of the table out and asking how likely their parameters are
-# given their summaries answers without the exact posterior. ``n_neighbors="cv"``, the
-# default, takes the most neighbors that are as good as the best.
+# Which k, and which adjustment? Leaving pairs of the table out and asking how likely
+# their parameters are given their summaries answers without the exact posterior. The
+# default, "cv", takes the adjustment with the best score, and the most neighbors that
+# are as good as the best.
 
-figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-for adjustment in (None, "linear"):
-    posterior = ABCPosteriorKDE(
-        bandwidth=1.0, adjustment=adjustment, random_state=0
-    ).fit(X, y)
-    table = posterior.cv_table_
-    axes.plot(table["n_neighbors"], table["mean_score"], "o-", label=repr(adjustment))
-    axes.axvline(posterior.n_neighbors_, color="gray", linestyle=":")
-    print(
-        f"adjustment={adjustment!r}: k = {posterior.n_neighbors_}, held-out "
-        f"log-density {posterior.loo_score():.3f}"
-    )
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+posterior = ABCPosteriorKDE(random_state=0).fit(X, y)
+ChoiceDisplay.from_estimator(posterior, ax=axes)
+print(
+    f"adjustment={posterior.adjustment_!r}: k = {posterior.n_neighbors_}, held-out "
+    f"log-density {posterior.loo_score():.3f}"
+)
 best = -0.5 * np.log(2 * np.pi * np.e * shrink * NOISE**2)
 print(f"the exact posterior: {best:.3f} in expectation")
 axes.axhline(best, color="black", linestyle="--", label="exact, expected")
-axes.set(xscale="log", xlabel="neighbors", ylabel="held-out log-density, nats")
-axes.legend(title="adjustment")
+axes.set(xscale="log")
+axes.legend()
 plt.show()

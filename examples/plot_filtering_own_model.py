@@ -17,7 +17,7 @@ from numba import njit
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 
-from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes import ClusteredParticleFilter, FilterDisplay
 
 
 class Ricker(BaseEstimator):
@@ -90,13 +90,8 @@ for model in (Ricker(), CompiledRicker()):
 # %%
 # The ancestors of the last particles are traced back, for the model says nothing of its
 # transition density; a method `log_transition` would make smoothing sharper.
-means, stds = tracker.fit_smooth(X)
 figure, axis = plt.subplots(figsize=(9, 3.5), layout="constrained")
-years = np.arange(60)
-axis.fill_between(
-    years, *(np.exp(means + s * stds)[:, 0] for s in (-2, 2)), alpha=0.3, lw=0
-)
-axis.plot(np.exp(means), label="smoothed, and two standard deviations")
+FilterDisplay.from_estimator(tracker, X, function=np.exp, ax=axis)
 axis.plot(np.exp(states), "k:", label="truth")
 axis.plot(X / 100, "r.", label="counts")
 axis.set(xlabel="year", ylabel="thousands of fish", ylim=(0, 8))

@@ -25,7 +25,7 @@ from matplotlib.cbook import get_sample_data
 from scipy.ndimage import gaussian_filter
 from sklearn.exceptions import ConvergenceWarning
 
-from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes import ClusteredParticleFilter, ParticlesDisplay
 from skpacbayes.filtering.models import TerrainNavigation
 
 with get_sample_data("jacksboro_fault_dem.npz") as file:
@@ -67,8 +67,7 @@ for (name, parameters), column in zip(filters.items(), axes.T, strict=True):
     for axis, stop in zip(column, (5, 12), strict=True):
         tracker.partial_fit(X[5 * (stop > 5) : stop])
         axis.imshow(heights, cmap="terrain", origin="lower", alpha=0.6)
-        x = tracker.particles_
-        axis.scatter(x[:, 1], x[:, 0], s=8 + 300 * tracker.weights_, c="k", lw=0)
+        ParticlesDisplay.from_estimator(tracker, states=(1, 0), ax=axis)
         axis.plot(*path[:stop, ::-1].T, color="red")
         axis.plot(*path[stop - 1, ::-1], "o", color="red", ms=9, mfc="none", mew=2)
         axis.set_title(f"{name}: {stop} measurements")

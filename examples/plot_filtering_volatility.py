@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.cbook import get_sample_data
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
-from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes import ClusteredParticleFilter, FilterDisplay
 from skpacbayes.filtering.models import StochasticVolatility
 
 with get_sample_data("goog.npz") as file:
@@ -48,14 +48,14 @@ print(f"log density of a day: {search.best_score_:.3f}; of one Gaussian {gaussia
 # The standard deviation of a return is `beta * exp(state / 2)`.
 best = search.best_estimator_.set_params(n_particles=2048)
 beta = best.model.beta
-filtered, _ = best.fit_filter(returns)
-smoothed, stds = best.fit_smooth(returns)
+options = {
+    "times": dates,
+    "function": lambda state: 100 * beta * np.exp(state / 2),
+}
 figure, axis = plt.subplots(figsize=(10, 4), layout="constrained")
 axis.plot(dates, 100 * np.abs(returns), ".", ms=3, color="0.6", label="|return|")
-axis.plot(dates, 100 * beta * np.exp(filtered / 2), lw=1, label="filtered")
-axis.plot(dates, 100 * beta * np.exp(smoothed / 2), color="k", label="smoothed")
-low, high = (100 * beta * np.exp((smoothed + s * stds) / 2)[:, 0] for s in (-2, 2))
-axis.fill_between(dates, low, high, color="k", alpha=0.15, lw=0)
-axis.set(ylabel="standard deviation of a day, %", ylim=(0, 9))
+FilterDisplay.from_estimator(best, returns, smooth=False, ax=axis, **options)
+FilterDisplay.from_estimator(best, returns, ax=axis, **options)
+axis.set(xlabel="", ylabel="standard deviation of a day, %", ylim=(0, 9))
 axis.legend()
 plt.show()

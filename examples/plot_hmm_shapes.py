@@ -26,8 +26,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm, t
 from sklearn.metrics import confusion_matrix
 
-from skpacbayes.datasets import make_hidden_markov
-from skpacbayes.hmm import DirichletProcessHMM
+from skpacbayes import (
+    DirichletProcessHMM,
+    EmissionsDisplay,
+    RegimesDisplay,
+    make_hidden_markov,
+)
 
 noises = {
     "bimodal": lambda x: 0.7 * norm(-0.6, 0.4).pdf(x) + 0.3 * norm(1.4, 0.6).pdf(x),
@@ -57,7 +61,7 @@ for shape in noises:
     for name, options in models.items():
         model = DirichletProcessHMM(3, random_state=0, **options).fit(X)
         right, error, names = compare(model, X, states)
-        fits[shape, name] = model, right, names
+        fits[shape, name] = model, X, right, names
         print(f"{shape:14} {name:20} {right:12.1%} {error:22.3f}")
 
 # %%
@@ -68,44 +72,37 @@ for shape in noises:
 # What emissions look like, by each model
 # ---------------------------------------
 # In colour the posterior mean of each state's density and, as a band, where it lies
-# with probability 0.9; dashed, the truth.
+# with probability 0.9; black, the truth.
 
-COLOURS = ["tab:blue", "tab:orange", "tab:green"]
 grid = np.linspace(-3.5, 8, 300)
 figure, axes = plt.subplots(2, 2, figsize=(11, 6), sharex=True, layout="constrained")
 for column, shape in zip(axes.T, noises, strict=True):
     truth = np.transpose([noises[shape](grid - place) for place in (0, 2, 4)])
     for axis, name in zip(column, models, strict=True):
-        model, right, names = fits[shape, name]
-        density = model.emission_density(grid)
-        low, high = model.emission_density(grid, quantiles=[0.05, 0.95])
-        for state, colour in zip(names, COLOURS, strict=True):
-            band = low[:, state], high[:, state]
-            axis.fill_between(grid, *band, color=colour, alpha=0.3, lw=0)
-            axis.plot(grid, density[:, state], color=colour)
-        axis.plot(grid, truth, color="black", lw=0.8, ls="--")
-        axis.set(title=f"{shape} noise, {name}: {right:.0%} right", yticks=[])
-        axis.set_ylim(0, 1.1 * max(truth.max(), high.max()))
+        model, X, right, names = fits[shape, name]
+        EmissionsDisplay.from_estimator(model, X, states=names, grid=grid, ax=axis)
+        axis.plot(grid, truth, color="black", lw=0.8)
+        axis.set(title=f"{shape} noise, {name}: {right:.0%} right", xlabel="")
 for axis in axes[1]:
     axis.set_xlabel("observation")
 
 # %%
 # A stretch of the sequence
 # -------------------------
-# The probabilities of the states, given all of the sequence. The Gaussian model takes
-# the second mode of a state for its neighbour.
+# The shades are the probabilities of the states, given all of the sequence. The
+# Gaussian model takes the second mode of a state for its neighbour.
 
 X, states = make_hidden_markov("bimodal", random_state=0)
 steps = np.arange(200, 400)
+found = {"the true states": np.eye(3)[states]}
+for name in models:
+    model, _, _, names = fits["bimodal", name]
+    found[name] = model.predict_proba(X)[:, names]
 figure, axes = plt.subplots(3, 1, figsize=(11, 6), sharex=True, layout="constrained")
-for state, colour in enumerate(COLOURS):
-    here = steps[states[steps] == state]
-    axes[0].plot(here, X[here, 0], ".", color=colour)
-axes[0].set(ylabel="observation", title="the true states, in colours")
-for axis, name in zip(axes[1:], models, strict=True):
-    model, _, names = fits["bimodal", name]
-    laws = model.predict_proba(X)[:, names]
-    axis.stackplot(steps, laws[steps].T, colors=COLOURS, lw=0, step="mid")
-    axis.set(ylabel="probability", ylim=(0, 1), title=name, xlim=steps[[0, -1]])
+for axis, (name, probabilities) in zip(axes, found.items(), strict=True):
+    values = X[steps, 0]
+    RegimesDisplay(values, probabilities[steps], times=steps).plot(ax=axis)
+    axis.set(title=name, xlabel="", ylabel="observation")
+    axis.get_legend().remove()
 axes[2].set_xlabel("step")
 plt.show()

@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cbook import get_sample_data
 
-from skpacbayes.hmm import DirichletProcessHMM
+from skpacbayes import DirichletProcessHMM, EmissionsDisplay, RegimesDisplay
 
 with get_sample_data("Stocks.csv") as file:
     table = np.genfromtxt(
@@ -39,7 +39,9 @@ def calm_first(model, X):
 
 
 index = returns[:, :1]
-market = DirichletProcessHMM(2, emission="per_state", random_state=0).fit(index)
+market = DirichletProcessHMM(
+    2, emission="per_state", n_iter=2000, burn_in=1000, random_state=0
+).fit(index)
 calm, nervous = calm_first(market, index)
 for name, state in [("calm", calm), ("nervous", nervous)]:
     stays = 1 / (1 - market.transmat_samples_[:, state, state])
@@ -58,31 +60,17 @@ figure = plt.figure(figsize=(12, 6), layout="constrained")
 axes = figure.subplot_mosaic(
     [["price", "density"], ["returns", "density"]], width_ratios=[3, 1.3]
 )
-for name in ("price", "returns"):
-    axes[name].pcolormesh(
-        months,
-        [0, 1],
-        probability[None],
-        transform=axes[name].get_xaxis_transform(),
-        cmap="Reds",
-        vmax=2,
-    )
-axes["price"].semilogy(months, prices[:, 0], color="black", lw=1)
-axes["price"].set(ylabel="S&P 500", ylim=(250, 6000))
-axes["price"].set_title("shaded: the probability of the nervous regime")
-axes["returns"].vlines(months[1:], 0, index[:, 0], color="black", lw=1)
-axes["returns"].set(ylabel="return of a month, %", ylim=(-20, 15))
-grid = np.linspace(-20, 15, 300)
-density = market.emission_density(grid)
-low, high = market.emission_density(grid, quantiles=[0.05, 0.95])
-regimes = {"calm": (calm, "tab:blue"), "nervous": (nervous, "tab:red")}
-for name, (state, colour) in regimes.items():
-    band = low[:, state], high[:, state]
-    axes["density"].fill_between(grid, *band, color=colour, alpha=0.25, lw=0)
-    axes["density"].plot(grid, density[:, state], color=colour, label=name)
-axes["density"].set(xlabel="return of a month, %", yticks=[], ylim=(0, None))
+regimes = market.predict_proba(index)[:, [calm, nervous]]
+RegimesDisplay(prices[1:, 0], regimes, times=months[1:]).plot(ax=axes["price"])
+axes["price"].set(yscale="log", ylabel="S&P 500", xlabel="")
+axes["price"].set_title("state 0 is calm, state 1 nervous")
+RegimesDisplay(index[:, 0], regimes, times=months[1:]).plot(ax=axes["returns"])
+axes["returns"].set(ylabel="return of a month, %", xlabel="")
+EmissionsDisplay.from_estimator(
+    market, index, states=[calm, nervous], names=["calm", "nervous"], ax=axes["density"]
+)
+axes["density"].set(xlabel="return of a month, %", yticks=[])
 axes["density"].set_title("density of a return, with 90 %")
-axes["density"].legend()
 
 # %%
 # The nervous regime is skewed: its losses are larger than its gains, which no Gaussian
@@ -92,6 +80,8 @@ axes["density"].legend()
 # --------------------
 # The index and two shares, with full covariances. Regimes of the three together need
 # not be those of the index: shares of computing were nervous years before the market.
+# Where R-hat is above 1.1 there is a warning: the picture is then that of one chain;
+# :ref:`diagnostics` says what to do.
 
 shares = DirichletProcessHMM(
     2, emission="per_state", covariance_type="full", random_state=0

@@ -9,10 +9,9 @@ and asks for more evidence before a component is added.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
+from skpacbayes import ChoiceDisplay, EllipsesDisplay, TemperedVBGaussianMixture
 from skpacbayes.datasets import make_mixture
-from skpacbayes.mixture import TemperedVBGaussianMixture
 
 rows, _ = make_mixture("skewed", 6000, n_components=3, random_state=1)
 X, new_rows = rows[:2000], rows[2000:]
@@ -35,14 +34,11 @@ for alpha, mixture in zip(temperatures, mixtures, strict=True):
 # the evidence bound minus the price of the number of components. Tempering finds the
 # groups; it does not give the better density, as the numbers above say.
 
-figure, axes = plt.subplots(2, len(mixtures), figsize=(10, 6))
+figure, axes = plt.subplots(2, len(mixtures), figsize=(11, 6), layout="constrained")
 for column, alpha, mixture in zip(axes.T, temperatures, mixtures, strict=True):
-    column[0].scatter(*X.T, c=mixture.predict(X), s=4, cmap="tab10", vmin=0, vmax=9)
+    EllipsesDisplay.from_estimator(mixture, X, ax=column[0])
     column[0].set_title(f"inverse temperature {alpha}")
-    sizes, criterion = np.array(list(mixture.elbo_path_.items())).T
-    column[1].plot(sizes, criterion / alpha / len(X), "o-")
-    column[1].axvline(3, color="gray", linestyle=":")
-    column[1].set_xlabel("components")
-axes[1, 0].set_ylabel("criterion / inverse temperature,\nnats a row")
-figure.tight_layout()
+    curve = ChoiceDisplay.from_estimator(mixture, ax=column[1])
+    sizes, bounds = curve.curves["bound"]
+    column[1].set_ylim(bounds.max() - 600 * alpha, bounds.max() + 60 * alpha)
 plt.show()

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skpacbayes.mixture import TemperedVBMultinomialMixture
+from skpacbayes import ChoiceDisplay, TemperedVBMultinomialMixture
 
 KINDS = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
@@ -66,7 +66,5 @@ for k in np.argsort(-mixture.weights_):
     homes = ", ".join(found[np.argsort(-counts)][:3])
     print(f"{mixture.weights_[k]:.0%} ({homes}): {' '.join(top[:8])}")
 
-plt.plot(mixture.elbo_path_.keys(), mixture.elbo_path_.values(), "o-")
-plt.xlabel("topics")
-plt.ylabel("evidence bound - log(1 / prior), nats")
+ChoiceDisplay.from_estimator(mixture).ax_.set_xlabel("topics")
 plt.show()

@@ -1,7 +1,7 @@
 """
-=============================
-A stream that drifts, watched
-=============================
+===============================================================
+A pump watched: a stream that drifts, followed by PACOClusterer
+===============================================================
 
 Two sensors of a pump see three ways in which it runs. The sensors drift by half a
 spread every 200 rows; one way of running is given up; later a fourth appears, a fault.
@@ -18,7 +18,7 @@ and gives the signal to stop: the number of its clusters rises.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skpacbayes.cluster import PACOClusterer
+from skpacbayes import PACOClusterer, StreamDisplay
 
 rng = np.random.default_rng(0)
 places = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [10.0, 10.0]])
@@ -82,7 +82,7 @@ rows.set(title="rows, dark to light; the last centres")
 rows.legend()
 curve.step(seen, active, where="post", color="0.6", label="groups")
 for name, numbers in found.items():
-    curve.step(seen, numbers, where="post", label=name)
-curve.set(title="number of clusters", xlabel="rows read", ylim=(0, None))
+    StreamDisplay(seen, numbers).plot(label=name, ax=curve)
+curve.set(title="number of clusters", ylim=(0, None))
 curve.legend()
 plt.show()

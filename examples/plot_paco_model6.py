@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from skpacbayes.cluster import PACOClusterer
+from skpacbayes import PACOClusterer, StreamDisplay
 from skpacbayes.datasets import make_paco_model
 
 N_STREAMS, EVERY, LARGEST = 4, 10, 15
@@ -61,7 +61,7 @@ for ax, method, title in (
     steps = np.arange(1, len(truth) + 1)
     ax.step(steps, truth, where="post", color="black")
     for n_clusters in read:
-        ax.step(steps, n_clusters, where="post", linewidth=0.8)
-    ax.set(title=f"{title}: right at {right:.0%}", xlabel="rows read")
-axes[0].set_ylabel("number of clusters")
+        StreamDisplay(steps, n_clusters).plot(ax=ax)
+    ax.set_title(f"{title}: right at {right:.0%}")
+axes[1].set_ylabel("")
 plt.show()

@@ -5,10 +5,10 @@ How many clusters? PACOClusterer and four peers on five models
 
 The simulations of section 5 of [1]_ (its Figures 2 and 3): each panel shows how often a
 method chose each number of clusters. Only a few tables are drawn here, so read the
-differences between neighbours with care: with 10 draws, a share of 90 % has a standard
-error of about 10 %. The benchmark `bench_paco_batch.py` has the long run.
+differences between neighbours with care: with 8 draws, a share of 90 % has a standard
+error of about 11 %. The benchmark `bench_paco_batch.py` has the long run.
 
-Every method may choose up to 20 clusters, HDBSCAN as many as it finds. PACO
+Every method may choose up to 12 clusters, HDBSCAN as many as it finds. PACO
 uses its default parameters, and the Manhattan loss on Model 5, whose tails are heavy;
 k-means, behind the two indices, has three starts for each number of clusters.
 
@@ -31,7 +31,7 @@ from sklearn.mixture import BayesianGaussianMixture
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.datasets import make_paco_model
 
-N_DRAWS, LARGEST = 10, 20
+N_DRAWS, LARGEST = 8, 12
 GROUPS = {1: 1, 2: 4, 3: 4, 4: 7, 5: 3}
 
 

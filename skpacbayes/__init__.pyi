@@ -45,7 +45,9 @@ from skpacbayes import plotting as plotting
 from skpacbayes.plotting import ChoiceDisplay as ChoiceDisplay
 from skpacbayes.plotting import ClusterCountDisplay as ClusterCountDisplay
 from skpacbayes.plotting import EllipsesDisplay as EllipsesDisplay
+from skpacbayes.plotting import EmissionsDisplay as EmissionsDisplay
 from skpacbayes.plotting import FilterDisplay as FilterDisplay
+from skpacbayes.plotting import ParticlesDisplay as ParticlesDisplay
 from skpacbayes.plotting import ProgressiveLossDisplay as ProgressiveLossDisplay
 from skpacbayes.plotting import RegimesDisplay as RegimesDisplay
 from skpacbayes.plotting import StreamDisplay as StreamDisplay

@@ -203,7 +203,9 @@ class PACOClusterer(
     components of one shape, with one scale or one for each, are fitted for every number
     of clusters, and compared by the integrated completed likelihood [2]_: that of the
     rows and their clusters, of which 0.4 counts as evidence, less half a log of the
-    number of rows for each parameter. In the coordinates in which the best mixture is
+    number of rows for each parameter. The clusters may be skewed, with an asymmetric
+    exponential power distribution [4]_ along an axis, where this pays: the pieces of a
+    skewed cluster are not clusters. In the coordinates in which the best mixture is
     round the quasi-posterior is that of the paper, with rows that weigh one over the
     variance of their cluster, and less far out where tails are heavy. Where one normal
     noise describes all clusters and the evidence is close, the normalised quasi-
@@ -231,6 +233,9 @@ class PACOClusterer(
        Analysis and Machine Intelligence 22.
     .. [3] Q. H. Vuong (1989). Likelihood ratio tests for model selection and non-nested
        hypotheses. Econometrica 57.
+    .. [4] C. Fernandez, J. Osiewalski and M. F. J. Steel (1995). Modeling and inference
+       with v-spherical distributions. Journal of the American Statistical Association
+       90.
 
     Examples
     --------

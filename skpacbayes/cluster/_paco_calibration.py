@@ -140,7 +140,7 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     n_sizes = min(most, max(n_clusters + 4, 1 + n_clusters * 5 // 4, 8))
     weights = np.ones(len(rows.points))
     starts = [sizes[k].centers for k in sizes if k <= n_sizes]
-    if mixture.simple or scale is not None:
+    if (mixture.simple and not found.skewed) or scale is not None:
         highest = max(one.evidence for one in sizes.values())
         close = [k for k in sizes if sizes[k].evidence > highest - _UNDECIDED]
         close = [k for k in (*close, n_clusters) if k <= n_sizes]

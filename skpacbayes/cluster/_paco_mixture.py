@@ -30,7 +30,7 @@ _EVIDENCE = 0.4
 # each gain to be taken.
 LEAST_GAIN = 3.0
 # Rows' worth of pull of a component's own variance to the common one.
-_PULL = 5.0
+PULL = 5.0
 # Degrees of freedom of an inverse Wishart prior that are tried, beyond the fewest.
 _PRIOR_DOF = np.geomspace(1e-1, 1e6, 80)
 # Evidence of at most so many rows counts.
@@ -283,12 +283,16 @@ class MixtureProblem:
 
     def log_joint(self, mixture):
         """Log of share and density of the likeliest component, at each point."""
-        traces = np.trace(self.scatter), self.scatter_in(mixture.coordinates)
-        widths = self.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
         points = self.points @ mixture.coordinates
-        squares = cdist(points, mixture.centers, "sqeuclidean") + widths[:, None]
+        squares = cdist(points, mixture.centers, "sqeuclidean")
+        squares += self.widths_in(mixture.coordinates)[:, None]
         densities = log_components(squares, mixture.scales, mixture.dof, self.d)
         return (np.log(np.maximum(mixture.shares, 1e-300)) + densities).max(axis=1)
+
+    def widths_in(self, coordinates):
+        """Return the spreads of the merged rows in some coordinates."""
+        traces = np.trace(self.scatter), self.scatter_in(coordinates)
+        return self.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
 
     def scatter_in(self, coordinates):
         """Return the trace of the scatter in some coordinates."""
@@ -315,8 +319,8 @@ class MixtureProblem:
         squares = (gaps**2).mean(axis=1) + self.spreads / self.d
         k = mixture.n_clusters
         sums = np.bincount(mixture.labels, weights * squares, minlength=k)
-        pulled = sums + _PULL * sums.sum() / self.n_rows
-        return pulled / (mixture.masses + _PULL)
+        pulled = sums + PULL * sums.sum() / self.n_rows
+        return pulled / (mixture.masses + PULL)
 
     def fit(self, start, shape, own, dof, max_iter, tolerance=1e-2):
         """EM from a `start`; a new mixture, or None if a component lost its rows."""
@@ -389,7 +393,7 @@ class _State:
             SHAPES[self.shape],
             self.own,
             int(self.dof) if math.isfinite(self.dof) else 0,
-            _PULL,
+            PULL,
             1e-15 * self.variance,
             max_iter,
             tolerance,

@@ -19,13 +19,15 @@ class Found:
     on the points looked at; `rivals`: the mixtures of other sizes that the points do
     not distinguish from it, by number of clusters, each with the number of standard
     errors by which its evidence is lower; `kind`: shape, own and dof of the mixture of
-    largest evidence.
+    largest evidence, and whether clusters of any size were skewed; `skewed`: whether
+    its own are.
     """
 
     mixture: Mixture
     sizes: dict
     rivals: dict
     kind: tuple
+    skewed: bool
 
     def of_other_kinds(self):
         """Rivals that are not one normal noise of one scale."""
@@ -43,11 +45,12 @@ def standard_errors_behind(gap, differences, weights):
     return gap / max(error, 1e-300)
 
 
-def rivals_of_mixture(problem, best, mixtures, value):
+def rivals_of_mixture(problem, best, mixtures, value, log_joint):
     """Return the mixtures of other sizes that the points do not tell from `best`.
 
     By number of clusters, a mixture and its standard errors behind. `value`: a function
-    that returns the evidence of a mixture.
+    that returns the evidence of a mixture; `log_joint`: one that returns the log
+    density of each point and its cluster.
     """
     rivals, of_best = {}, None
     share = problem.n_evidence / problem.n_rows
@@ -56,8 +59,8 @@ def rivals_of_mixture(problem, best, mixtures, value):
         if k == best.n_clusters or gap > FAR_BEHIND:
             continue
         if of_best is None:
-            of_best = problem.log_joint(best)
-        differences = share * (of_best - problem.log_joint(mixture))
+            of_best = log_joint(best)
+        differences = share * (of_best - log_joint(mixture))
         behind = standard_errors_behind(gap, differences, problem.weights)
         if behind < min(_UNDECIDED, rivals.get(k, (None, math.inf))[1]):
             rivals[k] = mixture, behind

@@ -12,6 +12,7 @@ from ._paco_mixture import (
     n_shape_parameters,
 )
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
+from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree
 
 # Points that a tree of merges is made of, and those where clusters are many.
@@ -40,6 +41,8 @@ _PROMISING = 0.7
 _CLOSE = 30.0
 # Sizes of each kind that are fitted to convergence.
 _POLISHED = 3
+# Skewed clusters: kinds of each size that are looked at, and sizes of all shapes.
+_KINDS, _FEW_CLUSTERS = 2, 4
 # Components that are merged once more from the best mixture.
 _RIVALS = 3
 
@@ -57,7 +60,7 @@ def find_mixture(everything, shapes, kind=None):
     everything : MixtureProblem
     shapes : tuple of str
     kind : tuple or None
-        Shape, own and dof, if only this kind of mixture is to be looked at.
+        The `kind` of what was found before, if only this kind is to be looked at.
 
     Returns
     -------
@@ -86,26 +89,30 @@ def find_mixture(everything, shapes, kind=None):
             search.learn_price(shape)
         search.vary(tree, n_start)
     else:
-        search.descend(tree.mixture(n_start), *kind)
-        search.polish(kind)
+        search.descend(tree.mixture(n_start), *kind[:3])
+        search.polish(kind[:3])
     if not any(search.solutions.values()):
         search.keep(problem.single(shapes[0]))
     if kind is None:
         search.descend_from_best()
+    if kind is None or kind[3]:
+        search.let_clusters_be_skewed()
+    if kind is None and search.skewed.any:
+        search.fit_few_clusters(shapes)
     best, several = search.best(), None
-    kind = best.shape, best.own, best.dof
     if best.n_clusters == 1 and math.isfinite(best.dof):
         if (best.shape, True, best.dof) not in search.solutions:
             search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
     best = several or best
-    rivals = search.rivals(best)
-    sizes = dict(search.solutions[best.shape, best.own, best.dof])
+    rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
+    kind = best.shape, best.own, best.dof
+    sizes = dict(search.solutions[kind])
     if problem is not everything:
         best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
     if several is not None and best.labels.size == len(everything.points):
         best = separated(everything, best)
-    return Found(best, sizes, rivals, kind)
+    return Found(best, sizes, rivals, (*kind, search.skewed.any), skewed)
 
 
 def _tree_and_size(everything, shape):
@@ -139,6 +146,7 @@ class Search:
 
     def __init__(self, problem):
         self.problem = problem
+        self.skewed = SkewedClusters(problem)
         self.solutions, self.rebates = {}, {}
 
     def best(self, kind=None):
@@ -148,12 +156,53 @@ class Search:
 
     def rivals(self, best):
         """Return the mixtures of other sizes that may describe the points as well."""
-        return rivals_of_mixture(self.problem, best, self.mixtures, self.value)
+        return rivals_of_mixture(
+            self.problem, best, self.mixtures, self.value, self.log_joint
+        )
 
     @property
     def mixtures(self):
         """All mixtures kept."""
         return [one for found in self.solutions.values() for one in found.values()]
+
+    def fit_few_clusters(self, shapes):
+        """Fit few clusters of the shapes not tried, and keep those that are skewed.
+
+        A shape was not promising where the pieces of skewed clusters are of another.
+        """
+        for shape in shapes:
+            kind = shape, False, STUDENT_DOF
+            if kind in self.solutions:
+                continue
+            for k in range(1, _FEW_CLUSTERS + 1):
+                found = [one[k] for one in self.solutions.values() if k in one]
+                if not found:
+                    continue
+                start = max(found, key=self.value)
+                mixture = self.problem.fit(start, *kind, 15)
+                if mixture is not None:
+                    self.skewed.look_at(mixture)
+                    if self.skewed.gain(mixture) > 0:
+                        self.keep(mixture)
+            self.learn_price(shape)
+
+    def let_clusters_be_skewed(self):
+        """Add to the evidence of mixtures what skewed clusters gain.
+
+        From one cluster more than the best mixture has, downwards, where the gain can
+        matter: skewed clusters are cut into pieces where all must be symmetric.
+        """
+        best = self.value(self.best())
+        for k in range(self.best().n_clusters + 1, 0, -1):
+            found = [one[k] for one in self.solutions.values() if k in one]
+            for mixture in sorted(found, key=self.value)[-_KINDS:]:
+                if self.value(mixture) + self.skewed.most > best:
+                    self.skewed.look_at(mixture)
+                    best = max(best, self.value(mixture))
+
+    def log_joint(self, mixture):
+        """Log of share and density of the likeliest cluster, at each point."""
+        return self.problem.log_joint(mixture) + self.skewed.log_ratios(mixture)
 
     def instead_of_heavy_tails(self, single):
         """Return the best mixture of clusters whose covariances differ, or None.
@@ -275,7 +324,8 @@ class Search:
 
     def value(self, mixture):
         """Evidence of a mixture, its shape charged as `learn_price` says."""
-        return mixture.evidence + self.rebates.get(mixture.shape, 0.0)
+        rebate = self.rebates.get(mixture.shape, 0.0)
+        return mixture.evidence + rebate + self.skewed.gain(mixture)
 
     def own_promising(self):
         """Whether variances of their own may describe the points better."""

@@ -1,15 +1,24 @@
 """A posterior, drawn: each parameter by itself, and each pair."""
 
+from numbers import Real
+
 import numpy as np
-from sklearn.utils import check_array
+from scipy.ndimage import gaussian_filter
+from sklearn.utils import check_array, check_scalar
 
 from .._extras import extra_module
 
 LEVELS = (0.001, 0.999)  # quantiles between which a parameter is drawn
+CELLS = {1: 200, 2: 100}  # on each axis of a density of so many parameters
 
 
 class PosteriorDisplay:
-    """Marginal and pairwise posteriors of an observation.
+    """Marginal and pairwise posteriors of an observation, with credible intervals.
+
+    Densities are those of the draws, smoothed by a normal kernel of Scott's width and
+    reflected at the ends of the axes, so that they do not fall off at a bound of the
+    prior. Under a marginal the central interval is shaded; a pair shows the smallest
+    regions that hold half of the draws, and the given probability of them.
 
     Use :meth:`from_estimator` to make one from a fitted estimator.
 
@@ -21,6 +30,8 @@ class PosteriorDisplay:
         The parameters, where they are known.
     names : list of str, default=None
         Names of the parameters.
+    probability : float, default=0.9
+        Posterior probability of the intervals and of the larger regions.
 
     Attributes
     ----------
@@ -48,8 +59,9 @@ class PosteriorDisplay:
     (2, 2)
     """
 
-    def __init__(self, draws, *, truth=None, names=None):
+    def __init__(self, draws, *, truth=None, names=None, probability=0.9):
         self.draws, self.truth, self.names = draws, truth, names
+        self.probability = probability
 
     @classmethod
     def from_estimator(
@@ -59,6 +71,7 @@ class PosteriorDisplay:
         *,
         truth=None,
         names=None,
+        probability=0.9,
         n_samples=5000,
         random_state=None,
         figure=None,
@@ -75,6 +88,9 @@ class PosteriorDisplay:
             The parameters, where they are known: marked in the plot.
         names : list of str, default=None
             Names of the parameters.
+        probability : float, default=0.9
+            Posterior probability of the intervals and of the larger regions; between
+            0.5 and 1.
         n_samples : int, default=5000
             Number of draws.
         random_state : int, RandomState instance or None, default=None
@@ -88,6 +104,8 @@ class PosteriorDisplay:
             The display, plotted.
         """
         extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
+        bounds = {"min_val": 0.5, "max_val": 1, "include_boundaries": "neither"}
+        check_scalar(probability, "probability", Real, **bounds)
         draws = estimator.sample(X, n_samples, random_state)
         if len(draws) != 1:
             raise ValueError(f"X must be one observation, got {len(draws)}.")
@@ -100,7 +118,8 @@ class PosteriorDisplay:
                     f"{name} must have one entry for each of {draws.shape[1]} "
                     f"parameters, got {len(given)}."
                 )
-        return cls(draws, truth=truth, names=names).plot(figure=figure)
+        display = cls(draws, truth=truth, names=names, probability=probability)
+        return display.plot(figure=figure)
 
     def plot(self, *, figure=None):
         """Plot the marginals on the diagonal and the pairs below it.
@@ -139,20 +158,41 @@ class PosteriorDisplay:
         return self
 
     def _plot_marginal(self, axes, column, limits):
-        axes.hist(
-            self.draws[:, column], bins=40, range=tuple(limits), density=True, alpha=0.6
-        )
+        draws = self.draws[:, column]
+        (grid,), density = _smooth(draws[:, None], [limits])
+        tails = (1 - self.probability) / 2
+        low, high = np.quantile(draws, [tails, 1 - tails])
+        inside = (grid >= low) & (grid <= high)
+        axes.fill_between(grid, density, where=inside, alpha=0.3, lw=0)
+        axes.plot(grid, density)
+        axes.set_title(f"{low:.3g} to {high:.3g}", fontsize="small")
         axes.set_yticks([])
+        axes.set_ylim(0, None)
         if self.truth is not None:
             axes.axvline(self.truth[column], color="black", linestyle="--")
 
     def _plot_pair(self, axes, row, column, limits):
-        axes.hist2d(
-            self.draws[:, column],
-            self.draws[:, row],
-            bins=40,
-            range=[limits[column], limits[row]],
-            cmap="Blues",
-        )
+        pair = [column, row]
+        (across, up), density = _smooth(self.draws[:, pair], limits[pair])
+        ordered = np.sort(density, axis=None)[::-1]
+        held = np.cumsum(ordered) / ordered.sum()
+        # The density at the edge of the smallest region that holds a probability.
+        edges = ordered[np.searchsorted(held, [self.probability, 0.5])]
+        levels = np.unique([*edges, ordered[0] * (1 + 1e-9)])  # ascending
+        axes.contourf(across, up, density.T, levels, cmap="Blues", vmin=0)
         if self.truth is not None:
             axes.plot(self.truth[column], self.truth[row], "k+", markersize=12)
+
+
+def _smooth(draws, limits):
+    """Return the grids of the axes and the density of draws of one or two columns."""
+    n_draws, n_columns = draws.shape
+    limits = [(low, high) if low < high else (low - 1, low + 1) for low, high in limits]
+    counts, edges = np.histogramdd(draws, CELLS[n_columns], limits, density=True)
+    middle = np.ptp(np.quantile(draws, [0.25, 0.75], axis=0), axis=0) / 1.349
+    spread = draws.std(axis=0)
+    spread = np.where(middle > 0, np.minimum(middle, spread), spread)
+    cells = np.array([edge[1] - edge[0] for edge in edges])
+    widths = spread * n_draws ** (-1 / (n_columns + 4)) / cells
+    grids = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
+    return grids, gaussian_filter(counts, widths, mode="reflect")

@@ -7,8 +7,10 @@ family.
 from ._choice import ChoiceDisplay
 from ._clusters import ClusterCountDisplay, StreamDisplay
 from ._ellipses import EllipsesDisplay
+from ._emissions import EmissionsDisplay
 from ._filter import FilterDisplay
 from ._loss import ProgressiveLossDisplay
+from ._particles import ParticlesDisplay
 from ._regimes import RegimesDisplay
 from ._trace import TraceDisplay
 
@@ -16,7 +18,9 @@ __all__ = [
     "ChoiceDisplay",
     "ClusterCountDisplay",
     "EllipsesDisplay",
+    "EmissionsDisplay",
     "FilterDisplay",
+    "ParticlesDisplay",
     "ProgressiveLossDisplay",
     "RegimesDisplay",
     "StreamDisplay",

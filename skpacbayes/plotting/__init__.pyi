@@ -11,7 +11,9 @@ __all__ = [
     "ChoiceDisplay",
     "ClusterCountDisplay",
     "EllipsesDisplay",
+    "EmissionsDisplay",
     "FilterDisplay",
+    "ParticlesDisplay",
     "ProgressiveLossDisplay",
     "RegimesDisplay",
     "StreamDisplay",
@@ -58,6 +60,21 @@ class EllipsesDisplay:
     def plot(self, *, ax: Any = ...) -> Self: ...
 
 
+class EmissionsDisplay:
+    grid: NDArray[Any]
+    densities: NDArray[Any]
+    bands: NDArray[Any]
+    rows: NDArray[Any]
+    names: list[str]
+    name: str
+    ax_: Any
+    figure_: Any
+    def __init__(self, grid: NDArray[Any], densities: NDArray[Any], *, bands: NDArray[Any] | None = ..., rows: NDArray[Any] | None = ..., names: list[str] | None = ..., name: str = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.DirichletProcessHMM, X: ArrayLike, *, feature: int = ..., states: list[int] | None = ..., names: list[str] | None = ..., probability: float = ..., grid: ArrayLike | None = ..., rows: bool = ..., ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
 class FilterDisplay:
     means: NDArray[Any]
     stds: NDArray[Any]
@@ -65,11 +82,24 @@ class FilterDisplay:
     n_stds: float
     rows: NDArray[Any]
     name: str
+    function: Callable[..., Any]
     ax_: Any
     figure_: Any
-    def __init__(self, means: NDArray[Any], stds: NDArray[Any], *, times: NDArray[Any] | None = ..., n_stds: float = ..., rows: NDArray[Any] | None = ..., name: str = ...) -> None: ...
+    def __init__(self, means: NDArray[Any], stds: NDArray[Any], *, times: NDArray[Any] | None = ..., n_stds: float = ..., rows: NDArray[Any] | None = ..., name: str = ..., function: Callable[..., Any] | None = ...) -> None: ...
     @classmethod
-    def from_estimator(cls, estimator: skpacbayes.ClusteredParticleFilter, X: ArrayLike, *, smooth: bool = ..., state: int = ..., times: ArrayLike | None = ..., n_stds: float = ..., rows: bool = ..., inputs: ArrayLike | None = ..., ax: Any = ...) -> Self: ...
+    def from_estimator(cls, estimator: skpacbayes.ClusteredParticleFilter, X: ArrayLike, *, smooth: bool = ..., state: int = ..., times: ArrayLike | None = ..., n_stds: float = ..., rows: bool = ..., function: Callable[..., Any] | None = ..., inputs: ArrayLike | None = ..., ax: Any = ...) -> Self: ...
+    def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class ParticlesDisplay:
+    particles: NDArray[Any]
+    weights: NDArray[Any]
+    names: tuple[str, ...]
+    ax_: Any
+    figure_: Any
+    def __init__(self, particles: NDArray[Any], weights: NDArray[Any], *, names: tuple[str, ...] = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.ClusteredParticleFilter, *, states: tuple[int, ...] = ..., names: tuple[str, ...] | None = ..., ax: Any = ...) -> Self: ...
     def plot(self, *, ax: Any = ...) -> Self: ...
 
 
@@ -111,7 +141,7 @@ class StreamDisplay:
     def __init__(self, n_rows: NDArray[Any], values: NDArray[Any], *, name: str = ..., truth: NDArray[Any] | None = ...) -> None: ...
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = ..., *, attribute: str = ..., every: int = ..., truth: ArrayLike | None = ..., ax: Any = ...) -> Self: ...
-    def plot(self, *, ax: Any = ...) -> Self: ...
+    def plot(self, *, label: str = ..., ax: Any = ...) -> Self: ...
 
 
 class TraceDisplay:

@@ -187,11 +187,13 @@ class StreamDisplay:
         display.estimator_ = model
         return display.plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, label="found", ax=None):
         """Plot the values as steps.
 
         Parameters
         ----------
+        label : str, default="found"
+            Name of the values in a legend.
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
 
@@ -203,7 +205,7 @@ class StreamDisplay:
         ax = axes_of(self, ax)
         if self.truth is not None:
             ax.step(self.n_rows, self.truth, where="post", color="0.6", label="truth")
-        ax.step(self.n_rows, self.values, where="post", label="found")
+        ax.step(self.n_rows, self.values, where="post", label=label)
         if self.truth is not None:
             ax.legend()
         ax.set(xlabel="rows learnt", ylabel=self.name)

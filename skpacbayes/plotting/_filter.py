@@ -25,6 +25,9 @@ class FilterDisplay:
         Measurements, drawn as dots.
     name : str, default="state"
         What is drawn.
+    function : callable, default=None
+        Monotone function of the state, such as `numpy.exp`, of which the mean and the
+        ends of the band are drawn; None for the state itself.
 
     Attributes
     ----------
@@ -53,9 +56,20 @@ class FilterDisplay:
     True
     """
 
-    def __init__(self, means, stds, *, times=None, n_stds=2.0, rows=None, name="state"):
+    def __init__(
+        self,
+        means,
+        stds,
+        *,
+        times=None,
+        n_stds=2.0,
+        rows=None,
+        name="state",
+        function=None,
+    ):
         self.means, self.stds, self.times = means, stds, times
         self.n_stds, self.rows, self.name = n_stds, rows, name
+        self.function = function
 
     @classmethod
     def from_estimator(
@@ -68,6 +82,7 @@ class FilterDisplay:
         times=None,
         n_stds=2.0,
         rows=False,
+        function=None,
         inputs=None,
         ax=None,
     ):
@@ -89,7 +104,11 @@ class FilterDisplay:
             Half the width of the band, in standard deviations.
         rows : bool, default=False
             Whether to draw column `state` of X as dots: where the measurement is that
-            of the state.
+            of the state, or of its `function`.
+        function : callable, default=None
+            Monotone function of the state, such as `numpy.exp` where the state is a
+            logarithm: the mean of the state and the ends of its band are drawn through
+            it. None for the state itself.
         inputs : array-like of shape (n_timesteps, n_inputs), default=None
             Inputs of each row.
         ax : matplotlib Axes, default=None
@@ -111,6 +130,7 @@ class FilterDisplay:
             n_stds=n_stds,
             rows=np.asarray(X)[:, state] if rows else None,
             name=f"{'smoothed' if smooth else 'filtered'} state",
+            function=function,
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):
@@ -128,11 +148,13 @@ class FilterDisplay:
         """
         ax = axes_of(self, ax)
         times = np.arange(len(self.means)) if self.times is None else self.times
+        shown = self.function or (lambda state: state)
         band = self.n_stds * self.stds
+        low, high = shown(self.means - band), shown(self.means + band)
         if self.rows is not None:
             ax.plot(times, self.rows, ".", color="0.5", ms=4, label="measured")
-        ax.fill_between(times, self.means - band, self.means + band, alpha=0.3, lw=0)
-        ax.plot(times, self.means, label=self.name)
+        ax.fill_between(times, low, high, alpha=0.3, lw=0)
+        ax.plot(times, shown(self.means), label=self.name)
         ax.set(xlabel="time", ylabel=self.name)
         if self.rows is not None:
             ax.legend()

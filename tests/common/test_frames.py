@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cases import ESTIMATORS, cheap, learn, rows
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
 KINDS = ["pandas", "polars", "pyarrow"]
@@ -35,6 +36,8 @@ def answers(estimator, X):
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_a_frame_is_its_array_with_names(name, method, kind):
     table = frame(kind, {"dose": X[:, 0], "age": X[:, 1]})
+    if not hasattr(StandardScaler().fit(table), "feature_names_in_"):
+        pytest.skip(f"this scikit-learn reads no names of this {kind}")
     of_frame = learn(cheap(name), method, table, Y)
     assert list(of_frame.feature_names_in_) == ["dose", "age"]
     of_array = learn(cheap(name), method, X, Y)

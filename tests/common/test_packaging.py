@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,48 @@ def test_the_source_distribution_has_every_file(tracked, tmp_path):
     made = {"PKG-INFO", "setup.cfg"}
     strange = {name for name in packed - tracked - made if "." in Path(name).name}
     assert {name for name in strange if ".egg-info" not in name} == set()
+
+
+@pytest.fixture(scope="module")
+def project():
+    path = ROOT / "pyproject.toml"
+    if not path.exists():
+        pytest.skip("the package was installed without its project file")
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def test_the_conda_recipe_asks_for_what_the_project_does(project):
+    recipe = (ROOT / "conda/meta.yaml").read_text("utf-8")
+    sections = re.findall(r"^  (host|run):\n((?:    - .*\n)+)", recipe, re.M)
+    asked = {
+        section: set(lines.replace(" ", "").strip("-\n").split("\n-"))
+        for section, lines in sections
+    }
+    python = "python" + project["project"]["requires-python"]
+    assert asked["run"] == {python, *project["project"]["dependencies"]}
+    assert asked["host"] == {python, "pip", *project["build-system"]["requires"]}
+
+
+def test_the_oldest_dependencies_are_tested(project):
+    path = ROOT / ".ci/oldest.txt"
+    if not path.exists():
+        pytest.skip("only a clone has the constraints")
+    tested = dict(re.findall(r"^([\w-]+)==([\d.]+)$", path.read_text("utf-8"), re.M))
+    for requirement in project["project"]["dependencies"]:
+        name, _, oldest = requirement.partition(">=")
+        assert tested[name] == f"{oldest}.0"
+
+
+def test_each_python_that_is_named_is_tested(project):
+    path = ROOT / ".github/workflows/ci.yml"
+    if not path.exists():
+        pytest.skip("only a clone has the workflows")
+    classifiers = " ".join(project["project"]["classifiers"])
+    named = re.findall(r"Python :: (3\.\d+)", classifiers)
+    assert f"python: {json.dumps(named)}" in path.read_text("utf-8")
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"Python {named[0]} to {named[-1]}" in readme
+    assert project["project"]["requires-python"] == f">={named[0]}"
 
 
 RESULTS = sorted((ROOT / "benchmarks/results").glob("*[!k].json"))  # no `_quick`

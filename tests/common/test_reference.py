@@ -103,4 +103,36 @@ def test_every_example_is_in_a_section_of_the_gallery():
     page = (ROOT / "doc/gallery.rst").read_text(encoding="utf-8")
     patterns = re.findall(r"[.][.]/examples/(\S+)", page)
     listed = [path for glob in patterns for path in (ROOT / "examples").glob(glob)]
-    assert sorted(listed) == sorted((ROOT / "examples").glob("plot_*.py"))
+    assert set(listed) == set((ROOT / "examples").glob("plot_*.py"))
+
+
+ROW = r"^   \* - (`.+)\n     - (.+)\n"  # of a table: parameters, defaults
+GUIDE = {
+    page: re.findall(ROW, text.replace("\n       ", " "), re.M)
+    for page in sorted((ROOT / "doc/user_guide").glob("*.rst"))
+    if "   * - parameter\n     - default\n" in (text := page.read_text("utf-8"))
+}
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.stem)
+def test_defaults_in_the_guide_are_those_of_an_estimator(page):
+    family = re.search(
+        r"^.. currentmodule:: skpacbayes[.](\w+)", page.read_text(), re.M
+    )
+    defaults = {}
+    for path, cls in public_classes():
+        if path.split(".")[1] == family[1] and hasattr(cls, "fit"):
+            for name, parameter in inspect.signature(cls).parameters.items():
+                shown = repr(parameter.default).replace("'", '"')
+                defaults.setdefault(name, set()).add(shown)
+    assert len(GUIDE[page]) > 5
+    for names, values in GUIDE[page]:
+        names, values = re.findall(r"`(\w+)`", names), values.split("; ")
+        for number, name in enumerate(names):
+            own = values if len(names) == 1 else values[number : number + 1]
+            own = {value.removesuffix(" with classes") for value in own}
+            assert own <= defaults[name], name
+
+
+def test_most_guides_have_a_table_of_parameters():
+    assert len(GUIDE) >= 7

@@ -29,12 +29,18 @@ def test_stubs_are_those_of_the_docstrings():
     assert not stale, "run `make stubs`"
 
 
-def check(program, folder):
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """Return a folder in which mypy keeps the types of NumPy from test to test."""
+    return tmp_path_factory.mktemp("mypy")
+
+
+def check(program, cache):
     """Return what mypy says of a program."""
     pytest.importorskip("mypy", reason="mypy is not installed")
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary"]
     done = subprocess.run(
-        [*command, "--cache-dir", str(folder / "cache"), str(program)],
+        [*command, "--cache-dir", str(cache), str(program)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -42,14 +48,14 @@ def check(program, folder):
     return done.stdout + done.stderr
 
 
-def test_a_program_with_types_passes(tmp_path):
+def test_a_program_with_types_passes(cache):
     program = ROOT / "examples" / "typed_user.py"
     if not program.exists():
         pytest.skip("the package was installed without its examples")
-    assert check(program, tmp_path) == ""
+    assert check(program, cache) == ""
 
 
-def test_mistakes_are_found(tmp_path):
+def test_mistakes_are_found(tmp_path, cache):
     program = tmp_path / "wrong.py"
     program.write_text(
         "from skpacbayes import PACOClusterer, OnlineVIRegressor\n"
@@ -57,7 +63,7 @@ def test_mistakes_are_found(tmp_path):
         "PACOClusterer().fit([[0.0]]).n_clusters_.upper()\n"
         "OnlineVIRegressor().predict([[0.0]], return_std=True).mean()\n"
     )
-    said = check(program, tmp_path)
+    said = check(program, cache)
     assert 'wrong.py:2: error: Argument "loss"' in said
     assert 'wrong.py:3: error: "int" has no attribute "upper"' in said
     assert 'wrong.py:4: error: "tuple' in said

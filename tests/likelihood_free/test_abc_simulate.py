@@ -6,8 +6,8 @@ import matplotlib
 import numpy as np
 import pytest
 from joblib import parallel_config
-from numpy.testing import assert_array_equal
-from scipy.stats import kstest, multivariate_normal, norm, uniform
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2, kstest, multivariate_normal, norm, uniform
 
 from skpacbayes import ABCPosteriorKDE, PosteriorDisplay, simulate
 
@@ -145,6 +145,29 @@ def test_display():
         PosteriorDisplay.from_estimator(one, X[:2])
     with pytest.raises(ValueError, match="names must have one entry for each of 1"):
         PosteriorDisplay.from_estimator(one, X[:1], names=["a", "b"])
+
+
+def test_display_is_smooth_up_to_the_bounds_and_marks_the_interval():
+    draws = np.random.default_rng(0).uniform(size=(20_000, 2))
+    display = PosteriorDisplay(draws, probability=0.8).plot()
+    marginal = display.axes_[0, 0]
+    grid, density = marginal.lines[0].get_data()
+    assert_allclose(density, 1, atol=0.15)  # at the bounds 0 and 1, too
+    assert np.trapezoid(density, grid) == pytest.approx(1, abs=0.02)
+    shaded = marginal.collections[0].get_paths()[0].vertices[:, 0]
+    assert_allclose([shaded.min(), shaded.max()], [0.1, 0.9], atol=0.02)
+    assert marginal.get_title() == "{:.3g} to {:.3g}".format(
+        *np.quantile(draws[:, 0], [0.1, 0.9])
+    )
+    plt.close("all")
+
+    draws = np.random.default_rng(0).normal(size=(50_000, 2))
+    display = PosteriorDisplay(draws, probability=0.9).plot()
+    regions = display.axes_[1, 0].collections[0].get_paths()
+    radii = [np.abs(region.vertices).max() for region in regions]
+    expected = np.sqrt(chi2(2).ppf([0.9, 0.5]))  # of a normal pair
+    assert_allclose(radii, expected, rtol=0.12)  # 0.05 is the kernel's width
+    plt.close("all")
 
 
 def second_round(first_prior, observed, n=1500, **parameters):

@@ -15,10 +15,12 @@ from skpacbayes import (
     ClusteredParticleFilter,
     DirichletProcessHMM,
     EllipsesDisplay,
+    EmissionsDisplay,
     FilterDisplay,
     OnlineVIClassifier,
     OnlineVIRegressor,
     PACOClusterer,
+    ParticlesDisplay,
     ProgressiveLossDisplay,
     RegimesDisplay,
     SSMCKMeansInit,
@@ -205,3 +207,53 @@ def test_losses_of_labels_without_a_certificate():
     display = ProgressiveLossDisplay.from_estimator(model, X[order], labels[order])
     assert display.certificate is None
     assert len(display.ax_.lines) == 1
+
+
+def test_function_of_a_filtered_state(ax):
+    series = np.cumsum(RNG.normal(size=(50, 1)), axis=0) / 5
+    model = ClusteredParticleFilter(n_particles=100, random_state=0)
+    display = FilterDisplay.from_estimator(model, series, function=np.exp, ax=ax)
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    high = np.exp(display.means + 2 * display.stds)
+    assert band.max() == pytest.approx(high.max())
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), np.exp(display.means))
+
+
+def test_particles_have_areas_by_their_weights(ax):
+    model = ClusteredParticleFilter(n_particles=80, random_state=0).fit(X[:20])
+    display = ParticlesDisplay.from_estimator(model, states=(1, 0), ax=ax)
+    (cloud,) = ax.collections
+    np.testing.assert_array_equal(cloud.get_offsets(), model.particles_[:, ::-1])
+    areas = cloud.get_sizes()
+    small = areas < 300
+    ratios = areas[small] / display.weights[small]
+    np.testing.assert_allclose(ratios, 10 * 80)
+    assert ax.get_xlabel() == "state 1"
+    with pytest.raises(ValueError, match=r"states=\(0, 5\) needs .* 6 coord"):
+        ParticlesDisplay.from_estimator(model, states=(0, 5))
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_emission_densities(counts, ax):
+    places = np.repeat([2.0, 12.0], 60)
+    rows = np.column_stack([RNG.poisson(places), RNG.poisson(places)]).astype(float)
+    if not counts:
+        rows += RNG.normal(size=rows.shape) / 4
+    rows[3, 1] = np.nan
+    model = DirichletProcessHMM(2, n_iter=20, burn_in=20, random_state=0).fit(rows)
+    first, second = np.argsort(model.locations_[:, 1])
+    display = EmissionsDisplay.from_estimator(
+        model, rows, feature=1, states=[second, first], rows=True, ax=ax
+    )
+    peaks = display.grid[display.densities.argmax(axis=0)]
+    np.testing.assert_allclose(peaks, [12, 2], atol=4)
+    low, high = display.bands
+    assert ((low <= high) & (low < display.densities.max())).all()
+    inside = (low <= display.densities) & (display.densities <= high)
+    assert inside.mean() > 0.9  # a mean may lie outside of an interval of quantiles
+    assert (np.diff(display.grid) == 1).all() == counts
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names[-2:] == [f"state {second}", f"state {first}"]
+    total = np.trapezoid(display.densities, display.grid, axis=0)
+    assert (total > 0.8).all()
+    assert (total < 1.1).all()

@@ -1,0 +1,167 @@
+"""What rows look like in each regime."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import axes_of, feature_name, needs_matplotlib
+
+
+class EmissionsDisplay:
+    """Densities of one feature in each regime, with credible bands.
+
+    Use :meth:`from_estimator` to make one from a fitted estimator and rows.
+
+    Parameters
+    ----------
+    grid : ndarray of shape (n_points,)
+        Values of the feature.
+    densities : ndarray of shape (n_points, n_states)
+        Posterior mean of the density of each state.
+    bands : ndarray of shape (2, n_points, n_states), default=None
+        Lower and upper ends of the credible intervals of the densities.
+    rows : ndarray of shape (n_samples,), default=None
+        Values of the rows, drawn as a histogram.
+    names : list of str, default=None
+        Names of the states; None for "state 0", "state 1" and so on.
+    name : str, default="x0"
+        Name of the feature.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes, after `plot`.
+    figure_ : matplotlib Figure
+        The figure, after `plot`.
+
+    See Also
+    --------
+    RegimesDisplay : When each regime holds.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from skpacbayes import DirichletProcessHMM, EmissionsDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> speed = np.repeat([0.0, 3.0, 0.0], 40)
+    >>> X = (speed + 0.3 * rng.normal(size=120))[:, None]
+    >>> model = DirichletProcessHMM(2, n_iter=60, burn_in=40, random_state=0).fit(X)
+    >>> display = EmissionsDisplay.from_estimator(model, X)
+    >>> np.sort(display.grid[display.densities.argmax(axis=0)]).round()
+    array([0., 3.])
+    """
+
+    def __init__(
+        self, grid, densities, *, bands=None, rows=None, names=None, name="x0"
+    ):
+        self.grid, self.densities, self.bands = grid, densities, bands
+        self.rows, self.names, self.name = rows, names, name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        *,
+        feature=0,
+        states=None,
+        names=None,
+        probability=0.9,
+        grid=None,
+        rows=False,
+        ax=None,
+    ):
+        """Compute the densities over the range of some rows, and plot.
+
+        Parameters
+        ----------
+        estimator : DirichletProcessHMM
+            Fitted estimator whose emissions have a density: not categories.
+        X : array-like of shape (n_timesteps, n_features)
+            Rows, which give the range of the values; NaN is a missing value.
+        feature : int, default=0
+            The column whose density is drawn; the others are integrated out.
+        states : list of int, default=None
+            States in the order in which they are drawn; None for all.
+        names : list of str, default=None
+            Names of these states; None for "state 0", "state 1" and so on.
+        probability : float, default=0.9
+            Posterior probability of the band, at each value; between 0 and 1.
+        grid : array-like of shape (n_points,), default=None
+            Values at which the density is computed; None for 200 from the least to the
+            largest value in X, or for all whole numbers in between where the rows are
+            counts.
+        rows : bool, default=False
+            Whether to draw a histogram of the column of X behind the densities.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : EmissionsDisplay
+            The display, plotted.
+        """
+        needs_matplotlib(cls)
+        check_is_fitted(estimator)
+        check_scalar(
+            probability,
+            "probability",
+            Real,
+            min_val=0,
+            max_val=1,
+            include_boundaries="neither",
+        )
+        X = np.asarray(X, dtype=float)
+        values = X[np.isfinite(X[:, feature]), feature]
+        if grid is None:
+            low, high = values.min(), values.max()
+            counts = estimator.emission_ == "poisson"
+            grid = np.arange(low, high + 1) if counts else np.linspace(low, high, 200)
+        grid = np.asarray(grid, dtype=float)
+        points = np.full((len(grid), X.shape[1]), np.nan)  # NaN leaves a feature out
+        points[:, feature] = grid
+        tails = [(1 - probability) / 2, (1 + probability) / 2]
+        densities = estimator.emission_density(points)
+        chosen = list(range(densities.shape[1])) if states is None else list(states)
+        return cls(
+            grid,
+            densities[:, chosen],
+            bands=estimator.emission_density(points, quantiles=tails)[:, :, chosen],
+            rows=values if rows else None,
+            names=[f"state {j}" for j in chosen] if names is None else list(names),
+            name=feature_name(estimator, feature),
+        ).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Plot a curve for each state, and the bands; states differ in style, too.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        display : EmissionsDisplay
+            The display, with `ax_` and `figure_`.
+        """
+        ax = axes_of(self, ax)
+        n_states = self.densities.shape[1]
+        names = self.names or [f"state {j}" for j in range(n_states)]
+        if self.rows is not None:
+            ax.hist(self.rows, bins=40, density=True, color="0.85", label="rows")
+        styles = ["-", "--", "-.", ":"]
+        for j in range(n_states):
+            style = styles[j % len(styles)]
+            (line,) = ax.plot(self.grid, self.densities[:, j], style, label=names[j])
+            if self.bands is not None:
+                low, high = self.bands[:, :, j]
+                color = line.get_color()
+                ax.fill_between(self.grid, low, high, color=color, alpha=0.25, lw=0)
+        ax.set(xlabel=self.name, ylabel="density", ylim=(0, None))
+        ax.legend()
+        return self
