@@ -15,6 +15,7 @@ from ._paco_calibration import (
 from ._paco_chain import Chain, Proposal, QuasiPosterior
 from ._paco_mixture import MixtureProblem
 from ._paco_path import Path, floor_scale, rows_loss, scale_of, shares_of
+from ._paco_rounding import rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
@@ -113,6 +114,7 @@ class GibbsProblem:
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
+        self.rounding = np.diag(rounding_of(self.rows) if setting.mixtures else ())
         self.found = None
         varied = self.rows.points.any()
         if setting.mixtures and varied:
@@ -231,7 +233,8 @@ class GibbsProblem:
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
                 return
-        everything = MixtureProblem.of(rows, rows.scatter)
+        spread = spread_by(rows, self.rounding)
+        everything = MixtureProblem.of(spread, spread.scatter)
         found = find_mixture(everything, self.setting.shapes, kind)
         mixture = found.mixture
         if tracker is not None:
@@ -247,6 +250,7 @@ class GibbsProblem:
         if mixture.shape != "round":
             scatter = self.coordinates.T @ rows.scatter @ self.coordinates
             width = np.trace(scatter) / max(np.trace(rows.scatter), 1e-300)
+            self.rounding = self.coordinates.T @ self.rounding @ self.coordinates
             self.rows = replace(
                 rows,
                 points=np.ascontiguousarray(rows.points @ self.coordinates),
@@ -372,6 +376,7 @@ class GibbsProblem:
         scale = None if setting.scale == "auto" else float(self.into(setting.scale))
         if self.found is not None and setting.calibrated:
             most = setting.max_clusters or len(rows.points)
+            rows = spread_by(rows, self.rounding)
             return calibrate_by_mixture(rows, self.found, most, splitting, rng, scale)
         if tracker is not None and setting.scale == "auto":
             past = self._in_frame(tracker, past[0]), past[1]
