@@ -110,8 +110,7 @@ def test_variance_of_rounding():
 
 
 def test_one_value_for_many_rows_is_no_rounding():
-    """Zeros for half of the rows: the gaps between the others say how well they
-    are known."""
+    """The gaps between the others say how well they are known."""
     rng = np.random.default_rng(1)
     X = rng.exponential(size=(600, 1))
     X[:300] = 0.0
