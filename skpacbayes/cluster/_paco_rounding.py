@@ -32,8 +32,7 @@ def rounding_of(rows):
         Zero where values do not repeat, or rounding is too fine to matter.
     """
     variances = np.zeros(rows.points.shape[1])
-    ranges = np.ptp(rows.points, axis=0)
-    whole = rows.spreads <= _EQUAL * ranges.max() ** 2
+    ranges, whole = np.ptp(rows.points, axis=0), are_whole(rows)
     n_rows = rows.weights[whole].sum()
     if n_rows < _LEAST_SHARE * rows.weights.sum():
         return variances
@@ -49,6 +48,11 @@ def rounding_of(rows):
         if step**2 / 12 > _NEGLIGIBLE * variance:
             variances[j] = step**2 / 12
     return variances
+
+
+def are_whole(rows):
+    """Return whether points are rows, or equal rows that were merged."""
+    return rows.spreads <= _EQUAL * np.ptp(rows.points, axis=0).max() ** 2
 
 
 def spread_by(rows, covariance):

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
@@ -93,6 +94,12 @@ def test_petals_are_measured_to_a_millimetre():
 def test_few_places_far_apart_are_clusters(n_copies):
     places = np.array([[0.0, 0.0], [1.0, 9.0], [8.0, 2.0], [20.0, 20.0]])
     assert in_a_batch(np.repeat(places, n_copies, axis=0)).n_clusters_ == 4
+
+
+def test_a_cluster_for_each_combination_of_two_values_is_warned_of():
+    X = np.random.default_rng(0).integers(2, size=(400, 6)).astype(float)
+    with pytest.warns(ConvergenceWarning, match="clusters are one row each, repeated"):
+        assert in_a_batch(X).n_clusters_ > 4
 
 
 def test_variance_of_rounding():
