@@ -252,6 +252,9 @@ def run(streams, methods, score):
     rows, spent, n_rows = [], {}, 0
     for name, ((X, y), use) in streams.items():
         X, cells = np.ascontiguousarray(X, dtype=float), []
+        few = np.unique(y, return_index=True)[1][:12]  # to compile
+        for predict, model in methods(len(np.unique(y))).values():
+            predict(model, X[few], y[few])
         for method, (predict, model) in methods(len(np.unique(y))).items():
             start = time.process_time()
             cells.append(score(predict(model, X, y), y))

@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+import warnings
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -85,6 +86,7 @@ sphinx_gallery_conf = {
     "doc_module": ("skpacbayes",),
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",  # by family, as files are named
+    "capture_repr": (),  # what an example shows it prints
     "remove_config_comments": True,  # such as the number of a thumbnail
     "show_memory": False,
     "show_signature": False,
@@ -113,6 +115,13 @@ def public_methods(module, name):
         for method in ours + sorted(theirs)
     ]
 
+
+def formatwarning(message, category, *where):
+    """Return a warning without the path of the machine that builds the pages."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = formatwarning
 
 autosummary_context = {"public_methods": public_methods}
 
