@@ -1,9 +1,9 @@
-"""The families: numbers of components, thin components, missing values, mixed columns.
+"""The families: numbers of components, thin components, mixed columns.
 
 Poisson, Bernoulli and Student components on simulated sets, with outliers and without,
-against Gaussians and BIC; components that are thin in some directions; missing values
-against imputation; tables with columns of several kinds against StepMix, k-prototypes
-(`pip install stepmix kmodes`) and k-means on one-hot columns.
+against Gaussians and BIC; components that are thin in some directions; tables with
+columns of several kinds against StepMix, k-prototypes (`pip install stepmix kmodes`)
+and k-means on one-hot columns.
 
 A taste by default; --full runs all of it. Tables are printed as they come.
 """
@@ -14,16 +14,12 @@ from pathlib import Path
 import numpy as np
 from _harness import Report, arguments
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import Student, TemperedVBGaussianMixture, TemperedVBMixture
 
 PIMA = Path(__file__).parents[2] / "shared" / "data" / "pima.csv.gz"
@@ -114,44 +110,6 @@ def numbers_found(full):
         rows.append([f"{name}, {n_sets} sets", f"{100 * shares[0]:.0f} %", bic])
         print(*rows[-1], flush=True)
     return rows
-
-
-def sets_for_holes(full):
-    """Yield titles, rows to fit, new rows and numbers of components."""
-    n_sets = 5 if full else 1
-    for seed in range(n_sets):
-        X, _ = make_mixture(
-            n_samples=6000, n_components=3, n_features=4, random_state=seed
-        )
-        yield "simulated, 4 columns, 3 components", X[:1000], X[1000:], 3
-    for name, load, d, K in [
-        ("iris", load_iris, 4, 2),
-        ("wine", load_wine, 13, 3),
-        ("breast cancer", load_breast_cancer, 10, 4),
-    ]:
-        X = StandardScaler().fit_transform(load().data[:, :d])
-        for seed in range(n_sets):
-            order = np.random.default_rng(seed).permutation(len(X))
-            train, test = np.split(X[order], [2 * len(X) // 3])
-            yield f"{name}, {d} columns, {K} components", train, test, K
-
-
-def missing_values(full, share=0.2):
-    """Nats per new complete row after a fit to rows of which a part is missing."""
-    scores = {}
-    for number, (name, train, test, K) in enumerate(sets_for_holes(full)):
-        missing = np.random.default_rng(number).random(train.shape) < share
-        holes = np.where(missing, np.nan, train)
-        plain = GaussianMixture(K, n_init=3, random_state=0)
-        ours = TemperedVBGaussianMixture(K, random_state=0)
-        row = [ours.fit(train).score(test), ours.fit(holes).score(test)]
-        for imputer in (SimpleImputer(), IterativeImputer(random_state=0)):
-            row.append(make_pipeline(imputer, plain).fit(holes).score(test))
-        scores.setdefault(f"{name}, {len(train)} rows", []).append(row)
-    return [
-        [name, *(f"{value:.3f}" for value in np.mean(rows, axis=0))]
-        for name, rows in scores.items()
-    ]
 
 
 def mixed_tables():
@@ -291,12 +249,6 @@ def main(full):
         "Columns of several kinds: adjusted Rand index, nats per new row",
         ["table", "method", "ARI", "nats"],
         mixed_columns(full),
-    )
-    report.save()
-    report.table(
-        "A fifth of the values missing, nats per new complete row",
-        ["rows", "complete", "ours", "mean, GaussianMixture", "iterative, the same"],
-        missing_values(full),
     )
     report.save()
     report.table(

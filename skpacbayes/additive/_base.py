@@ -20,10 +20,10 @@ from ._mixing import variables_of
 from ._pairs import Pairs
 from ._posterior import Posterior
 from ._projection import projected_support
+from ._ranges import usual_range, whole_range
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
-FAR = 10.0  # interquartile ranges from the quartiles, where a range ends at the latest
 BLOCK = 2**20  # values of functions that are held at a time, to predict
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
 NEGLIGIBLE = 0.05  # inclusion probability below which a projection leaves it out
@@ -42,12 +42,14 @@ class Fitted(NamedTuple):
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
+    too_many: int = 0  # weak effects: number of variables that evidence has all in
     full: int = 0  # the largest number of variables, if a chain had as many
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
     intercepts: np.ndarray | None = None  # of the draws, of two classes
     threshold: float = 0.0  # of the log odds, of a ranker
     radius: float = np.inf
+    slab_scale: float = 1.0
     most: int = 0  # the largest number of variables of a model
     runs: tuple = ()  # what each chain went through
     pairs: Pairs | None = None  # of variables, that count as variables after these
@@ -322,10 +324,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         order = np.argsort(-weights, kind="stable")
         return orders[order], weights[order]
 
-    def _dictionary(self, rows):
-        """Functions of variables whose range is that of some rows, if not given."""
+    def _dictionary(self, rows, whole=False):
+        """Functions of variables whose range is that of some rows, if not given.
+
+        The usual one, or the `whole` one.
+        """
         if self.feature_range is None:
-            low, high = usual_range(rows.X, rows.weights)
+            find = whole_range if whole else usual_range
+            low, high = find(rows.X, rows.weights)
         else:
             low, high = (
                 np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
@@ -509,6 +515,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
+        if found.too_many:
+            warn(
+                f"Many weak effects explain y better than few clear ones, but a model "
+                f"may have {found.most} of the {found.too_many} variables: increase "
+                "max_active, or compare with ridge regression.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
         if found.full:
             warn(
                 f"A chain had {found.full} variables in its model, and may have "
@@ -516,29 +530,3 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
-
-
-def usual_range(X, weights):
-    """Range of the rows, cut `FAR` interquartile ranges beyond the quartiles.
-
-    Otherwise a few far rows would leave the others a small part of the range, where
-    functions of low order are nearly lines. Where the quartiles are equal, nothing is
-    cut. Missing values do not count; the range of a variable without others is [0, 0].
-    """
-    absent = np.isnan(X)
-    X = np.where(absent.all(axis=0), 0.0, X)
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-    quartiles = np.empty((2, len(low)))
-    for feature, column in enumerate(X.T):
-        present = ~absent[:, feature] | absent[:, feature].all()
-        quartiles[:, feature] = np.quantile(
-            column[present],
-            [0.25, 0.75],
-            weights=weights[present],
-            method="inverted_cdf",
-        )
-    with np.errstate(over="ignore"):
-        width = quartiles[1] - quartiles[0]
-        reach = np.where(width > 0, FAR * width, np.inf)
-        first, last = quartiles[0] - reach, quartiles[1] + reach
-    return np.maximum(low, first), np.minimum(high, last)

@@ -50,6 +50,11 @@ class Fit(NamedTuple):
         """The bound J at `state`."""
         return self.history[-1]
 
+    @property
+    def criterion(self):
+        """The bound, and what it lacks where values are missing: for comparisons."""
+        return self.bound + self.mixture.family.regained(self.state.components)
+
 
 class TemperedMixture:
     """A mixture's prior and temperature: the steps of the ascent.
@@ -110,6 +115,11 @@ class TemperedMixture:
                 + settled[:, -1].sum()
             )
         return self.inverse_temperature * log_normaliser - self.divergence(state)
+
+    def promise(self, state, statistics):
+        """Return the criterion of a state for rows known by their statistics."""
+        regained = self.family.regained(state.components)
+        return self.bound(state, 0.0, statistics) + regained
 
     def ascend(self, state, X, sample_weight, settled=None, *, max_iter, tol):
         """Alternate E and M steps until the bound rises by less than `tol` a row.

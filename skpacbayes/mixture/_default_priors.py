@@ -96,10 +96,8 @@ class FollowsTheData:
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
-        n_columns = 2 + self.n_features + len(self.pairs[0])
-        return self.update(
-            np.zeros((n_components, n_columns)), self.initial(n_components, origin)
-        )
+        nothing = np.zeros((n_components, self.n_columns))
+        return self.update(nothing, self.initial(n_components, origin))
 
     def shrunk(self, statistics, previous):
         """Return counts, means, their precision, and scatter about the prior mean."""
@@ -238,6 +236,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             precisions=np.broadcast_to(factors @ factors.mT, (len(means), d, d)),
             factors=factors,
             spectrum=(degrees[:, None] / values)[:, None],
+            lost=self.losses(statistics),
         )
         return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
 

@@ -33,6 +33,10 @@ class Family:
         """Return those of the columns of which the density is; others are given."""
         return columns
 
+    def continuous_columns(self, columns):
+        """Return those of the columns that have a density of real numbers."""
+        return self.described(list(columns)) if self.continuous else []
+
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""
         return copy(self)
@@ -45,9 +49,23 @@ class Family:
         """Points whose Euclidean distances mean something, for k-means."""
         return X
 
+    def own_start(self, X, weight, n_components, seed):
+        """Return labels to start from besides those of k-means, and weights; or None.
+
+        A row of weight zero starts in no component.
+        """
+        return None
+
     def adapted(self, posterior):
         """Return the family, with another prior if the bound may choose it."""
         return self
+
+    def regained(self, posterior):
+        """Return by how much the bound rises if missing values are integrated out.
+
+        An approximation, by which fits are compared.
+        """
+        return 0.0
 
     def alternatives(self):
         """Return families with other priors that the bound may choose."""

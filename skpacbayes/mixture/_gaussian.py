@@ -92,10 +92,10 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Upper triangular factors of the precisions, in the same shape.
     mean_precision_ : ndarray of shape (n_components,)
         Posterior precision of the means, in units of the component's precision;
-        (n_components, n_features) for a factorized "diag".
+        (n_components, n_features) for a factorized "diag". Missing values do not count.
     degrees_of_freedom_ : ndarray of shape (n_components,) or float
         Degrees of freedom of the precisions: one for all if "tied", infinite if
-        "known".
+        "known". Rows with missing values count by their share of observed pairs.
     parameters_ : dict of str to ndarray
         The attributes of the components, by name.
     elbo_ : float
@@ -103,7 +103,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         compared across numbers of components and priors.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums and products about fixed
-        origins, entropies.
+        origins, with "full" and "tied" the rows that missing values and pairs amount
+        to, entropies.
 
     See Also
     --------

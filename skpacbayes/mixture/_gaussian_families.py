@@ -45,6 +45,8 @@ class Posterior(NamedTuple):
         units of the inverse prior scale, (n_components or 1, n_scales, size)
     prior_precision : of the default priors, the expected pseudo-observations of the
         means' prior, (n_components,)
+    lost : rows whose information about means, and about scales, is missing:
+        (n_components, 2); of families that take missing values
     """
 
     origins: np.ndarray
@@ -57,6 +59,7 @@ class Posterior(NamedTuple):
     factors: np.ndarray | None = None
     spectrum: np.ndarray | None = None
     prior_precision: np.ndarray | None = None
+    lost: np.ndarray | None = None
 
 
 class GaussianFamily(Family):
@@ -72,12 +75,16 @@ class GaussianFamily(Family):
 
     full = False
     continuous = True
+    n_losses = 0  # columns of the statistics for what is lost by missing values
 
     def __init__(self, mean, mean_precision):
         self.mean = mean
         self.mean_precision = mean_precision
         self.n_features = len(mean)
         self.pairs = product_pairs(self.n_features, self.full)
+        n_linear, n_products = 1 + self.n_features, len(self.pairs[0])
+        self.products = slice(n_linear, n_linear + n_products)
+        self.n_columns = n_linear + n_products + self.n_losses + 1
 
     def origin(self, X, sample_weight=None):
         """Mean of the rows."""
@@ -90,10 +97,9 @@ class GaussianFamily(Family):
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
-        n_columns = 2 + self.n_features + len(self.pairs[0])
         means = np.tile(self.mean, (n_components, 1))
         return self.update(
-            np.zeros((n_components, n_columns)),
+            np.zeros((n_components, self.n_columns)),
             Posterior(origin[None], means, np.ones(n_components)),
         )
 
@@ -139,7 +145,7 @@ class GaussianFamily(Family):
         """Raise a ValueError if a scatter about a mean would be negative."""
         first, second = self.pairs
         counts, sums = statistics[:, 0], statistics[:, 1 : 1 + self.n_features]
-        squares = statistics[:, 1 + self.n_features : -1][:, first == second]
+        squares = statistics[:, self.products][:, first == second]
         means = sums / np.maximum(counts, np.finfo(float).tiny)[:, None]
         slack = 1e-9 * (squares.max(initial=0.0) + 1e-300)
         wrong = (squares - sums * means < -slack).any()
@@ -160,7 +166,7 @@ class GaussianFamily(Family):
         counts, sums = statistics[:, 0], statistics[:, 1 : 1 + d]
         gaps = sums / np.maximum(counts, np.finfo(float).tiny)[:, None]
         first, second = self.pairs
-        scatter = statistics[:, 1 + d : -1] - sums[:, first] * gaps[:, second]
+        scatter = statistics[:, self.products] - sums[:, first] * gaps[:, second]
         if not self.full:
             return counts, gaps, np.maximum(scatter, 0)
         matrix = np.empty((len(counts), d, d))
@@ -186,8 +192,8 @@ class GaussianFamily(Family):
         shift = posterior.origins[gone] - posterior.origins[kept]
         first, second = self.pairs
         row[1 : 1 + d] += count * shift
-        row[1 + d : -1] += sums[first] * shift[second] + shift[first] * sums[second]
-        row[1 + d : -1] += count * shift[first] * shift[second]
+        crossed = sums[first] * shift[second] + shift[first] * sums[second]
+        row[self.products] += crossed + count * shift[first] * shift[second]
         return row
 
 

@@ -8,9 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from ._ascent import Fit, TemperedMixture
+from ._diagnostics import warn_of_atoms, warn_of_outliers
 from ._moves import exchange_components
 from ._search import best_fit, restarts
-from ._selection import Choice, with_best_prior
+from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
 
 
@@ -38,6 +39,7 @@ class Learner:
     def __init__(self, begin, seed, parameters):
         self.begin = begin
         self.seed = seed
+        self.names = parameters.get("feature_names_in_", ())
         self.inverse_temperature = parameters["inverse_temperature"]
         self.concentration = parameters["weight_concentration_prior"]
         self.chooses = parameters["n_components"] == "auto"
@@ -61,18 +63,16 @@ class Learner:
             TEMPERATURES[0] if chosen else alpha,
             self.concentration,
         )
+        paths = self.searched(mixture, X, weight, tasks)
         if chosen:
-            temperatures = TemperatureChoice(mixture, self.one_search, self.choice)
+            temperatures = TemperatureChoice(best_by_number(paths), self.choice)
             alpha = temperatures.best(X, weight, self.n_jobs)
-            mixture = mixture.at(alpha)
-        seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=self.n_init)
-        search = {"tasks": tasks, "n_jobs": self.n_jobs}
+            if alpha != TEMPERATURES[0]:
+                paths = self.searched(mixture.at(alpha), X, weight, range)
         if self.chooses:
-            paths = self.paths(mixture, seeds, X, weight, **search)
             fit, path = self.choice.best_of(paths, X, weight)
         else:
-            fit = self.best_start(mixture, seeds, X, weight, **search)
-            fit, _ = self.exchanged(fit, X, weight)
+            fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
             path = {self.n_components: self.choice.of(fit)}
         if not fit.converged:
             warn(
@@ -81,6 +81,8 @@ class Learner:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
+        if not warn_of_atoms(fit, X, weight, self.names):
+            warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)
 
     def warn_if_more_than(self, n_rows, rows):
@@ -93,24 +95,18 @@ class Learner:
                 stacklevel=user_stack_level(),
             )
 
-    def paths(self, mixture, seeds, X, weight, **search):
-        """Paths of merges, one for each seed."""
-        return self.choice.paths(mixture, self.n_components, seeds, X, weight, **search)
+    def searched(self, mixture, X, weight, tasks):
+        """Fits by their number of components: paths of merges, or the best start.
 
-    def best_start(self, mixture, seeds, X, weight, **search):
-        """Return the best of some starts, with the prior that the bound chooses."""
-        fits = restarts(
-            mixture, self.n_components, seeds, X, weight, **search, **self.to
-        )
-        return with_best_prior(best_fit(fits), X, weight, **self.to)
-
-    def one_search(self, mixture, X, weight):
-        """Fits for each number of components, of one path or one start."""
-        search = {"tasks": range, "n_jobs": None}
+        The best start has the prior that the bound chooses.
+        """
+        seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=self.n_init)
+        rows, K = (X, weight), self.n_components
+        search = {"tasks": tasks, "n_jobs": self.n_jobs}
         if self.chooses:
-            return self.paths(mixture, [self.seed], X, weight, **search)[0]
-        fit = self.best_start(mixture, [self.seed], X, weight, **search)
-        return {self.n_components: fit}
+            return self.choice.paths(mixture, K, seeds, *rows, **search)
+        fits = restarts(mixture, K, seeds, *rows, **search, **self.to)
+        return [{K: with_best_prior(best_fit(fits), *rows, **self.to)}]
 
     def exchanged(self, fit, X, weight, settled=None):
         """Improve a fit by exchanges of components."""

@@ -100,6 +100,23 @@ class IncompleteRows:
         for _, at in self.parts:
             values[..., at] = 0.0
 
+    def losses(self, shares):
+        """Return what the components lack of rows, for their means and their scales.
+
+        A row of d values of which o are observed lacks 1 - o / d of the information
+        about the mean, and 1 - o (o + 1) / (d (d + 1)) of that about the scale.
+
+        Returns
+        -------
+        losses : ndarray of shape (2, n_components)
+        """
+        d, result = self.rows.shape[1], np.zeros((2, shares.shape[1]))
+        for pattern, at in self.parts:
+            there = len(pattern.there)
+            pairs = there * (there + 1) / (d * (d + 1))
+            result += np.outer([1 - there / d, 1 - pairs], shares[at].sum(axis=0))
+        return result
+
     def moments(self, shares, origins):
         """Return counts, sums and products of the completed rows about origins.
 

@@ -114,7 +114,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         it, or of the last block's sweeps.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K); of the
-        first block of a stream.
+        first block of a stream. Where missing values are integrated out, plus what the
+        bound lacks by them, to first order.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums of the family's statistics,
         entropies.
@@ -253,6 +254,16 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ValueError
             If X does not fit the family, is too large to be squared, or holds no row
             of positive weight.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the bound still rises after `max_iter` iterations, if there are more
+            components than rows, or if another `random_state` may choose another
+            number of components.
+        UserWarning
+            If so many rows share a value of a column of real numbers that its density
+            means little, or if a component seems to be outliers.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()

@@ -43,7 +43,7 @@ def best_merge(fit, X, sample_weight, settled=None):
             rest = merged_settled(mixture, fit.state, settled, kept, gone)
             statistics, rest = statistics + rest, rest[others]
         state = mixture.maximise(statistics[others], take(fit.state, others))
-        bound = mixture.bound(state, 0.0, statistics[others])
+        bound = mixture.promise(state, statistics[others])
         if best is None or bound > best[0]:
             best = bound, state, rest
     _, state, rest = best
@@ -77,7 +77,7 @@ def best_split(fit, X, sample_weight, settled=None, *, seed):
         parts[k] = kept[k]
         parts = parts if rest is None else parts + rest
         after = mixture.maximise(parts, take(state, [*range(len(total)), k]))
-        bound = mixture.bound(after, 0.0, parts)
+        bound = mixture.promise(after, parts)
         if best is None or bound > best[0]:
             best = bound, after
     return (best[1], rest) if rest is not None else (recentred(mixture, best[1]), None)
@@ -104,12 +104,14 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
         best, rest = best_exchange(fit, few, settled, options, seed)
         if best is None:
             break
-        best = followed(best, X, sample_weight, rest, options, fit.bound)
-        if best.bound - fit.bound <= enough:
+        best = followed(best, X, sample_weight, rest, options, fit.criterion)
+        gain = best.criterion - fit.criterion
+        if gain <= enough:
             break
-        rising = [bound for bound in best.history if bound > fit.bound]
-        gain = best.bound - fit.bound
-        fit, settled = best._replace(history=fit.history + rising), rest
+        if best.bound > fit.bound:
+            rising = [bound for bound in best.history if bound > fit.bound]
+            best = best._replace(history=fit.history + rising)
+        fit, settled = best, rest
         if gain <= PATIENCE * enough:  # the same maximum, nearer to its top
             break
     return fit, settled
@@ -143,15 +145,16 @@ def best_exchange(fit, few, settled, options, seed):
     ]
     if not tries:
         return None, None
-    best, rest = max(tries, key=lambda pair: pair[0].bound)
+    best, rest = max(tries, key=lambda pair: pair[0].criterion)
     log_normaliser = mixture.expect(fit.state, *few)[1]
     to_beat = mixture.bound(fit.state, log_normaliser, settled)
+    to_beat += mixture.family.regained(fit.state.components)
     return (best, rest) if hopeful(best, to_beat) else (None, None)
 
 
 def hopeful(fit, to_beat):
     """Whether rises like the last one would carry the bound above `to_beat`."""
-    return fit.bound + PATIENCE * (fit.history[-1] - fit.history[-2]) > to_beat
+    return fit.criterion + PATIENCE * (fit.history[-1] - fit.history[-2]) > to_beat
 
 
 def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
@@ -172,7 +175,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
             parts[k], parts[gone] = first[k], second[k]
             previous = take(state, np.where(everyone == gone, k, everyone))
             after = mixture.maximise(parts, previous)
-            promises.append((mixture.bound(after, 0.0, parts), kept, gone, after))
+            promises.append((mixture.promise(after, parts), kept, gone, after))
     promises.sort(key=lambda promise: -promise[0])
     for _, kept, gone, after in promises[:TRIES]:
         rest = None
@@ -188,7 +191,7 @@ def cut_bounds(mixture, state, total, first, second, components):
         parts = np.vstack([total, second[k]])
         parts[k] = first[k]
         cut = mixture.maximise(parts, take(state, [*range(len(total)), k]))
-        bounds[k] = mixture.bound(cut, 0.0, parts)
+        bounds[k] = mixture.promise(cut, parts)
     return bounds
 
 

@@ -69,6 +69,10 @@ class OutlierFamily(Family):
         low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
         return cls(family, low, np.where(high > low, high, low + 1.0), columns)
 
+    def continuous_columns(self, columns):
+        """Return those of the columns that have a density of real numbers."""
+        return self.inner.continuous_columns(columns)
+
     def with_inner(self, inner):
         """Return the family with another prior of the components."""
         family = copy(self)
@@ -82,6 +86,10 @@ class OutlierFamily(Family):
     def profile(self, X, sample_weight=None):
         """Points for k-means."""
         return self.inner.profile(X, sample_weight)
+
+    def own_start(self, X, weight, n_components, seed):
+        """Return that of the family."""
+        return self.inner.own_start(X, weight, n_components, seed)
 
     def blank(self, n_components, origin):
         """Posterior of components that have seen no row, and take all as usual ones."""

@@ -51,6 +51,14 @@ class ProductFamily(ExponentialFamily):
         """Whether one of the families leaves out missing values."""
         return any(family.allows_missing for _, family, _ in self.parts())
 
+    def continuous_columns(self, columns):
+        """Return those of the columns that have a density of real numbers."""
+        return [
+            column
+            for _, family, own in self.parts()
+            for column in family.continuous_columns(own)
+        ]
+
     def parts(self):
         """Return the families; a name is a family with its defaults."""
         return [
@@ -110,6 +118,14 @@ class ProductFamily(ExponentialFamily):
             spread = np.sqrt(part.var(axis=0).sum() / len(columns))
             points.append(part / (spread if spread > 0 else 1.0))
         return np.hstack(points)
+
+    def own_start(self, X, weight, n_components, seed):
+        """Return that of the first family that has one."""
+        for _, family, columns in self.families:
+            found = family.own_start(X[:, columns], weight, n_components, seed)
+            if found is not None:
+                return found
+        return None
 
     def statistics(self, X):
         """Statistics of all families."""

@@ -9,6 +9,7 @@ from scipy.special import digamma, gammaln
 from ._divergences import gamma_divergence
 from ._family import ExponentialFamily
 from ._gaussian_families import LOG_2_PI, covariance, variances
+from ._line_starts import nearest_lines
 from ._rows import product_pairs
 
 SHAPE = 1.5  # of the prior of the precision of the errors
@@ -105,6 +106,21 @@ class Regression(ExponentialFamily):
         """
         z = np.nan_to_num((X - self.centers) / self.spreads)
         return np.column_stack([z, z[:, :-1] * z[:, -1:]])
+
+    def own_start(self, X, weight, n_components, seed):
+        """Return the nearest of some lines for each row; rows far from all weigh 0."""
+        inputs, targets, there = self.parts(X)
+        if n_components == 1 or not there.any():
+            return None
+        labels, near = np.zeros(len(X), dtype=np.intp), there.copy()
+        labels[there], near[there] = nearest_lines(
+            inputs[there],
+            targets[there],
+            weight[there],
+            n_components,
+            np.random.default_rng([seed, n_components]),
+        )
+        return labels, weight * near
 
     def parts(self, X):
         """One and the standardised inputs; the standardised targets; which are there.

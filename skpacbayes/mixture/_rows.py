@@ -6,6 +6,8 @@ diagonal or full about an origin per component, counts. No array made here has o
 per observation.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.sparse import issparse
 
@@ -79,11 +81,13 @@ def expect(density, X, sample_weight=None):
     return statistics, step.log_sums.sum()
 
 
+@lru_cache(maxsize=64)
 def product_pairs(n_features, full):
-    """Return the indices of both factors of each product of features."""
-    if full:
-        return np.triu_indices(n_features)
-    return (np.arange(n_features),) * 2
+    """Return the indices of both factors of each product of features, read-only."""
+    pairs = np.triu_indices(n_features) if full else (np.arange(n_features),) * 2
+    for indices in pairs:
+        indices.flags.writeable = False
+    return pairs
 
 
 class QuadraticDensity:
@@ -112,6 +116,7 @@ class QuadraticDensity:
         offset = constants - 0.5 * (linear * gaps).sum(axis=1)
         self.coefficients = np.column_stack([offset, linear, -twice * products])
         self.width = self.coefficients.shape[1]
+        self.n_losses = 2 if full else 0
         self._features = np.empty((self.width, 0))
 
     def log_joint(self, rows, out):
@@ -128,19 +133,20 @@ class QuadraticDensity:
 
     def no_moments(self):
         """Return the moments of no row."""
-        return np.zeros((self.width, len(self.constants)))
+        return np.zeros((self.width + self.n_losses, len(self.constants)))
 
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
-        moments += self._features @ shares
+        moments[: self.width] += self._features @ shares
         if self.incomplete is not None:
             counts, sums, products = self.incomplete.moments(shares, self.origin)
             products = products[:, self.first, self.second]
-            moments += np.column_stack([counts, sums, products]).T
+            moments[: self.width] += np.column_stack([counts, sums, products]).T
+            moments[self.width :] += self.incomplete.losses(shares)
 
     def total(self, counts, moments):
         """Sum over the rows w_ik times their log joint densities."""
-        return (self.coefficients.T * moments).sum(axis=0)
+        return (self.coefficients.T * moments[: self.width]).sum(axis=0)
 
     def columns(self, moments):
         """Columns of the statistics between the counts and the entropies."""
@@ -207,12 +213,14 @@ class SeparatedFullDensity:
 
     def no_moments(self):
         """Return the moments of no row."""
-        n_components, n_features = self.means.shape
-        return np.zeros((n_components, 1 + n_features, n_features))
+        n_components, d = self.means.shape
+        return np.zeros((n_components, 1 + d, d)), np.zeros((2, n_components))
 
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
+        moments, losses = moments
         if self.incomplete is not None:
+            losses += self.incomplete.losses(shares)
             _, sums, products = self.incomplete.moments(shares, self.origins)
             moments += np.concatenate([sums[:, None], products], axis=1)
         for k, origin in enumerate(self.origins):
@@ -225,6 +233,7 @@ class SeparatedFullDensity:
 
     def total(self, counts, moments):
         """Sum over the rows w_ik times their log joint densities."""
+        moments, _ = moments
         gaps, sums = self.means - self.origins, moments[:, 0]
         crossed = gaps[:, :, None] * (sums - 0.5 * counts[:, None] * gaps)[:, None]
         squares = moments[:, 1:] - crossed - crossed.mT
@@ -233,8 +242,9 @@ class SeparatedFullDensity:
 
     def columns(self, moments):
         """Columns of the statistics between the counts and the entropies."""
+        moments, losses = moments
         first, second = product_pairs(self.means.shape[1], full=True)
-        return np.hstack([moments[:, 0], moments[:, 1 + first, second]])
+        return np.hstack([moments[:, 0], moments[:, 1 + first, second], losses.T])
 
 
 class CountDensity:

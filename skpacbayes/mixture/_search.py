@@ -10,11 +10,15 @@ from .._kernels.kmeans import WeightedPoints
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
 SEEDINGS = 3  # clusterings of which a start is the best
 LLOYD_STEPS = 20
+COMPARED_SWEEPS = 10  # after which starts of two kinds are compared
 TILE_ROWS = 1024
 
 
 def start(mixture, n_components, X, sample_weight, *, seed):
     """State after an M-step on clusters: the best of three runs of k-means.
+
+    Where the family has starts of its own, the one with the larger bound after a few
+    sweeps is taken.
 
     Where the rows are many, a random part of them is used.
     """
@@ -26,10 +30,21 @@ def start(mixture, n_components, X, sample_weight, *, seed):
     points = family.profile(X, weight)
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
     runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
-    labels = min(runs, key=lambda run: run[1])[0]
-    statistics = hard_statistics(mixture.density(blank), X, weight, labels)
-    state = mixture.maximise(statistics * (total / weight.sum()), blank)
-    return state._replace(components=family.recentred(state.components))
+    starts = [(min(runs, key=lambda run: run[1])[0], weight)]
+    own = family.own_start(X, weight, n_components, seed)
+    if own is not None and own[1].sum() > 0:
+        starts.append(own)
+    states = []
+    for labels, w in starts:
+        statistics = hard_statistics(mixture.density(blank), X, w, labels)
+        state = mixture.maximise(statistics * (total / w.sum()), blank)
+        components = family.recentred(state.components)
+        states.append(state._replace(components=components))
+    if len(states) == 1:
+        return states[0]
+    brief = {"max_iter": COMPARED_SWEEPS, "tol": 0.0}
+    fits = [mixture.ascend(state, X, weight, **brief) for state in states]
+    return states[int(np.argmax([fit.criterion for fit in fits]))]
 
 
 def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
@@ -103,8 +118,8 @@ def restarts(mixture, n_components, seeds, X, sample_weight, *, tasks, n_jobs, *
 
 
 def best_fit(fits):
-    """Return the fit with the largest bound."""
-    return max(fits, key=lambda fit: fit.bound)
+    """Return the fit with the largest criterion."""
+    return max(fits, key=lambda fit: fit.criterion)
 
 
 def in_rounds(run, values, tasks, n_jobs):

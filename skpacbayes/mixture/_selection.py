@@ -64,7 +64,7 @@ class Choice:
         components cut, which may improve the fits next to it, until the two best stay.
         """
         rows = X, sample_weight
-        fits = {K: best_fit([path[K] for path in paths]) for K in paths[0]}
+        fits = best_by_number(paths)
         improved, gains = set(), dict.fromkeys(fits, 0.0)
         while todo := self.two_best(fits) - improved:
             K = max(todo, key=lambda K: self.of(fits[K]))
@@ -74,7 +74,7 @@ class Choice:
             fit, _ = exchange_components(
                 before, *rows, seed=self.seed, options=self.options
             )
-            fits[K], gains[K] = fit, fit.bound - before.bound
+            fits[K], gains[K] = fit, fit.criterion - before.criterion
             neighbors = {}
             if K > 1:
                 neighbors[K - 1], _ = best_merge(fit, *rows)
@@ -111,9 +111,9 @@ class Choice:
             for state, rest in tries:
                 gain = self.surprise(len(state.concentration)) - self.surprise(K)
                 begun = Fit(fit.mixture, state, None, [], False)
-                to_beat = fit.bound + gain + enough
+                to_beat = fit.criterion + gain + enough
                 other = followed(begun, X, weight, rest, self.options, to_beat)
-                if other.bound > to_beat:
+                if other.criterion > to_beat:
                     found.append((self.of(other), other, rest))
             if not found:
                 return fit, settled
@@ -125,7 +125,7 @@ class Choice:
 
     def of(self, fit):
         """Criterion of a fit."""
-        return float(fit.bound - self.surprise(len(fit.state.concentration)))
+        return float(fit.criterion - self.surprise(len(fit.state.concentration)))
 
     def warn_if_undecided(self, paths, criteria, gain):
         """Warn if the paths do not agree, or if the best number is hardly the best."""
@@ -149,6 +149,11 @@ class Choice:
             ConvergenceWarning,
             stacklevel=user_stack_level(),
         )
+
+
+def best_by_number(paths):
+    """Return the best fit of each number of components."""
+    return {K: best_fit([path[K] for path in paths]) for K in paths[0]}
 
 
 def with_best_prior(fit, X, sample_weight, **to):

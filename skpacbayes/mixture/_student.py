@@ -57,16 +57,16 @@ class StudentComponents(NormalMatrixF):
     scales, and the entropies.
     """
 
+    n_losses = 0
+
     def __init__(self, mean, mean_precision, scale, blur, tail):
         super().__init__(mean, mean_precision, len(mean) + 2, scale, blur, tied=False)
         self.tail = tail
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
-        n_columns = 4 + self.n_features + len(self.pairs[0])
-        return self.update(
-            np.zeros((n_components, n_columns)), self.initial(n_components, origin)
-        )
+        nothing = np.zeros((n_components, self.n_columns + 2))
+        return self.update(nothing, self.initial(n_components, origin))
 
     def numbers(self, statistics):
         """Numbers of rows."""

@@ -13,25 +13,23 @@ ERRORS = 1.0  # standard errors that a smaller temperature must gain
 
 
 class TemperatureChoice:
-    """Cross-validation of the inverse temperature along one search in each fold.
+    """Cross-validation of the inverse temperature, from the fits to all rows.
 
-    The fits at the first temperature are those of one start, or of one path of merges.
-    At every smaller one the ascent goes on from them, with at most as many components
-    as the temperature before had. All have the prior of all rows.
+    In each fold the ascent goes on from the fits to all rows at the first temperature,
+    without the rows that are held out: these decide where it begins, not where it
+    ends. At every smaller temperature it goes on from there, with at most as many
+    components as the temperature before had. All have the prior of all rows.
 
     Parameters
     ----------
-    mixture : TemperedMixture
-        The prior.
-    search : callable
-        Returns fits by their number of components, given a mixture, rows and weights.
+    fits : dict of int to Fit
+        Fits to all rows at the first temperature, by their number of components.
     choice : Choice
         Its criterion compares the numbers of components.
     """
 
-    def __init__(self, mixture, search, choice):
-        self.mixture = mixture
-        self.search = search
+    def __init__(self, fits, choice):
+        self.fits = fits
         self.choice = choice
 
     def best(self, X, sample_weight, n_jobs):
@@ -39,7 +37,8 @@ class TemperatureChoice:
 
         It is the first one unless another one gains more than a standard error.
         """
-        blocks = blocks_of(X, copies=self.mixture.family.continuous)
+        family = next(iter(self.fits.values())).mixture.family
+        blocks = blocks_of(X, copies=family.continuous)
         n_blocks = blocks.max() + 1
         if n_blocks < N_FOLDS:
             return TEMPERATURES[0]
@@ -57,15 +56,19 @@ class TemperatureChoice:
         return TEMPERATURES[best if means[best] > ERRORS * errors[best] else 0]
 
     def scores(self, X, sample_weight, held_out):
-        """Log densities of the rows `held_out` at each temperature."""
+        """Log densities of the rows `held_out` at each temperature.
+
+        After two that are worse than one before, all smaller ones count like the last.
+        """
         seen = np.ones(X.shape[0], dtype=bool)
         seen[held_out] = False
         weight = None if sample_weight is None else sample_weight[seen]
         rows, to = (X[seen], weight), self.choice.options
-        fits, result = self.search(self.mixture, *rows), []
+        fits, result = self.fits, []
         for alpha in TEMPERATURES:
-            if result:
-                fits = {K: self.followed(fit, alpha, rows) for K, fit in fits.items()}
+            if worse(result):
+                return result + [result[-1]] * (len(TEMPERATURES) - len(result))
+            fits = {K: self.followed(fit, alpha, rows) for K, fit in fits.items()}
             most = max(fits, key=lambda K: self.choice.of(fits[K]))
             fit = fits[most].mixture.ascend(fits[most].state, *rows, **to)
             fit = fit.mixture.with_best_prior(fit, *rows, **to)
@@ -77,6 +80,12 @@ class TemperatureChoice:
         """Ascend at another temperature."""
         to = {**self.choice.options, "tol": 10 * self.choice.options["tol"]}
         return fit.mixture.at(alpha).ascend(fit.state, *rows, **to)
+
+
+def worse(results):
+    """Whether the last two results are less, in total, than one before."""
+    totals = [result.sum() for result in results]
+    return len(totals) > 2 and max(totals[-2:]) < max(totals[:-2])
 
 
 def blocks_of(X, *, copies):

@@ -17,6 +17,7 @@ class NormalWishart(GaussianFamily):
 
     full = True
     allows_missing = completes_rows = True
+    n_losses = 2
 
     def __init__(self, mean, mean_precision, degrees, inverse_scale, tied):
         super().__init__(mean, mean_precision)
@@ -53,7 +54,59 @@ class NormalWishart(GaussianFamily):
             constants=0.5 * (log_determinant - d * LOG_2_PI - d / precision),
             precisions=np.broadcast_to(factors @ factors.mT, shape),
             factors=factors,
+            lost=self.losses(statistics),
         )
+
+    def losses(self, statistics):
+        """Return the columns of what is lost by missing values, if there are any."""
+        if self.n_losses == 0:
+            return None
+        return statistics[:, -1 - self.n_losses : -1]
+
+    def informed(self, posterior):
+        """Return the posterior with the information that the observed values have.
+
+        The ascent takes the completed rows for observed, as if the missing values
+        depended on the parameters no more. With the missing values integrated out given
+        the parameters, the bound has its maximum near the same expected precision,
+        where the means count the observed values, and the scales the observed pairs of
+        values, up to a part n_features / degrees of them.
+        """
+        if posterior.lost is None:
+            return posterior
+        of_means, of_scales = posterior.lost.T
+        if self.tied:
+            of_scales = of_scales.sum(keepdims=True)
+        degrees = posterior.degrees - of_scales
+        scale = posterior.scale * (degrees / posterior.degrees)[:, None, None]
+        return posterior._replace(
+            mean_precision=posterior.mean_precision - of_means,
+            degrees=degrees,
+            scale=scale,
+        )
+
+    def regained(self, posterior):
+        """Return by how much the bound rises if missing values are integrated out.
+
+        Given the parameters, and to first order. As in BIC, a parameter costs half the
+        logarithm of the number of rows that inform about it: there are fewer of these.
+        """
+        if posterior.lost is None or not posterior.lost.any():
+            return 0.0
+        informed, d = self.informed(posterior), self.n_features
+        means = np.log(posterior.mean_precision / informed.mean_precision).sum()
+        scales = np.log(posterior.degrees / informed.degrees).sum()
+        return float(0.5 * (d * means + 0.5 * d * (d + 1) * scales))
+
+    def check_statistics(self, statistics, posterior):
+        """Raise a ValueError if no rows could have such statistics."""
+        super().check_statistics(statistics, posterior)
+        losses, slack = self.losses(statistics), 1e-9 * (1 + statistics[:, :1])
+        if (losses < -slack).any() or (losses > statistics[:, :1] + slack).any():
+            raise ValueError(
+                "The numbers of missing values and pairs in statistics, in rows, must "
+                "be between 0 and the counts."
+            )
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
@@ -83,7 +136,7 @@ class NormalWishart(GaussianFamily):
 
     def of(self, posterior, k):
         """Degrees and root of the scale of the density of a new row of component k."""
-        k_scale = 0 if self.tied else k
+        posterior, k_scale = self.informed(posterior), 0 if self.tied else k
         degrees = posterior.degrees[k_scale] + 1 - self.n_features
         spread = 1 + 1 / posterior.mean_precision[k]
         return degrees, np.linalg.cholesky(posterior.scale[k_scale] * spread)
@@ -108,6 +161,7 @@ class NormalWishart(GaussianFamily):
 
     def predictive_scorer(self, posterior):
         """Return what writes the log predictive densities, which are Student's."""
+        posterior = self.informed(posterior)
         d, factors = self.n_features, self.inverse_factors(posterior)
         spread = 1 + 1 / posterior.mean_precision
         degrees = np.broadcast_to(posterior.degrees + 1 - d, len(spread))
@@ -127,6 +181,7 @@ class NormalWishart(GaussianFamily):
     def attributes(self, posterior):
         """Fitted attributes, under scikit-learn's names."""
         covariances = posterior.scale / posterior.degrees[:, None, None]
+        posterior = self.informed(posterior)
         identity = np.eye(self.n_features)
         choleskys = np.array(
             [

@@ -93,6 +93,7 @@ def test_hard_rows(name, rows):
     mixture = gaussian(name, 5 if len(X) < 50 else 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Column 0 of X has the value")
         mixture.fit(X)
     assert_sound(mixture, X)
     assert mixture.n_components_ == (5 if len(X) < 50 else 3)
@@ -119,7 +120,12 @@ def test_rows_whose_squares_are_no_numbers_are_refused(name):
 @every_model
 def test_an_empty_component_keeps_its_prior(name):
     X = np.repeat(normal_rows(2, 2), 60, axis=0)
-    mixture = gaussian(name, 4).fit(X)
+    mixture = gaussian(name, 4)
+    if name == "known":
+        mixture.fit(X)
+    else:
+        with pytest.warns(UserWarning, match="in 60 of 60 rows of component"):
+            mixture.fit(X)
     empty = mixture.statistics_[:, 0].argmin()
     assert mixture.statistics_[empty, 0] < 1e-3
     assert_allclose(mixture.weight_concentration_[empty], 1, atol=1e-3)

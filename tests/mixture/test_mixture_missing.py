@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import multivariate_normal, multivariate_t
+from scipy.optimize import minimize_scalar
+from scipy.special import digamma
+from scipy.stats import multivariate_normal, multivariate_t, wishart
+from sklearn.datasets import load_wine
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import TemperedVBGaussianMixture
@@ -92,6 +96,7 @@ def test_predictive_density_of_observed_values_is_the_marginal(kind):
     full = np.column_stack([np.full(len(grid), 0.3), grid, np.full(len(grid), -0.2)])
     integral = np.trapezoid(np.exp(mixture.score_samples(full)), grid)
     assert_allclose(np.exp(mixture.score_samples(row)[0]), integral, rtol=1e-4)
+    assert (mixture.statistics_[:, -3] > 0).all()
     nothing = np.full((1, 3), np.nan)
     assert_allclose(mixture.score_samples(nothing), 0.0, atol=1e-9)
     every = mixture.score_samples(holes)
@@ -141,6 +146,82 @@ def test_a_row_without_any_value_leaves_the_components_as_they_are():
     means = [fit.means_[fit.means_[:, 0].argsort()] for fit in fits]
     assert_allclose(*means, atol=1e-2)
     assert_allclose(fits[0].score(X), fits[1].score(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("given", [None, np.eye(3)])
+def test_rows_without_any_value_say_nothing(kind, given):
+    """One component predicts as if they were not there, with either prior.
+
+    Exactly so with a prior that is given; the default prior finds the strength of its
+    pull to the mean from all rows, which changes its part of the 40 rows in a hundred.
+    """
+    X, _ = rows_and_holes(40)
+    empty = np.vstack([X, np.full((60, 3), np.nan)])
+    plain, other = (
+        TemperedVBGaussianMixture(
+            covariance_type=kind, covariance_prior=given, tol=1e-14, max_iter=3000
+        ).fit(rows)
+        for rows in (X, empty)
+    )
+    slack = 1e-4 if given is None else 1e-6
+    assert_allclose(other.score_samples(X), plain.score_samples(X), atol=slack)
+    assert_allclose(other.degrees_of_freedom_, plain.degrees_of_freedom_)
+    assert_allclose(other.mean_precision_, plain.mean_precision_, rtol=slack)
+    assert_allclose(other.statistics_[0, -3:-1], 60)
+
+
+def collapsed_bound(degrees, precision, holes, fit, prior):
+    """J with missing values integrated out given the parameters, up to constants.
+
+    That of Wishart(degrees, precision / degrees) and of the fit's mean, for K = 1. The
+    log density of the observed values is that of a Wishart marginal.
+    """
+    d, total = len(precision), 0.0
+    covariance = np.linalg.inv(precision)
+    for row in holes:
+        there = ~np.isnan(row)
+        size = there.sum()
+        if size == 0:
+            continue
+        part = covariance[np.ix_(there, there)]
+        left = degrees - d + size
+        gap = row[there] - fit.means_[0][there]
+        square = left / degrees * gap @ np.linalg.solve(part, gap)
+        halves = (left + 1 - np.arange(1, size + 1)) / 2
+        log_determinant = digamma(halves).sum() + size * np.log(2 / degrees)
+        total += 0.5 * (log_determinant - np.linalg.slogdet(part)[1] - square)
+    posterior = wishart(degrees, precision / degrees)
+    log_determinant = digamma((degrees + 1 - np.arange(1, d + 1)) / 2).sum()
+    log_determinant += d * np.log(2 / degrees) + np.linalg.slogdet(precision)[1]
+    expected = (prior - d - 1) * log_determinant - np.trace(precision)
+    return total + posterior.entropy() + 0.5 * expected
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_degrees_of_freedom_maximise_the_bound_without_missing_values(share):
+    """Missing values are integrated out given the parameters; d = 5, n = 60, K = 1.
+
+    The degrees found are derived up to a part d / degrees of the rows: they must be
+    within a quarter of what is lost from the maximum, by numerical search.
+    """
+    d, prior = 5, 9.0
+    rng = np.random.default_rng(1)
+    holes = with_holes(rng.normal(size=(60, d)) @ rng.normal(size=(d, d)), share)
+    fit = TemperedVBGaussianMixture(
+        inverse_temperature=1.0,
+        covariance_prior=np.eye(d),
+        degrees_of_freedom_prior=prior,
+        tol=1e-12,
+    ).fit(holes)
+    found, most = fit.degrees_of_freedom_[0], prior + len(holes)
+    best = minimize_scalar(
+        lambda nu: -collapsed_bound(nu, fit.precisions_[0], holes, fit, prior),
+        bounds=(prior, most),
+        method="bounded",
+    ).x
+    assert found < most - 0.5 * share * len(holes)
+    assert abs(found - best) < 0.25 * (most - best)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,3 +278,15 @@ def test_three_components_predict_like_a_grid():
     with pytest.raises(ValueError, match="columns contains 3"):
         mixture.conditional(filled, columns=[3])
     assert not hasattr(TemperedVBGaussianMixture(covariance_type="diag"), "conditional")
+
+
+def test_missing_values_merge_no_components():
+    """Wine, three components: each has a fifth of the rows, from each of three seeds.
+
+    The bound alone prefers one component and two small ones.
+    """
+    X = StandardScaler().fit_transform(load_wine().data)
+    holes = with_holes(X[np.random.default_rng(0).permutation(len(X))[:118]], 0.2, 12)
+    for seed in range(3):
+        fit = TemperedVBGaussianMixture(3, n_init=2, random_state=seed).fit(holes)
+        assert fit.weights_.min() > 0.2

@@ -1,0 +1,167 @@
+"""What a fit should tell: values that many rows share, and outliers as a component."""
+
+from warnings import warn
+
+import numpy as np
+from scipy.sparse import issparse
+
+from .._base import user_stack_level
+from ._diagonal_families import KnownVariance
+from ._moves import best_merge
+from ._outliers import OutlierFamily, WithOutliers
+from ._search import scaled_part, seeding_part, take
+
+LOOKED_AT = 4000  # rows, at most
+ATOM = 0.1  # of the rows share a value,
+FINE = 0.1  # standard deviations are between some values,
+RARE = 5.0  # times as rare are the other values on average,
+SECOND = 3.0  # and each of them, but for one
+NO_WIDTH, FEWEST = 0.95, 8  # of the rows of a component share a value, and how many
+SMALL = 0.15  # share of the rows in a component that may be outliers
+ROWS_A_COMPONENT = 10  # below which outliers are not looked for
+OUTLIER_SWEEPS = 30
+DECISIVE = 3.0  # nats: odds of 20 to 1
+
+
+def warn_of_atoms(fit, X, weight, names):
+    """Warn of a column whose density means little, as many rows share a value.
+
+    Either the value is that of a tenth of all rows while the others hardly repeat, or
+    a component has hardly any other value.
+
+    Parameters
+    ----------
+    fit : Fit
+    X, weight : rows and weights
+    names : sequence of str
+        Names of the columns; empty if there are none.
+
+    Returns
+    -------
+    warned : bool
+        Whether there is such a column: bounds are not to be compared then.
+    """
+    columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
+    if issparse(X) or not len(columns):
+        return False
+    rows, _ = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
+    owners = components_of(fit, rows)
+    found = []
+    for column in columns:
+        message = atom(rows[:, column]) or without_width(rows[:, column], owners)
+        if message:
+            called = f" ({names[column]!r})" if len(names) else ""
+            found.append(f"Column {column} of X{called} {message}")
+    if not found:
+        return False
+    others = f" So it is with {len(found) - 1} more columns." if found[1:] else ""
+    missing = "replace it by NaN if it stands for a missing value, "
+    warn(
+        f"{found[0]}: the density and elbo_ mean little there, and components may form "
+        f"on the value.{others} You may "
+        f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
+        "add noise of the width of its unit, or describe it by a family of discrete "
+        "values in TemperedVBMixture.",
+        UserWarning,
+        stacklevel=user_stack_level(),
+    )
+    return True
+
+
+def atom(column):
+    """Say that one value is shared by many rows, the others by few; else None."""
+    there = column[~np.isnan(column)]
+    values, counts = np.unique(there, return_counts=True)
+    if len(values) < 2:
+        return None
+    top = counts.argmax()
+    others = np.delete(counts, top)
+    fine = np.diff(values).min() <= FINE * there.std()
+    third = np.sort(others)[-2] if len(others) > 1 else 0
+    least = max(FEWEST, ATOM * len(there), RARE * others.mean(), SECOND * third)
+    if counts[top] < least or not fine:
+        return None
+    return f"has the value {values[top]:g} in {counts[top]} of {len(there)} rows"
+
+
+def without_width(column, owners):
+    """Say that the rows of a component hardly have a second value; else None."""
+    present = ~np.isnan(column)
+    values, codes = np.unique(column[present], return_inverse=True)
+    if len(values) < 2:
+        return None
+    table = np.zeros((owners.max() + 1, len(values)))
+    np.add.at(table, (owners[present], codes), 1)
+    counts, tops = table.sum(axis=1), table.max(axis=1)
+    narrow = (tops >= NO_WIDTH * counts) & (tops >= FEWEST)
+    if not narrow.any():
+        return None
+    k = np.where(narrow, tops, 0).argmax()
+    value = values[table[k].argmax()]
+    return f"has the value {value:g} in {tops[k]:.0f} of {counts[k]:.0f} rows of " + (
+        f"component {k}, which has no width"
+    )
+
+
+def components_of(fit, rows):
+    """Most probable component of each row."""
+    joint = np.empty((len(rows), len(fit.state.concentration)))
+    fit.mixture.density(fit.state).log_joint(rows, joint)
+    return joint.argmax(axis=1)
+
+
+def warn_of_outliers(fit, X, weight, surprise):
+    """Warn if a uniform distribution explains the rows better than a component does.
+
+    The component is small and the broadest. The bounds are compared, with the prior of
+    the number of components that `surprise` gives; with one component fewer and no
+    uniform distribution the bound must be smaller too.
+    """
+    mixture, K = fit.mixture, len(fit.state.concentration)
+    family = mixture.family
+    not_asked = isinstance(family, (OutlierFamily, KnownVariance))
+    if K < 2 or not family.continuous or not_asked:
+        return
+    rows, w = scaled_part(X, weight, K, 0, most=LOOKED_AT)
+    if np.isnan(rows).any() or len(rows) < ROWS_A_COMPONENT * K:
+        return
+    k = broad_component(fit, rows, w)
+    if k is None:
+        return
+    to_beat = mixture.bound(fit.state, mixture.expect(fit.state, rows, w)[1])
+    share = fit.statistics[k, 0] / fit.statistics[:, 0].sum()
+    state = take(fit.state, np.arange(K) != k)
+    chances = w.sum() * np.array([[share, 1 - share]])
+    state = state._replace(components=WithOutliers(state.components, chances))
+    to = {"max_iter": OUTLIER_SWEEPS, "tol": 1e-5}
+    other = mixture.with_family(OutlierFamily.around(family, rows))
+    found = other.ascend(state, rows, w, **to).bound
+    gain = found - to_beat + surprise(K) - surprise(K - 1)
+    if gain < DECISIVE:
+        return
+    merged, _ = best_merge(fit, rows, w)
+    if found - mixture.ascend(merged, rows, w, **to).bound < DECISIVE:
+        return  # one component fewer is better, without outliers too
+    warn(
+        f"Component {k}, with {100 * share:.2g} % of the rows, seems to be outliers: "
+        f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
+        "larger. Set outliers=True for such a distribution beside the other "
+        "components, or use a family with heavy tails, 'student' in "
+        "TemperedVBMixture.",
+        UserWarning,
+        stacklevel=user_stack_level(),
+    )
+
+
+def broad_component(fit, rows, weight):
+    """Return the broadest component, of the least mean log density, if it is small."""
+    mixture, log_weights = fit.mixture, fit.state.log_weights
+    joint = np.empty((len(rows), len(log_weights)))
+    mixture.density(fit.state).log_joint(rows, joint)
+    owners = joint.argmax(axis=1)
+    own = joint[np.arange(len(rows)), owners] - log_weights[owners]
+    counts = np.bincount(owners, weight, len(log_weights))
+    sums = np.bincount(owners, weight * own, len(log_weights))
+    means = np.where(counts > 0, sums / np.maximum(counts, 1e-300), np.inf)
+    k = means.argmin()
+    return k if counts[k] <= SMALL * counts.sum() else None

@@ -1,0 +1,100 @@
+"""What a fit says of values that many rows share, and of outliers as a component."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+
+from skpacbayes.datasets import make_mixture
+from skpacbayes.mixture import TemperedVBGaussianMixture, TemperedVBMixture
+
+
+def said(mixture, X):
+    """Fit, and return the texts of warnings but those of convergence."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mixture.fit(X)
+    return [str(w.message) for w in caught if w.category is not ConvergenceWarning]
+
+
+def mixtures(n_components=2):
+    normal = [("a", "normal", [0, 1]), ("b", "normal", [2])]
+    options = {"n_init": 1, "random_state": 0}
+    return [
+        TemperedVBGaussianMixture(n_components, **options),
+        TemperedVBGaussianMixture(n_components, covariance_type="diag", **options),
+        TemperedVBMixture("normal", n_components, **options),
+        TemperedVBMixture(normal, n_components, **options),
+    ]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_value_that_many_rows_share_is_named(number):
+    """As zeros that stand for missing values, in any mixture of real numbers."""
+    rng = np.random.default_rng(0)
+    X = 50 + 10 * rng.normal(size=(300, 3))
+    X[rng.random(300) < 0.3, 1] = 0.0
+    zeros = (X[:, 1] == 0).sum()
+    (message,) = said(mixtures()[number], X)
+    assert message.startswith(f"Column 1 of X has the value 0 in {zeros} of 300 rows:")
+    takes_missing = number != 1  # diagonal Gaussians take no NaN
+    assert ("replace it by NaN" in message) == takes_missing
+    assert ("more columns" in message) is False
+    X[:100, 2] = -1.5
+    assert "So it is with 1 more columns." in said(mixtures()[number], X)[0]
+
+
+def test_a_component_without_width_is_named():
+    """As on coded columns; by the name of the column where there is one."""
+    pd = pytest.importorskip("pandas")
+    table = load_diabetes(scaled=False)
+    frame = pd.DataFrame(table.data, columns=table.feature_names)[["age", "sex", "bmi"]]
+    (message,) = said(TemperedVBGaussianMixture(2, random_state=0), frame)
+    assert message.startswith("Column 1 of X ('sex') has the value ")
+    assert "which has no width" in message
+    families = [("numbers", "normal", ["age", "bmi"]), ("sex", "categorical", ["sex"])]
+    frame["sex"] -= 1
+    assert said(TemperedVBMixture(families, 2, random_state=0), frame) == []
+
+
+def test_rounded_values_constants_and_counts_are_no_atoms():
+    rng = np.random.default_rng(0)
+    X = rng.normal([40, 5, 0], [12, 2, 1], (400, 3))
+    X[:, 0] = X[:, 0].round()  # as ages
+    X[:, 1] = X[:, 1].round()  # as rooms
+    for mixture in mixtures(1):
+        assert said(mixture, X) == []
+    X[:, 2] = 3.0
+    assert said(mixtures(1)[0], X) == []
+    assert said(TemperedVBMixture("poisson", random_state=0), np.abs(X).round()) == []
+
+
+def found(shape, seed, **options):
+    X, _ = make_mixture(
+        shape, 600, n_components=3, n_features=2, separation=6.0, random_state=seed
+    )
+    mixture = TemperedVBGaussianMixture(
+        "auto", max_components=6, n_init=1, random_state=0, **options
+    )
+    return mixture, said(mixture, X)
+
+
+def test_outliers_that_a_component_takes_are_named_and_clean_rows_are_not():
+    """Four sets of each kind; with outliers=True the number is right, in silence."""
+    for seed in range(4):
+        assert found("gaussian", seed)[1] == []
+        mixture, (message,) = found("outliers", seed)
+        assert mixture.n_components_ > 3
+        assert "seems to be outliers" in message
+        assert "Set outliers=True" in message
+        mixture, messages = found("outliers", seed, outliers=True)
+        assert (mixture.n_components_, messages) == (3, [])
+
+
+def test_a_component_too_many_is_not_taken_for_outliers():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    for K in (2, 3, 5):
+        mixture = TemperedVBGaussianMixture(K, random_state=0)
+        assert said(mixture, X) == []
