@@ -20,10 +20,10 @@ from ._mixing import variables_of
 from ._pairs import Pairs
 from ._posterior import Posterior
 from ._projection import projected_support
+from ._ranges import usual_range, whole_range
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
-FAR = 10.0  # interquartile ranges from the quartiles, where a range ends at the latest
 BLOCK = 2**20  # values of functions that are held at a time, to predict
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
 NEGLIGIBLE = 0.05  # inclusion probability below which a projection leaves it out
@@ -530,35 +530,3 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
-
-
-def whole_range(X, weights=None):
-    """Range of the rows; that of a variable of missing values alone is [0, 0]."""
-    X = np.where(np.isnan(X).all(axis=0), 0.0, X)
-    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-
-
-def usual_range(X, weights):
-    """Range of the rows, cut `FAR` interquartile ranges beyond the quartiles.
-
-    Otherwise a few far rows would leave the others a small part of the range, where
-    functions of low order are nearly lines. Where the quartiles are equal, nothing is
-    cut. Missing values do not count; the range of a variable without others is [0, 0].
-    """
-    absent = np.isnan(X)
-    X = np.where(absent.all(axis=0), 0.0, X)
-    low, high = whole_range(X)
-    quartiles = np.empty((2, len(low)))
-    for feature, column in enumerate(X.T):
-        present = ~absent[:, feature] | absent[:, feature].all()
-        quartiles[:, feature] = np.quantile(
-            column[present],
-            [0.25, 0.75],
-            weights=weights[present],
-            method="inverted_cdf",
-        )
-    with np.errstate(over="ignore"):
-        width = quartiles[1] - quartiles[0]
-        reach = np.where(width > 0, FAR * width, np.inf)
-        first, last = quartiles[0] - reach, quartiles[1] + reach
-    return np.maximum(low, first), np.minimum(high, last)

@@ -204,20 +204,23 @@ class PACOClusterer(
     rows and their clusters, of which 0.4 counts as evidence, less half a log of the
     number of rows for each parameter. The clusters may be skewed, with an asymmetric
     exponential power distribution [4]_ along an axis, where this pays: the pieces of a
-    skewed cluster are not clusters. In the coordinates in which the best mixture is
-    round the quasi-posterior is that of the paper, with rows that weigh one over the
+    skewed cluster are not clusters. A column of three values or more, two rows or more
+    for each, is known to within half of the least gap between them, so that the values
+    of counts and ratings are not clusters. In the coordinates in which the best mixture
+    is round the quasi-posterior is that of the paper, with rows that weigh one over the
     variance of their cluster, and less far out where tails are heavy. Where one normal
-    noise describes all clusters and the evidence is close, the normalised quasi-
-    likelihood of `score_samples` decides. One cluster with heavy tails gives way to
-    several if these gain by covariances of their own, at an inverse Wishart prior about
-    the pooled one: the parts of one elliptical cluster have the same. lambda is such
-    that splitting the noise of one cluster gains a third of what one more centre costs
-    a priori, or the next value at which the quasi-posterior clearly prefers the number
-    of clusters found. Along a stream this begins after 20 rows where clusters are not
-    round, else after 50 that come in random order, or 200; before, cells with scales of
-    their own, tracked row by row, say how many clusters there are. The Manhattan loss
-    always has these. All of this is taken from the data, so `certificate` says that its
-    assumptions do not hold; `calibration="regret"` is the setting in which they can.
+    noise describes all clusters and the evidence is close, the normalised
+    quasi-likelihood of `score_samples` decides. One cluster with heavy tails gives way
+    to several if these gain by covariances of their own, at an inverse Wishart prior
+    about the pooled one: the parts of one elliptical cluster have the same. lambda is
+    such that splitting the noise of one cluster gains a third of what one more centre
+    costs a priori, or the next value at which the quasi-posterior clearly prefers the
+    number of clusters found. Along a stream this begins after 20 rows where clusters
+    are not round, else after 50 that come in random order, or 200; before, cells with
+    scales of their own, tracked row by row, say how many clusters there are. The
+    Manhattan loss always has these. All of this is taken from the data, so
+    `certificate` says that its assumptions do not hold; `calibration="regret"` is the
+    setting in which they can.
 
     Of more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 drawn
     with a fixed seed, which weigh as much as all. `cumulative_loss_` and the forecasts

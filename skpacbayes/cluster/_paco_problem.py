@@ -15,6 +15,7 @@ from ._paco_calibration import (
 from ._paco_chain import Chain, Proposal, QuasiPosterior
 from ._paco_mixture import MixtureProblem
 from ._paco_path import Path, floor_scale, rows_loss, scale_of, shares_of
+from ._paco_rounding import are_whole, rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
@@ -26,6 +27,9 @@ _CLEAR = 4.0
 # Share of the most visited number's visits below which it is said that the chain
 # prefers another number than the calibration.
 _HEARD = 0.1
+# Clusters of one repeated row each that are no reason for a warning, if there are no
+# more: places that were put in by hand.
+_MANY_PLACES = 4
 # Other numbers of clusters that a warning names at most.
 _NAMED = 4
 # Rows of a stream before mixtures are fitted to it; before one of round clusters
@@ -113,6 +117,7 @@ class GibbsProblem:
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
+        self.rounding = np.diag(rounding_of(self.rows) if setting.mixtures else ())
         self.found = None
         varied = self.rows.points.any()
         if setting.mixtures and varied:
@@ -231,7 +236,8 @@ class GibbsProblem:
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
                 return
-        everything = MixtureProblem.of(rows, rows.scatter)
+        spread = spread_by(rows, self.rounding)
+        everything = MixtureProblem.of(spread, spread.scatter)
         found = find_mixture(everything, self.setting.shapes, kind)
         mixture = found.mixture
         if tracker is not None:
@@ -247,6 +253,7 @@ class GibbsProblem:
         if mixture.shape != "round":
             scatter = self.coordinates.T @ rows.scatter @ self.coordinates
             width = np.trace(scatter) / max(np.trace(rows.scatter), 1e-300)
+            self.rounding = self.coordinates.T @ self.rounding @ self.coordinates
             self.rows = replace(
                 rows,
                 points=np.ascontiguousarray(rows.points @ self.coordinates),
@@ -314,6 +321,13 @@ class GibbsProblem:
                 f"clusters, and the chain visits {visited} most: the data do not "
                 "decide between the two. cluster_penalty, or shape, can."
             )
+        n_single = self._n_single_rows()
+        if n_clusters > _MANY_PLACES and n_single > n_clusters / 2:
+            yield (
+                f"{n_single} of {n_clusters} clusters are one row each, repeated: "
+                "where columns take few values, a mixture of categories "
+                "(TemperedVBMixture) describes them better."
+            )
         if rivals:
             several = " or ".join(map(str, rivals[:_NAMED]))
             errors = ", ".join(f"{max(self.rivals[k], 0):.1f}" for k in rivals[:_NAMED])
@@ -322,6 +336,16 @@ class GibbsProblem:
                 f"well: the evidence is {errors} standard errors lower. shape, "
                 "cluster_penalty or max_clusters can decide."
             )
+
+    def _n_single_rows(self):
+        """Count the clusters of the mixture that hold one row, repeated."""
+        if self.found is None:
+            return 0
+        labels, rows = self.found.mixture.labels, self.rows
+        if len(labels) != len(rows.points):
+            return 0
+        alone = np.bincount(labels)[labels] == 1
+        return np.count_nonzero(alone & (rows.weights > 1) & are_whole(rows))
 
     def _rivals(self, n_clusters):
         """Other numbers of clusters that the rows do not exclude, closest first."""
@@ -372,6 +396,7 @@ class GibbsProblem:
         scale = None if setting.scale == "auto" else float(self.into(setting.scale))
         if self.found is not None and setting.calibrated:
             most = setting.max_clusters or len(rows.points)
+            rows = spread_by(rows, self.rounding)
             return calibrate_by_mixture(rows, self.found, most, splitting, rng, scale)
         if tracker is not None and setting.scale == "auto":
             past = self._in_frame(tracker, past[0]), past[1]

@@ -12,7 +12,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRegressor,
 )
 
-SMALL = {"n_iter": 100, "burn_in": 50, "max_order": 3, "random_state": 0}
+SMALL = {"n_iter": 40, "burn_in": 20, "max_order": 3, "random_state": 0}
 
 
 @pytest.fixture(scope="module")

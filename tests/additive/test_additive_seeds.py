@@ -45,7 +45,7 @@ def first_wine():
     [
         (SparseAdditiveGibbsRegressor, diabetes, 20),
         (SparseAdditiveGibbsRegressor, linnerud, 20),
-        (SparseAdditiveGibbsClassifier, two_irises, 10),
+        (SparseAdditiveGibbsClassifier, two_irises, 6),
         (SparseAdditiveGibbsClassifier, first_wine, 5),
         (SparseAdditiveGibbsRanker, two_irises, 3),
     ],

@@ -1,0 +1,124 @@
+"""Rounded rows, ratings and counts have the clusters of what was rounded."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from skpacbayes.cluster import PACOClusterer
+from skpacbayes.cluster._paco_rounding import rounding_of
+from skpacbayes.cluster._paco_summary import Rows
+
+
+def in_a_batch(X):
+    return PACOClusterer(random_state=0).fit(X)
+
+
+def in_a_stream(X):
+    estimator = PACOClusterer(random_state=0)
+    for part in np.array_split(X, 6):
+        estimator.partial_fit(part)
+    return estimator
+
+
+def in_rows(X):
+    estimator = PACOClusterer(random_state=0)
+    for row in X[:150]:
+        estimator.partial_fit(row[None])
+    return estimator
+
+
+def counts(n, rate, d, seed):
+    return np.random.default_rng(seed).poisson(rate, (n, d)).astype(float)
+
+
+def ratings(n, d, seed):
+    """Two kinds of people answer from 1 to 5."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(2, size=n)
+    answers = np.where(kind == 0, 1.8, 4.0)[:, None] + 0.8 * rng.normal(size=(n, d))
+    return np.clip(np.round(answers), 1, 5), kind
+
+
+@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream, in_rows])
+@pytest.mark.parametrize("step", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize(("n_features", "n_groups"), [(1, 1), (2, 1), (4, 1), (2, 3)])
+def test_rounding_makes_no_clusters(learn, step, n_features, n_groups):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(300, n_features))
+    X += 9.0 * (np.arange(300) % n_groups)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few values hardly tell one group from two
+        found = learn(step * np.round(X / step)).n_clusters_
+    assert found == n_groups
+
+
+@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
+@pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1.0), (3.0, 1e-3)])
+@pytest.mark.parametrize(("rate", "n_features"), [(1.0, 2), (1.0, 3), (4.0, 1)])
+def test_counts_of_one_rate_are_one_cluster(learn, shift, unit, rate, n_features):
+    X = shift + unit * counts(400, rate, n_features, 3)
+    assert learn(X).n_clusters_ == 1
+
+
+@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
+@pytest.mark.parametrize("n_features", [4, 8])
+def test_ratings_have_the_kinds_of_people(learn, n_features):
+    X, kind = ratings(400, n_features, 5)
+    estimator = learn(X)
+    assert estimator.n_clusters_ == 2
+    assert adjusted_rand_score(kind, estimator.predict(X)) > 0.85
+
+
+def test_rounding_of_one_column_does_not_cut_the_others():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 3))
+    X[:, 1] = np.round(X[:, 1])
+    assert in_a_batch(X).n_clusters_ == 1
+
+
+def test_petals_are_measured_to_a_millimetre():
+    """Widths of .1 to .4 cm in whole millimetres: no fourth kind of iris."""
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # another number is not far behind
+        estimator = in_a_batch(X)
+    assert estimator.n_clusters_ == 3
+    assert adjusted_rand_score(y, estimator.labels_) > 0.85
+
+
+@pytest.mark.parametrize("n_copies", [20, 200])
+def test_few_places_far_apart_are_clusters(n_copies):
+    places = np.array([[0.0, 0.0], [1.0, 9.0], [8.0, 2.0], [20.0, 20.0]])
+    assert in_a_batch(np.repeat(places, n_copies, axis=0)).n_clusters_ == 4
+
+
+def test_a_cluster_for_each_combination_of_two_values_is_warned_of():
+    X = np.random.default_rng(0).integers(2, size=(400, 6)).astype(float)
+    with pytest.warns(ConvergenceWarning, match="clusters are one row each, repeated"):
+        assert in_a_batch(X).n_clusters_ > 4
+
+
+def test_variance_of_rounding():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    X[:, 1] = np.round(X[:, 1] * 2) / 2  # known to .25
+    X[:, 2] = X[:, 2] > 0  # two values: the gap may be between clusters
+    X[:, 3] = np.round(X[:, 3] * 2e3) / 2e3  # too fine for values to repeat
+    X[:100, 4] = 0.0  # one value repeats, the others do not
+    points = Rows.single(X, np.ones(200))
+    found = rounding_of(points)
+    np.testing.assert_allclose(found[1], 0.25 / 12, rtol=1e-6)
+    assert not found[[0, 2, 3]].any()
+    assert found[4] < 1e-4
+
+
+def test_one_value_for_many_rows_is_no_rounding():
+    """The gaps between the others say how well they are known."""
+    rng = np.random.default_rng(1)
+    X = rng.exponential(size=(600, 1))
+    X[:300] = 0.0
+    assert rounding_of(Rows.single(X, np.ones(600)))[0] == 0.0
