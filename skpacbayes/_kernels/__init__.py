@@ -76,7 +76,7 @@ def part(function):
 
 
 def _quickly(compile_for):
-    """Compile in two thirds of the time.
+    """Compile in less time.
 
     The garbage collector rests: the compiler makes millions of objects that live until
     it ends, and the collector would look at all of them again and again. And the
