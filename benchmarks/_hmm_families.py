@@ -243,9 +243,83 @@ CONFIRMING = {
 }
 
 
+def four_scales(rng, n):
+    """Noise with a weak memory, of four scales."""
+    states = markov_chain(rng, 4, n, 0.96)
+    scales = np.array([0.25, 1.0, 3.0, 9.0])[states]
+    X = scales * rng.normal(size=n)
+    for i in range(1, n):
+        X[i] += 0.3 * X[i - 1] * scales[i] / max(scales[i], scales[i - 1])
+    return X, states
+
+
+def unequal_stays(rng, n):
+    """Three clusters with t tails in three dimensions, of which one hardly lasts."""
+    matrix = np.array([[0.6, 0.3, 0.1], [0.02, 0.95, 0.03], [0.005, 0.005, 0.99]])
+    states = np.zeros(n, dtype=int)
+    for i in range(1, n):
+        states[i] = rng.choice(3, p=matrix[states[i - 1]])
+    noise = rng.normal(size=(n, 3)) / np.sqrt(rng.chisquare(3, size=(n, 1)) / 3)
+    return 1.8 * rng.normal(size=(3, 3))[states] + noise, states
+
+
+def zero_inflated(rng, n):
+    """Count visits, which on many days are none."""
+    states = markov_chain(rng, 3, n, 0.95)
+    open_days = rng.random(n) < np.array([0.3, 0.6, 0.9])[states]
+    return (open_days * rng.poisson(np.array([3, 6, 14])[states])).astype(float), states
+
+
+LATER = {
+    "noise of four scales": (four_scales, 4),
+    "unequal stays, t tails, d = 3": (unequal_stays, 3),
+    "zero-inflated counts": (zero_inflated, 3),
+}
+
+
+def runs_of(rng, n, k, draw):
+    """States whose runs have durations drawn by a function."""
+    states = np.cumsum(rng.integers(1, k, size=n)) % k
+    return states.repeat(draw(n))[:n]
+
+
+def shifts(rng, n):
+    """Two overlapping states that last 8 to 12 rows."""
+    states = runs_of(rng, n, 2, lambda m: rng.integers(8, 13, m))
+    return 2.0 * states + rng.normal(size=n), states
+
+
+def cycles(rng, n):
+    """Three states in turn, of spreads alone, that last 25 to 45 rows."""
+    states = (np.arange(n) % 3).repeat(rng.integers(25, 46, n))[:n]
+    return np.array([0.5, 1.0, 2.5])[states] * rng.standard_t(5, n), states
+
+
+def bursts(rng, n):
+    """Bursts of 5 to 7 counts between geometric pauses."""
+    lasts = np.where(np.arange(n) % 2, rng.integers(5, 8, n), rng.geometric(0.05, n))
+    states = (np.arange(n) % 2).repeat(lasts)[:n]
+    return rng.poisson(np.array([2, 6])[states]).astype(float), states
+
+
+def plain(rng, n):
+    """Three overlapping states whose durations are geometric."""
+    states = markov_chain(rng, 3, n, 0.9)
+    return 2.5 * states + rng.normal(size=n), states
+
+
+DURATIONS = {
+    "15 to 25 rows": (semi_markov, 3),
+    "8 to 12 rows": (shifts, 2),
+    "25 to 45 rows, spreads": (cycles, 3),
+    "bursts of counts": (bursts, 2),
+    "geometric": (plain, 3),
+}
+
+
 def simulated(name, seed, n_train=1500, n_test=3000):
     """Rows and states to learn, rows and states to forecast, number of states."""
-    draw, k = (FAMILIES | CONFIRMING)[name]
+    draw, k = (FAMILIES | CONFIRMING | LATER | DURATIONS)[name]
     X, states = draw(np.random.default_rng(seed), n_train + n_test)
     X = X.reshape(len(X), -1)
     return X[:n_train], states[:n_train], X[n_train:], states[n_train:], k

@@ -3,10 +3,13 @@
 import inspect
 import re
 import sys
+import warnings
+from html import escape
 from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
+from docutils.parsers.rst import Directive
 from jinja2 import FileSystemLoader
 from jinja2.sandbox import SandboxedEnvironment
 from numpydoc import docscrape_sphinx
@@ -34,6 +37,7 @@ extensions = [
 exclude_patterns = ["_build", "_templates", "auto_examples/*.ipynb", "*.py"]
 templates_path = ["_templates"]
 default_role = "code"
+toc_object_entries_show_parents = "hide"
 nitpicky = True  # with -W, a reference to nothing ends the build
 
 # Written by make_inventories.py.
@@ -58,7 +62,7 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_title = "skpacbayes"
-html_sidebars = {"api": []}
+html_sidebars = {"api": [], "gallery": []}
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
@@ -81,6 +85,9 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skpacbayes",),
     "abort_on_example_error": True,
+    "within_subsection_order": "FileNameSortKey",  # by family, as files are named
+    "capture_repr": (),  # what an example shows it prints
+    "remove_config_comments": True,  # such as the number of a thumbnail
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
@@ -108,6 +115,13 @@ def public_methods(module, name):
         for method in ours + sorted(theirs)
     ]
 
+
+def formatwarning(message, category, *where):
+    """Return a warning without the path of the machine that builds the pages."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = formatwarning
 
 autosummary_context = {"public_methods": public_methods}
 
@@ -149,6 +163,27 @@ def resolve_short_names(app, env, node, contnode):
     )
 
 
+class Fold(Directive):
+    """Begin a part that is shown on a click on its title; `endfold` ends it."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        """Return the opening tags."""
+        title = escape(" ".join(self.arguments[0].split()))
+        opening = f'<details class="fold"><summary>{title}</summary>'
+        return [nodes.raw("", opening, format="html")]
+
+
+class EndFold(Directive):
+    """End what `fold` began."""
+
+    def run(self):
+        """Return the closing tag."""
+        return [nodes.raw("", "</details>", format="html")]
+
+
 def group_the_sidebar(app, doctree):
     """Give each table of the reference the title of its section, for the sidebar."""
     for table in doctree.findall(addnodes.toctree):
@@ -179,7 +214,9 @@ def write_whats_new(app):
 
 
 def setup(app):
-    """Connect the handlers above."""
+    """Connect what is above."""
+    app.add_directive("fold", Fold)
+    app.add_directive("endfold", EndFold)
     app.connect("builder-inited", write_whats_new)
     app.connect("builder-inited", write_benchmarks)
     app.connect("doctree-read", group_the_sidebar, priority=100)  # before it is listed

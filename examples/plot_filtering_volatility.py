@@ -54,7 +54,7 @@ options = {
 }
 figure, axis = plt.subplots(figsize=(10, 4), layout="constrained")
 axis.plot(dates, 100 * np.abs(returns), ".", ms=3, color="0.6", label="|return|")
-FilterDisplay.from_estimator(best, returns, smooth=False, ax=axis, **options)
+FilterDisplay.from_estimator(best, returns, smooth=False, n_stds=0, ax=axis, **options)
 FilterDisplay.from_estimator(best, returns, ax=axis, **options)
 axis.set(xlabel="", ylabel="standard deviation of a day, %", ylim=(0, 9))
 axis.legend()

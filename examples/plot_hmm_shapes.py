@@ -80,8 +80,16 @@ for column, shape in zip(axes.T, noises, strict=True):
     truth = np.transpose([noises[shape](grid - place) for place in (0, 2, 4)])
     for axis, name in zip(column, models, strict=True):
         model, X, right, names = fits[shape, name]
-        EmissionsDisplay.from_estimator(model, X, states=names, grid=grid, ax=axis)
+        EmissionsDisplay.from_estimator(
+            model,
+            X,
+            states=names,
+            names=["left", "middle", "right"],
+            grid=grid,
+            ax=axis,
+        )
         axis.plot(grid, truth, color="black", lw=0.8)
+        axis.set_ylim(0, 1.05 * max(truth.max(), axis.get_ylim()[1]))
         axis.set(title=f"{shape} noise, {name}: {right:.0%} right", xlabel="")
 for axis in axes[1]:
     axis.set_xlabel("observation")

@@ -5,7 +5,7 @@ The number of clusters over time: PACOClusterer against a peer
 
 Model 6 of [1]_ and its Figure 5: the number of clusters read after every row, on
 several streams, against k-means with the number of clusters of the best silhouette,
-which sees all rows so far again every ten rows.
+which sees all rows so far again every twenty rows.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
@@ -20,7 +20,7 @@ from sklearn.metrics import silhouette_score
 from skpacbayes import PACOClusterer, StreamDisplay
 from skpacbayes.datasets import make_paco_model
 
-N_STREAMS, EVERY, LARGEST = 4, 10, 15
+N_STREAMS, EVERY, LARGEST = 3, 20, 12
 
 
 def paco(X):
@@ -41,8 +41,8 @@ def best_silhouette(X):
 
 # %%
 # Each thin line is a stream, the black steps the number of groups so far. k-means is
-# silent between its fits, so the shares in the titles count every tenth row only, where
-# both have just read all rows.
+# silent between its fits, so the shares in the titles count every twentieth row only,
+# where both have just read all rows.
 
 streams = [make_paco_model(6, random_state=seed)[0] for seed in range(N_STREAMS)]
 truth = make_paco_model(6, random_state=0)[1] + 1

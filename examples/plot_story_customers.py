@@ -10,6 +10,7 @@ drawn for this example. When is the shop sure enough to open a line for them?
 # %%
 # Three kinds of customers, then a fourth.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 

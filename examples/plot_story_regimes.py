@@ -12,6 +12,7 @@ it.
 # %%
 # The months until 2005 have two regimes.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cbook import get_sample_data

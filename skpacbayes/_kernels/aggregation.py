@@ -8,7 +8,7 @@ from . import kernel, part
 from .state import KernelState, named
 
 # Losses, and kinds of inverse temperatures, by number.
-SQUARED, ABSOLUTE, HINGE, LOG = range(4)
+SQUARED, ABSOLUTE, HINGE, LOG, COUNTS = range(5)
 FIXED, ANYTIME, NOISE = range(3)
 
 # Entries of `totals`.
@@ -28,6 +28,9 @@ N_TOTALS = 12
     HIGHEST_TARGET,
 ) = range(N_TOTALS)
 SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
+HIGHEST_SCORE = (
+    345.0  # log of the largest rate, about that of the largest number learnt
+)
 
 
 class Aggregation:
@@ -58,12 +61,22 @@ class AggregationState(Aggregation, KernelState):
         return aggregation_rate.py_func(self.losses, self.totals)
 
 
+@part
+def _half_deviance(y, f):
+    """Half the Poisson deviance of the count y from the rate exp(f), at least 0."""
+    known = y * math.log(y) - y if y > 0.0 else 0.0
+    loss = math.exp(f if f < HIGHEST_SCORE else HIGHEST_SCORE) - y * f + known
+    return loss if loss > 0.0 else 0.0
+
+
 @kernel
 def point_loss(loss, y, a, up=1.0, down=1.0):
-    """Loss of the prediction a.
+    """Loss of the prediction a; of counts, half the deviance from the rate exp(a).
 
     up, down : slopes of the absolute loss where y is above a, and below.
     """
+    if loss == COUNTS:
+        return _half_deviance(y, a)
     if loss == SQUARED:
         return (y - a) ** 2
     if loss == ABSOLUTE:
@@ -73,7 +86,7 @@ def point_loss(loss, y, a, up=1.0, down=1.0):
     return (-y * a if y * a < 0.0 else 0.0) + math.log1p(math.exp(-abs(a)))
 
 
-@kernel
+@part
 def target_of(y, output):
     """Return the target of a row: y, or a label -1 or 1 where outputs are classes."""
     if output < 0:
@@ -81,7 +94,7 @@ def target_of(y, output):
     return 1.0 if y == output else -1.0
 
 
-@kernel
+@part
 def aggregation_rate(losses, totals):
     """Inverse temperature of the next row's weights.
 
@@ -145,7 +158,7 @@ def soft_minimum(losses, rate):
 
 
 @part
-def _weigh_next(losses, totals, shares):
+def weigh_next(losses, totals, shares):
     """`weigh` for a row about to be learnt; note what a rise of the rate adds."""
     rate = weigh(losses, totals, shares)
     if totals[KIND] == NOISE and rate > totals[RATE]:
@@ -155,7 +168,7 @@ def _weigh_next(losses, totals, shares):
 
 
 @part
-def _count_losses(suffered, own, weight, losses, totals):
+def count_losses(suffered, own, weight, losses, totals):
     """Count a row: the loss of the aggregate, and those of the experts, `own`."""
     totals[WEIGHT] += weight
     totals[STEPS] += 1.0
@@ -163,7 +176,25 @@ def _count_losses(suffered, own, weight, losses, totals):
     totals[LOSS] += weight * suffered
     for k in range(losses.shape[0]):
         losses[k] += weight * own[k]
-        totals[LARGEST] = max(totals[LARGEST], own[k])
+        totals[LARGEST] = own[k] if own[k] > totals[LARGEST] else totals[LARGEST]
+
+
+@part
+def _keep_in_range(loss, target, predictions, i, totals):
+    """Keep what experts predict of row i in the range of the targets before it.
+
+    The range of scores of counts has no lower end; its upper end is the log of the
+    largest count plus 1.
+    """
+    low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
+    if low <= high:  # before the first row there is no range
+        for k in range(predictions.shape[0]):
+            value = predictions[k, i] if predictions[k, i] > low else low
+            predictions[k, i] = value if value < high else high
+    if loss == COUNTS:
+        low, target = -math.inf, math.log1p(target)
+    totals[LOWEST_TARGET] = target if target < low else low
+    totals[HIGHEST_TARGET] = target if target > high else high
 
 
 @kernel
@@ -186,18 +217,12 @@ def aggregate(
             continue
         target = target_of(y[i], output)
         if totals[IN_RANGE] == 1.0:
-            low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
-            if low <= high:  # before the first row there is no range
-                for k in range(n_experts):
-                    within = min(max(predictions[k, i], low), high)
-                    predictions[k, i] = within
-            totals[LOWEST_TARGET] = min(low, target)
-            totals[HIGHEST_TARGET] = max(high, target)
-        _weigh_next(losses, totals, shares)
+            _keep_in_range(loss, target, predictions, i, totals)
+        weigh_next(losses, totals, shares)
         prediction = 0.0
         for k in range(n_experts):
             prediction += shares[k] * predictions[k, i]
             own[k] = point_loss(loss, target, predictions[k, i], up, down)
         suffered = point_loss(loss, target, prediction, up, down)
-        _count_losses(suffered, own, weight, losses, totals)
+        count_losses(suffered, own, weight, losses, totals)
         predictions[0, i] = prediction

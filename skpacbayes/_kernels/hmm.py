@@ -113,12 +113,14 @@ def emission_densities(
 
 
 @kernel
-def forward_filter(densities, transitions, start, bounds, evidence):
+def forward_filter(densities, ends, sources, chances, start, bounds, evidence):
     """Replace densities by the probabilities of the states given the rows up to theirs.
 
-    `densities` (n_states, n_rows), changed in place; `transitions` (n_states,
-    n_states), rows sum to 1; `start` (n_states,): distribution of the first state of a
-    sequence. Sequence s consists of rows ``bounds[s]`` to ``bounds[s + 1] - 1``.
+    `densities` (n_states, n_rows), changed in place. State j is reached from each state
+    ``sources[p]``, with probability ``chances[p]``, for p from ``ends[j]`` to ``ends[j
+    + 1] - 1``, and the end of a sequence, n_states, from each state; both are unsigned,
+    as a signed index costs a test. `start` (n_states,): distribution of the first state
+    of a sequence. Sequence s consists of rows ``bounds[s]`` to ``bounds[s + 1] - 1``.
     `evidence` (n_rows,) receives the density of each row given those before it.
     """
     n_states = start.shape[0]
@@ -129,8 +131,8 @@ def forward_filter(densities, transitions, start, bounds, evidence):
                 ahead = start[j]
                 if t > bounds[s]:
                     ahead = 0.0
-                    for i in range(n_states):
-                        ahead += densities[i, t - 1] * transitions[i, j]
+                    for p in range(ends[j], ends[j + 1]):
+                        ahead += densities[sources[p], t - 1] * chances[p]
                 densities[j, t] *= ahead
                 total += densities[j, t]
             evidence[t] = total
@@ -140,12 +142,15 @@ def forward_filter(densities, transitions, start, bounds, evidence):
 
 
 @kernel
-def draw_states(filtered, transitions, bounds, uniforms, states, moves, firsts):
+def draw_states(
+    filtered, ends, sources, chances, bounds, uniforms, states, moves, firsts
+):
     """Draw the states of each sequence backwards, and count their moves.
 
-    `filtered` (n_states, n_rows), of `forward_filter`; ``uniforms[t]`` in [0, 1)
-    decides ``states[t]``. `moves` (n_states, n_states) and `firsts` (n_states,)
-    receive the numbers of transitions and of first states.
+    `filtered` (n_states, n_rows), of `forward_filter`, as are `ends`, `sources` and
+    `chances`; ``uniforms[t]`` in [0, 1) decides ``states[t]``. `moves` (n_states,
+    n_states) and `firsts` (n_states,) receive the numbers of transitions and of first
+    states.
     """
     n_states = filtered.shape[0]
     for i in range(n_states):
@@ -153,23 +158,23 @@ def draw_states(filtered, transitions, bounds, uniforms, states, moves, firsts):
         for j in range(n_states):
             moves[i, j] = 0.0
     for s in range(bounds.shape[0] - 1):
-        after = -1
+        after = n_states
         for t in range(bounds[s + 1] - 1, bounds[s] - 1, -1):
             total = 0.0
-            for i in range(n_states):
-                total += filtered[i, t] * (transitions[i, after] if after >= 0 else 1.0)
+            for p in range(ends[after], ends[after + 1]):
+                total += filtered[sources[p], t] * chances[p]
             threshold = uniforms[t] * total
-            passed = 0.0
-            state = -1
-            while passed <= threshold and state < n_states - 1:
-                state += 1
-                ahead = transitions[state, after] if after >= 0 else 1.0
-                passed += filtered[state, t] * ahead
+            passed, state = 0.0, -1
+            for p in range(ends[after], ends[after + 1]):
+                if passed > threshold:
+                    break
+                state = np.int64(sources[p])
+                passed += filtered[state, t] * chances[p]
             states[t] = state
-            if after >= 0:
+            if after < n_states:
                 moves[state, after] += 1.0
             after = state
-        if after >= 0:
+        if after < n_states:
             firsts[after] += 1.0
 
 
@@ -228,10 +233,12 @@ def stationary_distribution(transitions, distribution):
 
 
 @kernel
-def smooth(filtered, transitions, bounds):
+def smooth(filtered, ends, sources, chances, stops, targets, odds, bounds):
     """Replace filtered probabilities of states by those given the whole sequence.
 
-    `filtered` (n_states, n_rows), of `forward_filter`, is changed in place.
+    `filtered` (n_states, n_rows), of `forward_filter`, is changed in place; `ends`,
+    `sources` and `chances` are those that it was given. `stops`, `targets` and `odds`
+    say the same of the ways out of a state.
     """
     n_states = filtered.shape[0]
     ratio = np.empty(n_states)
@@ -239,14 +246,14 @@ def smooth(filtered, transitions, bounds):
         for t in range(bounds[s + 1] - 2, bounds[s] - 1, -1):
             for j in range(n_states):
                 ahead = 0.0
-                for i in range(n_states):
-                    ahead += filtered[i, t] * transitions[i, j]
+                for p in range(ends[j], ends[j + 1]):
+                    ahead += filtered[sources[p], t] * chances[p]
                 ratio[j] = filtered[j, t + 1] / ahead if ahead > 0.0 else 0.0
             total = 0.0
             for i in range(n_states):
                 weight = 0.0
-                for j in range(n_states):
-                    weight += transitions[i, j] * ratio[j]
+                for p in range(stops[i], stops[i + 1]):
+                    weight += odds[p] * ratio[targets[p]]
                 filtered[i, t] *= weight
                 total += filtered[i, t]
             for i in range(n_states):
@@ -254,11 +261,14 @@ def smooth(filtered, transitions, bounds):
 
 
 @kernel
-def viterbi(log_densities, log_transitions, log_start, bounds, previous, states):
+def viterbi(
+    log_densities, ends, sources, log_chances, log_start, bounds, previous, states
+):
     """Most probable states of each sequence; the sum of their log joint probabilities.
 
-    `log_densities` (n_states, n_rows); `previous` (n_states, n_rows) is work space;
-    `states` (n_rows,) receives the states.
+    `log_densities` (n_states, n_rows); `ends`, `sources` and `log_chances` as in
+    `forward_filter`; `previous` (n_states, n_rows) is work space; `states` (n_rows,)
+    receives the states.
     """
     n_states = log_start.shape[0]
     score, before = np.empty(n_states), np.empty(n_states)
@@ -274,11 +284,11 @@ def viterbi(log_densities, log_transitions, log_start, bounds, previous, states)
                 if t > bounds[s]:
                     score[j] = -math.inf
                     previous[j, t] = 0
-                    for i in range(n_states):
-                        through = before[i] + log_transitions[i, j]
+                    for p in range(ends[j], ends[j + 1]):
+                        through = before[sources[p]] + log_chances[p]
                         if through > score[j]:
                             score[j] = through
-                            previous[j, t] = i
+                            previous[j, t] = sources[p]
                 score[j] += log_densities[j, t]
         state = 0
         for j in range(1, n_states):

@@ -4,11 +4,12 @@ Weights, means and covariances of the atoms are summed out. Numbers of rows have
 probability that pieces of a broken stick give them; rows of an atom have Student's
 predictive density given those before. Features come in blocks that are independent
 given the atom: all features with full covariances, else each feature by itself, a
-value of which may be missing. `prior` is, everywhere, the number of rows that
-the prior mean counts for, the shape of the inverse gamma distribution, and
-(n_features,) what rounding adds to the square of a value. `members` are three groups of
-rows: counts and means (3, n_features); Cholesky factors of the scatters of the blocks,
-the prior's included, (3, n_features, n_features); and (n_features,) work space.
+value of which may be missing. What is known of three groups of rows is `counts` and
+`means` (3, n_features), and `factors` (3, n_features, n_features): Cholesky factors of
+the scatters of the blocks, the prior's included. `size` is the number of features of a
+block, `mean_count` the number of rows that the prior mean counts for, `shape` that of
+the inverse gamma distribution, and `rounding` (n_features,) what rounding adds to the
+square of a value.
 """
 
 import math
@@ -19,13 +20,10 @@ from . import kernel, part
 
 
 @part
-def _log_predictive(row, which, prior, table, size, members):
-    """Log density of a row given a group, but for a constant of the row.
-
-    `size`: number of features of a block.
-    """
-    counts, means, factors, work = members
-    mean_count, shape, _ = prior
+def _log_predictive(
+    row, which, mean_count, shape, table, size, counts, means, factors, work
+):
+    """Log density of a row given a group, but for a constant of the row."""
     total = 0.0
     for start in range(0, row.shape[0], size):
         n = counts[which, start]
@@ -35,9 +33,11 @@ def _log_predictive(row, which, prior, table, size, members):
             value = row[f] - means[which, f]
             for g in range(start, f):
                 value -= factors[which, f, g] * work[g]
-            work[f] = value / factors[which, f, f]
-            square += work[f] * work[f]
-            log_scale -= math.log(factors[which, f, f])
+            diagonal = factors[which, f, f]
+            value /= diagonal
+            work[f] = value
+            square += value * value
+            log_scale -= math.log(diagonal)
         if not math.isnan(square):
             total += table[np.int64(n)] + log_scale
             total -= (shape + 0.5 * (n + size)) * math.log1p(weight * square)
@@ -45,14 +45,12 @@ def _log_predictive(row, which, prior, table, size, members):
 
 
 @part
-def _join(row, which, prior, size, members):
+def _join(row, which, mean_count, rounding, size, counts, means, factors, work):
     """Add a row to a group.
 
     The Cholesky factor is updated by the gap from the mean, then by what rounding adds
     to each feature: one vector after the other, all zero before feature `first`.
     """
-    counts, means, factors, work = members
-    mean_count, _, rounding = prior
     for start in range(0, row.shape[0], size):
         if math.isnan(row[start]):
             continue
@@ -69,197 +67,98 @@ def _join(row, which, prior, size, members):
                     work[g] = 0.0
                 work[first] = math.sqrt(rounding[first])
             for f in range(max(first, start), stop):
-                before = factors[which, f, f]
-                root = math.sqrt(before * before + work[f] * work[f])
+                before, value = factors[which, f, f], work[f]
+                root = math.sqrt(before * before + value * value)
                 factors[which, f, f] = root
-                cosine, sine = root / before, work[f] / before
+                cosine, sine = root / before, value / before
                 for g in range(f + 1, stop):
                     below = (factors[which, g, f] + sine * work[g]) / cosine
                     factors[which, g, f] = below
                     work[g] = cosine * work[g] - sine * below
 
 
-@part
-def _log_marginal(which, scale, prior, size, members):
-    """Log density of the rows of a group, its parameters summed out; plus a constant.
-
-    The constant is of the rows, the same in whichever groups they are.
-    """
-    counts, _, factors, _ = members
-    mean_count, shape, _ = prior
-    degrees = 2.0 * shape + size - 1.0
-    total = 0.0
-    for f in range(scale.shape[0]):
-        n, place = counts[which, f], f % size
-        total += math.lgamma(0.5 * (degrees + n - place))
-        total -= math.lgamma(0.5 * (degrees - place))
-        total += 0.5 * degrees * math.log(2.0 * scale[f])
-        total -= (degrees + n) * math.log(factors[which, f, f])
-        total += 0.5 * math.log(mean_count / (mean_count + n))
-    return total
-
-
-@part
-def _first_two(shapes, atoms, order):
-    """Return the first row of `order`, the next of its shape, and the place after it.
-
-    The second is -1 where there is none. Rows with a negative atom are left out.
-    """
-    first, second, start = -1, -1, 0
-    for position in range(order.shape[0]):
-        t = order[position]
-        if atoms[t] >= 0 and first < 0:
-            first = t
-        elif atoms[t] >= 0 and shapes[t] == shapes[first]:
-            second, start = t, position + 1
-            break
-    return first, second, start
-
-
-@part
-def _begin_groups(base, g, members):
-    """Let all groups be empty: the prior's origins and scales of shape g."""
-    counts, means, factors, _ = members
-    for which in range(counts.shape[0]):
-        for f in range(counts.shape[1]):
-            counts[which, f], means[which, f] = 0.0, base[0][g, f]
-            for h in range(counts.shape[1]):
-                factors[which, f, h] = 0.0
-            factors[which, f, f] = math.sqrt(2.0 * base[1][g, f])
-
-
 @kernel
-def _log_sticks(sizes, concentration):
-    """Log probability of the numbers of rows of all atoms, but for a constant."""
-    last = sizes.shape[0] - 1
-    n_after, total = sizes[last], 0.0
-    for a in range(last - 1, -1, -1):
-        total += math.lgamma(1.0 + sizes[a]) + math.lgamma(concentration + n_after)
-        n_after += sizes[a]
-        total -= math.lgamma(1.0 + concentration + n_after)
-    return total
-
-
-@kernel
-def split_or_merge(
+def share_out(
     rows,
-    shapes,
-    atoms,
-    sizes,
-    base,
-    prior,
-    concentration,
-    full,
-    table,
-    order,
+    to_first,
+    split,
     uniforms,
-    members,
+    mean_count,
+    shape,
+    rounding,
+    table,
+    size,
+    counts,
+    means,
+    factors,
+    work,
 ):
-    """Split an atom of a shape or merge two, by a Metropolis step; whether it was done.
+    """Share rows out between two groups; log probability of the shares.
 
-    Two rows of one shape are chosen: the first of `order`, and the next of its shape.
-    If they have the same atom, the step proposes to split it, else to merge theirs. In
-    a split the other rows are shared out one after the other by their predictive
-    densities (sequentially allocated, Dahl and Newcomb 2022).
+    The first row goes to the first group, the second to the other, and the rest one
+    after the other by their predictive densities: in a `split` as ``uniforms[t]`` says,
+    else as ``to_first[t]`` says. All rows go to the third group as well.
 
-    `rows` (n_rows, n_features), about the locations of their states; `shapes` and
-    `atoms` (n_rows,), of which the latter is changed and is negative for a row to leave
-    out; `sizes` (n_shapes, n_atoms): rows of each atom, changed; `base`: origins and
-    scales, each (n_shapes, n_features). ``table[n]``: log ratio of the gamma functions
-    of Student's density given n rows. `order` permutes the rows; ``uniforms[t]``
-    decides about row t, the last two about the new atom and the step.
+    `rows` (n_rows, n_features); `to_first` (n_rows,): whether a row goes to the first
+    group, receives that in a split. ``table[n]``: log ratio of the gamma functions of
+    Student's density given n rows. `counts`, `means` and `factors` of empty groups
+    receive those of the groups; `work` (n_features + 2,) is work space.
     """
-    n_rows, n_atoms = rows.shape[0], sizes.shape[1]
-    size = rows.shape[1] if full else 1  # features of a block
-    first, second, start = _first_two(shapes, atoms, order)
-    if second < 0:
-        return False
-    g, here, there = shapes[first], atoms[first], atoms[second]
-    split = here == there
-    n_empty = 0
-    for a in range(n_atoms):
-        n_empty += sizes[g, a] == 0.0
-    if split:
-        if n_empty == 0:
-            return False
-        left = np.int64(uniforms[n_rows] * n_empty)
-        for a in range(n_atoms):
-            if sizes[g, a] == 0.0:
-                here = a if left == 0 else here
-                left -= 1
-    _begin_groups(base, g, members)
-    log_choice, n_here, n_there, logs = 0.0, 0.0, 0.0, np.empty(2)
-    for position in range(start - 2, n_rows):
-        t = first if position == start - 2 else order[position]
-        chosen, to_here = position < start, position == start - 2
-        if not chosen:
-            if shapes[t] != g or (atoms[t] != there and (split or atoms[t] != here)):
-                continue
-            for which in range(2):
-                logs[which] = _log_predictive(
-                    rows[t], which, prior, table, size, members
+    n_first, last = 0.0, rows.shape[1]
+    log_probability = 0.0
+    for t in range(rows.shape[0]):
+        row, here = rows[t], to_first[t]
+        if t > 1:
+            for g in range(2):
+                work[last + g] = _log_predictive(
+                    row, g, mean_count, shape, table, size, counts, means, factors, work
                 )
-            odds = math.log(n_there / n_here) + logs[1] - logs[0]
-            chance = 1.0 / (1.0 + math.exp(odds if odds < 700.0 else 700.0))
-            to_here = uniforms[t] < chance if split else atoms[t] == here
-            chosen_chance = chance if to_here else 1.0 - chance
-            log_choice += math.log(chosen_chance + 1e-300)
-            if split and to_here:
-                atoms[t] = here
-        n_here += 1.0 if to_here else 0.0
-        n_there += 0.0 if to_here else 1.0
+            odds = math.log((t - n_first) / n_first) + work[last + 1] - work[last]
+            chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
+            if split:
+                here = uniforms[t] < chance
+                to_first[t] = here
+            log_probability += math.log((chance if here else 1.0 - chance) + 1e-300)
+        n_first += 1.0 if here else 0.0
         for step in range(2):
-            which = 2 if step == 1 else (0 if to_here else 1)
-            _join(rows[t], which, prior, size, members)
-    log_ratio = math.log(n_empty + (0.0 if split else 1.0)) - log_choice
-    for which in range(3):
-        log_marginal = _log_marginal(which, base[1][g], prior, size, members)
-        log_ratio += log_marginal if which < 2 else -log_marginal
-    log_ratio = log_ratio if split else -log_ratio
-    for step in range(2):
-        log_sticks = _log_sticks(sizes[g], concentration)
-        log_ratio += log_sticks if step == 1 else -log_sticks
-        sizes[g, here] = n_here if split else 0.0
-        sizes[g, there] = n_there if split else n_here + n_there
-    accepted = math.log(uniforms[n_rows + 1] + 1e-300) < log_ratio
-    if accepted and split:
-        atoms[first] = here
-    elif not accepted:
-        sizes[g, here] = 0.0 if split else n_here
-        sizes[g, there] = n_here + n_there if split else n_there
-    if accepted != split:
-        for t in range(n_rows):
-            if shapes[t] == g and atoms[t] == here:
-                atoms[t] = there
-    return accepted
+            g = 2 if step == 1 else (0 if here else 1)
+            _join(row, g, mean_count, rounding, size, counts, means, factors, work)
+    return log_probability
 
 
 @kernel
-def swap_neighbors(shapes, atoms, sizes, concentration, thresholds):
+def swap_neighbors(shapes, atoms, sizes, concentration, thresholds, places):
     """Exchange the places of neighbouring atoms on the stick, by Metropolis steps.
 
-    `shapes`, `atoms` (n_rows,) and `sizes` (n_shapes, n_atoms) as in `split_or_merge`;
-    `thresholds` (n_shapes, n_atoms - 1): logarithms of uniform variables.
+    `shapes` and `atoms` (n_rows,), of which the latter is changed and is negative for a
+    row to leave out; `sizes` (n_shapes, n_atoms): rows of each atom, changed;
+    `thresholds` (n_shapes, n_atoms - 1): logarithms of uniform variables. `places`
+    (n_shapes, n_atoms) receives where each atom goes.
+
+    The ratio of an exchange is that of the gamma functions of pieces of the stick, of
+    which all but one of each cancel; the last piece has no stick to break.
     """
-    n_shapes, n_atoms = sizes.shape
-    place = np.empty((n_shapes, n_atoms), dtype=np.int64)
-    content = np.empty(n_atoms, dtype=np.int64)
-    for g in range(n_shapes):
-        log_before = 0.0
-        for a in range(n_atoms):
-            content[a] = a
-        for a in range(-1, n_atoms - 1):
-            if a >= 0:
-                sizes[g, a], sizes[g, a + 1] = sizes[g, a + 1], sizes[g, a]
-            log_now = _log_sticks(sizes[g], concentration)
-            if a < 0 or thresholds[g, a] < log_now - log_before:
-                log_before = log_now
-                if a >= 0:
-                    content[a], content[a + 1] = content[a + 1], content[a]
+    n_shapes, last = sizes.shape[0], sizes.shape[1] - 1
+    for s in range(n_shapes):
+        carried, n_rows = 0, 0.0
+        for a in range(last + 1):
+            n_rows += sizes[s, a]
+        for a in range(last):
+            own, other = sizes[s, a], sizes[s, a + 1]
+            log_ratio = math.log(concentration + (n_rows - own))
+            log_ratio -= math.log(concentration + (n_rows - other))
+            if a + 1 == last:
+                log_ratio = math.lgamma(concentration + own) - math.lgamma(1.0 + own)
+                log_ratio -= math.lgamma(concentration + other)
+                log_ratio += math.lgamma(1.0 + other)
+            if thresholds[s, a] < log_ratio:
+                sizes[s, a], sizes[s, a + 1] = other, own
+                places[s, a + 1] = a
             else:
-                sizes[g, a], sizes[g, a + 1] = sizes[g, a + 1], sizes[g, a]
-        for a in range(n_atoms):
-            place[g, content[a]] = a
+                places[s, carried] = a
+                carried = a + 1
+            n_rows -= sizes[s, a]
+        places[s, carried] = last
     for t in range(atoms.shape[0]):
         if atoms[t] >= 0:
-            atoms[t] = place[shapes[t], atoms[t]]
+            atoms[t] = places[shapes[t], atoms[t]]

@@ -1,11 +1,12 @@
-"""k-means and k-medians on weighted points: D^2 seeding, Lloyd's algorithm, swap moves.
+"""k-means and k-medians on weighted points: D^2 seeding and Lloyd's algorithm.
 
-This file holds every k-means of the package. A family uses it through two classes:
+This file and `kmeans_swaps.py` hold every k-means of the package. A family uses them
+through two classes:
 
 - `WeightedPoints`: points and weights, with `draw_centers` (D^2 seeding),
   `run_lloyd`, and the cells that the last run found (`labels`, `losses`).
-- `TwoNearest`: centres and the two centres nearest to each point, with `draw_centers`,
-  `place_centers` and `swap_moves`.
+- `TwoNearest` of `kmeans_swaps.py`: centres and the two centres nearest to each point,
+  with `draw_centers`, `place_centers` and `swap_moves`.
 
 For a table of its own, outside of a loop, `sklearn.cluster.KMeans` does as well, and
 takes sparse rows.
@@ -120,78 +121,8 @@ class WeightedPoints:
         return np.bincount(self.labels, values, minlength=n_clusters)
 
 
-class TwoNearest:
-    """Centres, and the two of them nearest to each point: the state of swap moves.
-
-    The loss is the squared Euclidean distance.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_features, n_points)
-        The points, as columns.
-    weights : ndarray of shape (n_points,)
-        Their weights.
-    n_clusters : int
-        Number of centres.
-
-    Attributes
-    ----------
-    centers : ndarray of shape (n_features, n_clusters)
-        The centres, as columns.
-    labels : ndarray of shape (n_points,)
-        Nearest centre of each point.
-    losses : ndarray of shape (n_points,)
-        Squared distance of each point to that centre, not weighted.
-    """
-
-    def __init__(self, columns, weights, n_clusters):
-        n_features, n_points = columns.shape
-        self.columns, self.weights = columns, weights
-        self.centers = np.empty((n_features, n_clusters))
-        self.labels, self._second = np.zeros((2, n_points), dtype=np.int64)
-        self.losses, self._second_losses = np.empty((2, n_points))
-        # All distances, if they take no more memory than the points.
-        few = n_clusters <= n_features
-        self._memory = np.empty((n_clusters, n_points) if few else (0, 0))
-
-    @property
-    def _nearest(self):
-        return self._memory, self.labels, self._second, self.losses, self._second_losses
-
-    def draw_centers(self, uniforms):
-        """Draw points as centres by D^2 seeding; `uniforms` (n_clusters,) in [0, 1)."""
-        drawn = np.empty(len(uniforms), dtype=np.int64)
-        draw_centers(
-            self.columns,
-            self.weights,
-            uniforms,
-            None,
-            drawn,
-            self.losses,
-            np.empty(len(self.losses)),
-            self.labels,
-            self._second,
-            self._second_losses,
-            self._memory,
-        )
-        self.centers[:] = self.columns[:, drawn]
-
-    def place_centers(self, centers):
-        """Take the centres (n_clusters, n_features) that are given."""
-        self.centers[:] = centers.T
-        find_nearest(self.columns, self.centers, *self._nearest)
-
-    def swap_moves(self, uniforms):
-        """Make one swap move for each of `uniforms`; return how many were accepted."""
-        if self.centers.shape[1] == 1:  # no second centre to take over the points
-            return 0
-        return swap_moves(
-            self.columns, self.weights, uniforms, self.centers, *self._nearest
-        )
-
-
 @kernel
-def _losses_at(columns, points, i, manhattan, losses):
+def losses_at(columns, points, i, manhattan, losses):
     """Losses between column i of `points` and all columns.
 
     Two features at a time, which halves the traffic to memory.
@@ -217,7 +148,7 @@ def _losses_at(columns, points, i, manhattan, losses):
 
 
 @kernel
-def _total(weights, values):
+def total_of(weights, values):
     """Weighted sum of the values, in two parts that the processor adds at a time."""
     n_pairs = values.shape[0] // 2
     even = 0.0
@@ -231,7 +162,7 @@ def _total(weights, values):
 
 
 @kernel
-def _draw(weights, values, total, uniform):
+def draw_index(weights, values, total, uniform):
     """Index drawn in proportion to weight times value; 0 if `total` is zero."""
     threshold = uniform * total
     chosen = 0
@@ -244,6 +175,14 @@ def _draw(weights, values, total, uniform):
             if passed > threshold:
                 break
     return chosen
+
+
+@kernel
+def remember(j, squares, memory):
+    """Keep the squared distances of all points from centre j, if they are kept."""
+    if memory.shape[0] > 0:
+        for i in range(squares.shape[0]):
+            memory[j, i] = squares[i]
 
 
 @kernel
@@ -272,18 +211,18 @@ def draw_centers(
     n_points = columns.shape[1]
     for i in range(n_points):
         near[i] = 1.0
-    total = _total(weights, near)
+    total = total_of(weights, near)
     for j in range(drawn.shape[0]):
-        drawn[j] = _draw(weights, near, total, uniforms[j])
+        drawn[j] = draw_index(weights, near, total, uniforms[j])
         if j == 0:
             for i in range(n_points):
                 near[i] = math.inf
                 if next_near is not None:
                     next_near[i] = math.inf
-        _losses_at(columns, columns, drawn[j], manhattan, current)
+        losses_at(columns, columns, drawn[j], manhattan, current)
         if memory is not None:
-            _remember(j, current, memory)
-        for i in range(n_points):  # as `_insert` does, for all points and no branch
+            remember(j, current, memory)
+        for i in range(n_points):  # two nearest, without a branch
             loss = current[i]
             if next_near is not None:
                 nearest = loss < near[i]
@@ -292,7 +231,7 @@ def draw_centers(
                 first[i] = j if nearest else first[i]
                 next_near[i] = min(next_near[i], max(near[i], loss))
             near[i] = min(near[i], loss)
-        total = _total(weights, near)
+        total = total_of(weights, near)
 
 
 @kernel
@@ -343,12 +282,12 @@ def _assign(columns, weights, centers, manhattan, labels, near, current):
     for j in range(centers.shape[0]):
         for f in range(n_features):
             place[f, 0] = centers[j, f]
-        _losses_at(columns, place, 0, manhattan, current)
+        losses_at(columns, place, 0, manhattan, current)
         for i in range(n_points):  # without a branch: LLVM vectorises it
             closer = current[i] < near[i]
             labels[i] = j if closer else labels[i]
             near[i] = current[i] if closer else near[i]
-    return _total(weights, near)
+    return total_of(weights, near)
 
 
 @kernel
@@ -377,137 +316,6 @@ def run_lloyd(points, columns, weights, order, max_iter, centers, labels, losses
         if loss >= previous * (1.0 - 1e-12):
             break
     return loss
-
-
-@kernel
-def _insert(i, j, square, first, second, near, next_near):
-    """Note that centre j lies at this squared distance from point i."""
-    if square < near[i]:
-        second[i] = first[i]
-        next_near[i] = near[i]
-        first[i] = j
-        near[i] = square
-    elif square < next_near[i]:
-        second[i] = j
-        next_near[i] = square
-
-
-@kernel
-def _remember(j, squares, memory):
-    """Keep the squared distances of all points from centre j, if they are kept."""
-    if memory.shape[0] > 0:
-        for i in range(squares.shape[0]):
-            memory[j, i] = squares[i]
-
-
-@kernel
-def _find_two(i, squares, first, second, near, next_near):
-    """Two nearest centres of point i, given the squared distances to all."""
-    best = 0
-    next_best = 0
-    least = math.inf
-    next_least = math.inf
-    for j in range(squares.shape[0]):
-        square = squares[j]
-        if square < next_least:
-            if square < least:
-                next_best = best
-                next_least = least
-                best = j
-                least = square
-            else:
-                next_best = j
-                next_least = square
-    first[i] = best
-    second[i] = next_best
-    near[i] = least
-    next_near[i] = next_least
-
-
-@kernel
-def find_nearest(columns, centers, memory, first, second, near, next_near):
-    """Find the two nearest of `centers` (n_features, n_clusters) for each point.
-
-    Fills `first` and `second` (n_points,), the numbers of the two nearest centres;
-    `near` and `next_near` (n_points,), the squared distances to them; and `memory`
-    (n_clusters, n_points), the squared distances to all centres, unless its shape is
-    (0, 0): then `swap_moves` computes them again where it needs them.
-    """
-    squares = np.empty(centers.shape[1])
-    for i in range(columns.shape[1]):
-        _losses_at(centers, columns, i, None, squares)
-        _find_two(i, squares, first, second, near, next_near)
-        if memory.shape[0] > 0:
-            for j in range(centers.shape[1]):
-                memory[j, i] = squares[j]
-
-
-@kernel
-def swap_moves(
-    columns, weights, uniforms, centers, memory, first, second, near, next_near
-):
-    """Replace one centre by a point, once for each of `uniforms`, if inertia falls.
-
-    The point is drawn in proportion to weight times `near`; the centre that leaves is
-    the one whose loss raises the inertia least (local search k-means++ of Lattanzi and
-    Sohler, 2019). Updates the arrays of `find_nearest`; returns the number of moves
-    accepted.
-    """
-    n_features, n_points = columns.shape
-    n_clusters = centers.shape[1]
-    without = np.empty(n_clusters)  # by how much inertia rises without each centre
-    price = np.empty(n_clusters)
-    squares = np.empty(n_points)
-    closer = np.empty(n_points, dtype=np.int64)  # points nearer to it than to `second`
-    to_centers = np.empty(n_clusters)
-    n_accepted = 0
-    total = 0.0
-    changed = True
-    for move in range(uniforms.shape[0]):
-        if changed:
-            total = _total(weights, near)
-            for j in range(n_clusters):
-                without[j] = 0.0
-            for i in range(n_points):
-                without[first[i]] += weights[i] * (next_near[i] - near[i])
-            changed = False
-        if not total > 0.0:
-            break
-        drawn = _draw(weights, near, total, uniforms[move])
-        _losses_at(columns, columns, drawn, None, squares)
-        for j in range(n_clusters):
-            price[j] = without[j]
-        gain = 0.0
-        n_closer = 0
-        for i in range(n_points):  # without a branch that would be mispredicted
-            closer[n_closer] = i
-            n_closer += squares[i] < next_near[i]
-        for rank in range(n_closer):
-            i = closer[rank]
-            gain += weights[i] * (near[i] - min(squares[i], near[i]))
-            price[first[i]] -= weights[i] * (next_near[i] - max(squares[i], near[i]))
-        leaving = 0
-        for j in range(1, n_clusters):
-            if price[j] < price[leaving]:
-                leaving = j
-        if not price[leaving] < gain:
-            continue
-        changed = True
-        n_accepted += 1
-        for f in range(n_features):
-            centers[f, leaving] = columns[f, drawn]
-        _remember(leaving, squares, memory)
-        for i in range(n_points):
-            if first[i] == leaving or second[i] == leaving:
-                if memory.shape[0] > 0:
-                    for j in range(n_clusters):
-                        to_centers[j] = memory[j, i]
-                else:
-                    _losses_at(centers, columns, i, None, to_centers)
-                _find_two(i, to_centers, first, second, near, next_near)
-            elif squares[i] < next_near[i]:
-                _insert(i, leaving, squares[i], first, second, near, next_near)
-    return n_accepted
 
 
 @kernel
@@ -563,41 +371,3 @@ def lloyd(
         if total >= previous * (1.0 - 1e-12):
             break
     return total
-
-
-@kernel
-def leaving_scales(noise, centers, gaps, largest, scales):
-    """Scale at which the noisy copies of each centre leave its cell, Manhattan loss.
-
-    `noise` (n_draws, n_features) times a scale is added to each centre in turn, and
-    `scales` (n_draws, n_clusters) receives the smallest scale, if below `largest`, at
-    which another centre is nearer. `gaps` (n_clusters, n_clusters): the distances
-    between centres.
-    """
-    n_clusters, n_features = centers.shape
-    for draw in range(noise.shape[0]):
-        length = 0.0
-        for f in range(n_features):
-            length += abs(noise[draw, f])
-        for j in range(n_clusters):
-            lowest = largest
-            for other in range(n_clusters):
-                # The lead of centre j is convex and decreasing in the scale: Newton's
-                # method comes from the left, and the first bound often is enough.
-                scale = gaps[j, other] / (2.0 * length)
-                while scale < lowest and gaps[j, other] > 0.0:
-                    lead = 0.0
-                    slope = 0.0
-                    for f in range(n_features):
-                        step = scale * noise[draw, f]
-                        gap = centers[j, f] - centers[other, f] + step
-                        lead += abs(gap) - abs(step)
-                        if gap * step < 0.0:
-                            slope += 2.0 * abs(noise[draw, f])
-                    if not lead > 1e-12 * gaps[j, other]:
-                        lowest = scale
-                    elif slope > 0.0:
-                        scale += lead / slope
-                    else:
-                        scale = math.inf
-            scales[draw, j] = lowest

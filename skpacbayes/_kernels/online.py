@@ -13,10 +13,9 @@ import numpy as np
 from . import kernel, part
 from .aggregation import SQUARED, aggregate, point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
+from .online_parts import enter, forget, project, suffer
 from .online_state import (
     ADAGRAD,
-    AVERAGE,
-    AVERAGING,
     CONSTANT,
     COUNT,
     DOWN,
@@ -25,10 +24,8 @@ from .online_state import (
     GRADIENT_MEAN,
     GRADIENT_SCALE,
     INVSQRT,
-    LOSS,
     LOSS_KIND,
     MEAN,
-    MEAN_BOUND,
     METHOD,
     NGVI_EXPLICIT,
     OGA,
@@ -37,7 +34,6 @@ from .online_state import (
     RATE,
     RATE_KIND,
     RESIDUALS,
-    SCALE_BOUND,
     SCALED_SQUARES,
     SMALLEST,
     SQUARES,
@@ -47,12 +43,10 @@ from .online_state import (
     TEMPERATURE,
     UP,
     VARIANCE,
-    WEIGHT,
 )
-from .standardize import add_waves, first_refused, standardize
 
 
-@kernel
+@part
 def _unit_and_temperature(loss, numbers, up, down):
     """Return the unit of y and the inverse temperature in that unit.
 
@@ -69,7 +63,7 @@ def _unit_and_temperature(loss, numbers, up, down):
     return (unit if unit > 0.0 else 1.0), temperature
 
 
-@kernel
+@part
 def _observe_residual(loss, y, a, v, weight, numbers, up, down):
     """Count a residual in the estimate of the noise."""
     keep = 1.0 - numbers[FORGETTING]
@@ -82,51 +76,12 @@ def _observe_residual(loss, y, a, v, weight, numbers, up, down):
     numbers[COUNT] = keep * numbers[COUNT] + weight
 
 
-@kernel
-def _suffer(model, suffered, weight, numbers, stream):
-    """Count the row, and the loss of its prediction."""
-    numbers[WEIGHT] += weight
-    numbers[STEPS] += 1.0
-    numbers[LOSS] += weight * suffered
-    if stream[AVERAGING] == 1.0:
-        for j in range(model.shape[1]):
-            model[AVERAGE, j] += weight * model[MEAN, j]
-
-
-@kernel
+@part
 def _start_flat(model, y, weight, numbers):
     """First row under a flat prior of the intercept: it takes the intercept there."""
     temperature = numbers[TEMPERATURE]
     model[MEAN, 0] = y
     model[VARIANCE, 0] = 1.0 / (weight * (2.0 * temperature if temperature else 1.0))
-
-
-@kernel
-def _project(model, stream):
-    """Project means on [-mean_bound, mean_bound], deviations on [0, scale_bound]."""
-    bound = stream[MEAN_BOUND]
-    highest = stream[SCALE_BOUND] ** 2
-    if bound < math.inf or highest < math.inf:
-        for j in range(model.shape[1]):
-            mean, variance = model[MEAN, j], model[VARIANCE, j]
-            mean = -bound if mean < -bound else mean
-            model[MEAN, j] = bound if mean > bound else mean
-            model[VARIANCE, j] = highest if variance > highest else variance
-
-
-@part
-def _forget(model, z, rate):
-    """Move the posterior towards the prior; return the prediction and variance."""
-    a = 0.0
-    v = 0.0
-    keep = 1.0 - rate
-    for j in range(model.shape[1]):
-        total = keep + rate * model[PRIOR, j] * model[VARIANCE, j]
-        model[MEAN, j] *= keep / total
-        model[VARIANCE, j] /= total
-        a += model[MEAN, j] * z[j]
-        v += model[VARIANCE, j] * z[j] * z[j]
-    return a, v
 
 
 @part
@@ -146,13 +101,13 @@ def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predicti
             a += mean[j] * z[j]
             v += variance[j] * z[j] * z[j]
         suffered = point_loss(loss, target, a, up, down)
-        _suffer(model, suffered, weight, numbers, stream)
+        suffer(model, suffered, weight, numbers, stream)
         predictions[i] = a
         if stream[FLAT] == 1.0 and numbers[STEPS] == 1.0:
             _start_flat(model, target, weight, numbers)
             continue
         if numbers[FORGETTING] > 0.0:
-            a, v = _forget(model, z, numbers[FORGETTING])
+            a, v = forget(model, z, numbers[FORGETTING])
         _observe_residual(loss, target, a, v, weight, numbers, up, down)
         if v <= SMALLEST:
             continue
@@ -167,7 +122,7 @@ def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predicti
             spread = variance[j] * z[j]
             mean[j] += shift * spread
             variance[j] /= 1.0 + curve * spread * z[j]
-        _project(model, stream)
+        project(model, stream)
 
 
 @kernel
@@ -195,12 +150,9 @@ def learn_natural(
     predictions : (n_experts, n_rows), receives the predictions of the last output,
     made before the row was learnt; with several experts, row 0 the aggregate's.
     """
-    if first_refused(X, y, sample_weight) >= 0:
-        return False
     Z = np.empty((X.shape[0], models.shape[2]))
-    standardize(X, sample_weight, moments, origin, stream, Z)
-    if waves is not None:
-        add_waves(Z, X.shape[1], *waves, stream)
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+        return False
     n_experts = predictions.shape[0]
     for k in range(models.shape[0]):
         output = k // n_experts if models.shape[0] > n_experts else -1
@@ -306,7 +258,7 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
             a += mean[j] * z[j]
             v += variance[j] * z[j] * z[j]
         suffered = point_loss(loss, target, a, up, down)
-        _suffer(model, suffered, weight, numbers, stream)
+        suffer(model, suffered, weight, numbers, stream)
         predictions[i] = a
         if stream[FLAT] == 1.0 and numbers[STEPS] == 1.0:
             _start_flat(model, target, weight, numbers)
@@ -328,7 +280,7 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
                 _svb_step(model, z, da, dv, rate, stream)
             else:
                 _gradient_step(model, z, da, dv, rate)
-        _project(model, stream)
+        project(model, stream)
 
 
 @kernel
@@ -350,12 +302,9 @@ def learn_published(
 
     As `learn_natural`, with one expert.
     """
-    if first_refused(X, y, sample_weight) >= 0:
-        return False
     Z = np.empty((X.shape[0], models.shape[2]))
-    standardize(X, sample_weight, moments, origin, stream, Z)
-    if waves is not None:
-        add_waves(Z, X.shape[1], *waves, stream)
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+        return False
     for k in range(models.shape[0]):
         output = k if models.shape[0] > 1 else -1
         _learn_published(

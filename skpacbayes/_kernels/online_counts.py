@@ -17,27 +17,16 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .aggregation import (
-    HIGHEST_TARGET,
-    LOWEST_TARGET,
-    STEPS,
-    _count_losses,
-    _weigh_next,
+from .aggregation import COUNTS, aggregate, point_loss
+from .online_covariance import (
+    beyond_range,
+    condition,
+    follow,
+    forget_covariance,
+    settle,
 )
-from .online import _forget, _project, _suffer
-from .online_full import _beyond, _condition, _dot, _follow, _forget_full, _settle
-from .online_predict import _deviation_along
+from .online_parts import deviation_along, enter, forget, inner_product, project, suffer
 from .online_state import FORGETTING, MEAN, PANEL, SMALLEST, TEMPERATURE, VARIANCE
-from .standardize import add_waves, first_refused, standardize
-
-HIGHEST = 345.0  # log of the largest rate, about that of the largest number learnt
-
-
-@kernel
-def _half_deviance(y, f):
-    """Half the Poisson deviance of the count y from the rate exp(f), at least 0."""
-    known = y * math.log(y) - y if y > 0.0 else 0.0
-    return max(0.0, math.exp(min(f, HIGHEST)) - y * f + known)
 
 
 @kernel
@@ -98,10 +87,10 @@ def _learn_counts(Z, y, sample_weight, model, numbers, stream, predictions):
         a = v = 0.0
         for j in range(n_parameters):
             a += mean[j] * z[j]
-        _suffer(model, _half_deviance(y[i], a), weight, numbers, stream)
+        suffer(model, point_loss(COUNTS, y[i], a), weight, numbers, stream)
         predictions[i] = a
         if numbers[FORGETTING] > 0.0:
-            a, _ = _forget(model, z, numbers[FORGETTING])
+            a, _ = forget(model, z, numbers[FORGETTING])
         for j in range(n_parameters):
             spread[j] = variance[j] * z[j] * z[j]
             v += spread[j]
@@ -115,7 +104,7 @@ def _learn_counts(Z, y, sample_weight, model, numbers, stream, predictions):
             own = variance[j] * z[j]
             mean[j] += shift * own
             variance[j] /= 1.0 + curve * own * z[j]
-        _project(model, stream)
+        project(model, stream)
 
 
 @part
@@ -127,7 +116,8 @@ def _learn_counts_full(
     follows : not None where the prior follows the spread of the features.
     """
     width, covariance, spread = Z.shape[1], covariances[k], np.empty(1)
-    work = np.zeros((4, width))
+    work = np.empty((4, width))
+    work[:] = 0.0
     gain, axis, owed, scratch = work[0], work[1], work[2], work[3]
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
@@ -136,16 +126,16 @@ def _learn_counts_full(
         z = Z[i]
         beyond = 0.0
         if follows is not None:
-            _follow(model, covariance, owed, gain, axis, scratch, z, weight, numbers)
-            beyond = _beyond(model, z)
-        a = _dot(model[MEAN], z)
-        _suffer(model, _half_deviance(y[i], a - beyond), weight, numbers, stream)
+            follow(model, covariance, owed, gain, axis, scratch, z, weight, numbers)
+            beyond = beyond_range(model, z)
+        a = inner_product(model[MEAN], z)
+        suffer(model, point_loss(COUNTS, y[i], a - beyond), weight, numbers, stream)
         predictions[i] = a - beyond
         if numbers[FORGETTING] > 0.0:
-            _forget_full(model, covariance, owed, gain, axis, numbers, stream)
-            a = _dot(model[MEAN], z)
-        _settle(covariance, owed, 1.0)
-        v = _deviation_along(model, covariances, k, z, gain, scratch) ** 2
+            forget_covariance(model, covariance, owed, gain, axis, numbers, stream)
+            a = inner_product(model[MEAN], z)
+        settle(covariance, owed, 1.0)
+        v = deviation_along(model, covariances, k, z, gain, scratch) ** 2
         if v <= SMALLEST:
             continue
         spread[0] = v
@@ -154,34 +144,10 @@ def _learn_counts_full(
         curve = max(1e-100, strength * math.exp(log_rate))
         # a measurement of the score, of this precision, which moves its mean so far
         residual = (log_rate - 0.5 * after - a) * (1.0 / curve + v) / v
-        _condition(model, covariance, owed, gain, z, residual, curve)
-    _settle(covariance, owed, 1.0)
+        condition(model, covariance, owed, gain, z, residual, curve)
+    settle(covariance, owed, 1.0)
     for j in range(width):
         model[VARIANCE, j] = covariance[j // PANEL, PANEL * j + j % PANEL]
-
-
-@part
-def _aggregate(y, sample_weight, predictions, losses, totals):
-    """Algorithm 1; no expert predicts a rate above the largest count so far plus 1."""
-    n_experts = losses.shape[0]
-    shares, own = np.empty(n_experts), np.empty(n_experts)
-    for i in range(predictions.shape[1]):
-        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
-        if weight == 0.0:
-            continue
-        _weigh_next(losses, totals, shares)
-        highest = totals[HIGHEST_TARGET]
-        prediction = 0.0
-        for k in range(n_experts):
-            score = predictions[k, i]
-            score = min(score, highest) if totals[STEPS] > 0.0 else score
-            prediction += shares[k] * score
-            own[k] = _half_deviance(y[i], score)
-        totals[LOWEST_TARGET] = -math.inf
-        totals[HIGHEST_TARGET] = max(highest, math.log1p(y[i]))
-        suffered = _half_deviance(y[i], prediction)
-        _count_losses(suffered, own, weight, losses, totals)
-        predictions[0, i] = prediction
 
 
 @kernel
@@ -205,15 +171,12 @@ def learn_counts(
     predictions : (n_experts, n_rows), receives the logs of the rates; with several
     experts, row 0 the aggregate's.
     """
-    if first_refused(X, y, sample_weight) >= 0:
-        return False
     for i in range(y.shape[0]):
         if y[i] < 0.0:
             return False
     Z = np.empty((X.shape[0], models.shape[2]))
-    standardize(X, sample_weight, moments, origin, stream, Z)
-    if waves is not None:
-        add_waves(Z, X.shape[1], *waves, stream)
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+        return False
     for k in range(models.shape[0]):
         model, counts, own = models[k], numbers[k], predictions[k]
         if covariances is None:
@@ -223,5 +186,6 @@ def learn_counts(
                 Z, y, sample_weight, origin, model, covariances, k, counts, stream, own
             )
     if experts is not None:
-        _aggregate(y, sample_weight, predictions, experts[0][0], experts[1][0])
+        losses, totals = experts[0][0], experts[1][0]
+        aggregate(y, -1, sample_weight, COUNTS, predictions, losses, totals)
     return True

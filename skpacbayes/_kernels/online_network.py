@@ -21,6 +21,7 @@ import numpy as np
 from . import kernel, part
 from .aggregation import point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
+from .online_parts import enter
 from .online_state import (
     ADAGRAD,
     CENTER_OF,
@@ -44,7 +45,7 @@ from .online_state import (
     SVA,
     SVB,
 )
-from .standardize import LARGEST, first_refused, standardize
+from .standardize import LARGEST
 from .state import KernelState, named
 
 N_VECTORS = 4
@@ -395,10 +396,9 @@ def learn_numbers(
     Returns whether the rows were learnt: False, and nothing is changed, where one is
     refused.
     """
-    if first_refused(X, y, sample_weight) >= 0:
-        return False
     Z = np.empty((X.shape[0], hidden.shape[3]))
-    standardize(X, sample_weight, moments, None, stream, Z)
+    if not enter(X, y, sample_weight, moments, None, None, stream, Z):
+        return False
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
@@ -417,10 +417,9 @@ def learn_labels(
 
     As `learn_numbers`; with several networks, `predictions` are those of the last.
     """
-    if first_refused(X, y, sample_weight) >= 0:
-        return False
     Z = np.empty((X.shape[0], hidden.shape[3]))
-    standardize(X, sample_weight, moments, None, stream, Z)
+    if not enter(X, y, sample_weight, moments, None, None, stream, Z):
+        return False
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for k in range(hidden.shape[0]):
         one = k if hidden.shape[0] > 1 else -1

@@ -17,11 +17,17 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .aggregation import _count_losses, _weigh_next
-from .online import _forget, _project, _suffer
-from .online_predict import _deviation_along, _place, _scores
+from .aggregation import count_losses, weigh_next
+from .online_parts import (
+    deviation_along,
+    enter,
+    forget,
+    place,
+    project,
+    suffer,
+    weigh_scores,
+)
 from .online_state import FORGETTING, MEAN, SMALLEST, TEMPERATURE, VARIANCE
-from .standardize import add_waves, first_refused, standardize
 
 PRECISION = 1e-13  # to which q sums to one
 
@@ -117,7 +123,7 @@ def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
     for k in range(a.shape[0]):
         m = k * n_experts + e
         if numbers[m, FORGETTING] > 0.0:
-            a[k], v[k] = _forget(models[m], z, numbers[m, FORGETTING])
+            a[k], v[k] = forget(models[m], z, numbers[m, FORGETTING])
         widths[k] = v[k]
         a[k] += 0.5 * v[k]
     solve_tilted(a, widths, before)
@@ -133,7 +139,7 @@ def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
             spread = model[VARIANCE, j] * z[j]
             model[MEAN, j] += shift * spread
             model[VARIANCE, j] /= 1.0 + curve * spread * z[j]
-        _project(model, stream)
+        project(model, stream)
 
 
 @kernel
@@ -156,12 +162,9 @@ def learn_softmax(
     y : numbers of classes. The first output counts the loss of an expert; nothing is
     written to `predictions`, (n_experts, n_rows).
     """
-    if first_refused(X, y, sample_weight) >= 0:
-        return False
     Z = np.empty((X.shape[0], models.shape[2]))
-    standardize(X, sample_weight, moments, origin, stream, Z)
-    if waves is not None:
-        add_waves(Z, X.shape[1], *waves, stream)
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+        return False
     n_experts = predictions.shape[0]
     n_classes = models.shape[0] // n_experts
     work, mean = np.empty((5, n_classes)), np.empty(n_classes)
@@ -173,18 +176,18 @@ def learn_softmax(
         z, label = Z[i], np.int64(y[i])
         mean[:] = 0.0
         if experts is not None:
-            _weigh_next(experts[0][0], experts[1][0], shares)
+            weigh_next(experts[0][0], experts[1][0], shares)
         for e in range(n_experts):
             _score(z, models, e, n_experts, work[0], work[1])
             own[e] = _softmax_loss(label, work[0])
             for k in range(n_classes):
                 m, suffered = k * n_experts + e, (own[e] if k == 0 else 0.0)
-                _suffer(models[m], suffered, weight, numbers[m], stream)
+                suffer(models[m], suffered, weight, numbers[m], stream)
                 mean[k] += shares[e] * work[0, k]
             _step(z, label, weight, models, numbers, e, n_experts, stream, work)
         if experts is not None:
             suffered = _softmax_loss(label, mean)
-            _count_losses(suffered, own, weight, experts[0][0], experts[1][0])
+            count_losses(suffered, own, weight, experts[0][0], experts[1][0])
     return True
 
 
@@ -209,19 +212,20 @@ def predict_softmax(
     """
     n_classes, width = probabilities.shape[1], models.shape[2]
     n_experts = models.shape[0] // n_classes
-    Z, work = np.zeros((1, width)), np.empty((2, width))
+    Z, work = np.empty((1, width)), np.empty((2, width))
+    Z[:] = 0.0
     z = Z[0]
     scores, variances = np.empty((n_classes, n_experts)), np.empty(n_classes)
     shares, own = np.empty(n_experts), np.empty(n_classes)
     for i in range(X.shape[0]):
-        _place(X[i], moments, origin, waves, models[0], stream, False, Z)
+        place(X[i], moments, origin, waves, models[0], stream, False, Z)
         for k in range(n_classes):
-            _scores(z, models, numbers, stream, experts, k, shares, scores[k])
+            weigh_scores(z, models, numbers, stream, experts, k, shares, scores[k])
             probabilities[i, k] = 0.0
         for e in range(n_experts):
             for k in range(n_classes):
                 model = k * n_experts + e
-                along = _deviation_along(
+                along = deviation_along(
                     models[model], covariances, model, z, work[0], work[1]
                 )
                 variances[k] = math.pi / 8.0 * along * along

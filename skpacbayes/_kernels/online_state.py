@@ -214,9 +214,11 @@ class LinearState(aggregation.Aggregation, KernelState):
         """Lowest and highest value of each parameter's column, (2, n_parameters)."""
         return self.models[0, LOW : HIGH + 1, self.own]
 
-    def set_intercept_range(self):
-        """Make the intercept's column, the first if there is one, constant at 1."""
+    def set_ranges(self):
+        """Make the intercept's column constant at 1; Fourier features have no range."""
         self.models[:, LOW : HIGH + 1, : self.coefficients.start] = 1.0
+        waves = slice(self.own.stop - len(self.phases), self.own.stop)
+        self.models[:, LOW, waves], self.models[:, HIGH, waves] = -np.inf, np.inf
 
     @property
     def prior_scales(self):

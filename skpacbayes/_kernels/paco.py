@@ -13,7 +13,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 
 # E[max(0, Z - z)], Z standard normal, is density(z) - z tail(z), with the derivatives
 # -tail(z) and density(z): a table of its quintic Hermite interpolation on [0, 6]. A row
@@ -57,6 +57,46 @@ def _overlap(gap, deviation):
     return value * deviation
 
 
+@part
+def _measure(points, places, j, manhattan, gaps):
+    """Write the loss of each point at centre j of `places` to gaps[j]."""
+    n_features, n_points = points.shape[0] - 3, points.shape[1]
+    for i in range(n_points):
+        gaps[j, i] = 0.0
+    for f in range(n_features):
+        place = places[j, f]
+        for i in range(n_points):
+            gap = points[f, i] - place
+            gaps[j, i] += gap * gap if manhattan is None else abs(gap)
+
+
+@part
+def _widen(points, places, j, gaps, losses):
+    """Write the mean Manhattan losses of merged rows at centre j to losses[2]."""
+    n_features = points.shape[0] - 3
+    for i in range(points.shape[1]):
+        spread = points[n_features, i]
+        losses[2, i] = gaps[j, i]
+        if spread > 0.0 and losses[2, i] < losses[1, i]:
+            deviation = math.sqrt(spread / n_features)
+            for f in range(n_features):
+                gap = abs(points[f, i] - places[j, f])
+                losses[2, i] += 2.0 * _overlap(gap, deviation)
+
+
+@part
+def _slope(points, i, here, there, manhattan):
+    """Squared gradient, at point i, of the difference of its losses at two centres."""
+    slope = 0.0
+    for f in range(points.shape[0] - 3):
+        gap = 2.0 * (here[f] - there[f])
+        if manhattan is not None:
+            left = points[f, i] < here[f]
+            gap = 2.0 * (left != (points[f, i] < there[f]))
+        slope += gap * gap
+    return slope
+
+
 @kernel
 def cumulative_loss(
     points,
@@ -93,22 +133,9 @@ def cumulative_loss(
         for other in range(n_clusters):
             slopes[j, other] = -1.0  # not known yet, or no point is owned
         if moved <= j < moved + n_moved:
-            for i in range(n_points):
-                gaps[state, j, i] = 0.0
-            for f in range(n_features):
-                place = states[state, j, f]
-                for i in range(n_points):
-                    gap = points[f, i] - place
-                    gaps[state, j, i] += gap * gap if manhattan is None else abs(gap)
+            _measure(points, states[state], j, manhattan, gaps[state])
         if merged is not None and manhattan is not None:
-            for i in range(n_points):
-                spread = points[n_features, i]
-                losses[2, i] = gaps[state, j, i]
-                if spread > 0.0 and losses[2, i] < losses[1, i]:
-                    deviation = math.sqrt(spread / n_features)
-                    for f in range(n_features):
-                        gap = abs(points[f, i] - states[state, j, f])
-                        losses[2, i] += 2.0 * _overlap(gap, deviation)
+            _widen(points, states[state], j, gaps[state], losses)
         for i in range(n_points):  # without a branch: LLVM vectorises it
             loss, low = gaps[state, j, i], losses[0, i]
             if merged is not None and manhattan is not None:
@@ -133,15 +160,8 @@ def cumulative_loss(
             other = owners[1, i]
             margin = losses[1, i] - loss
             if manhattan is not None or slopes[j, other] < 0.0:
-                slope = 0.0
-                for f in range(n_features):
-                    here, there = states[state, j, f], states[state, other, f]
-                    gap = 2.0 * (here - there)
-                    if manhattan is not None:
-                        left = points[f, i] < here
-                        gap = 2.0 * (left != (points[f, i] < there))
-                    slope += gap * gap
-                slopes[j, other] = slope
+                here, there = states[state, j], states[state, other]
+                slopes[j, other] = _slope(points, i, here, there, manhattan)
             variance = slopes[j, other] * spread / n_features
             if margin * margin < _END * _END * variance:
                 loss -= _overlap(margin, math.sqrt(variance))

@@ -8,10 +8,72 @@ with mean squared distance `spreads` (mean absolute distance for the Manhattan l
 
 import math
 
-from . import kernel
+from . import kernel, part
 
 # Just below a half: the lower of two medians, however the sums are rounded.
 HALF = 0.5 * (1.0 - 1e-12)
+
+
+@part
+def _move(j, points, columns, order, manhattan, parts, masses, centers):
+    """Move the centre of a cell to the mean or the medians of its shares of points."""
+    n_features, n_points = columns.shape
+    if manhattan is None:
+        passed = 0.0
+        for i in range(n_points):
+            passed += parts[j, i]
+            share = parts[j, i] / passed if parts[j, i] > 0.0 else 0.0
+            for f in range(n_features if share > 1e-18 else 0):  # running means
+                centers[j, f] += share * (points[i, f] - centers[j, f])
+    else:
+        for f in range(n_features):
+            passed = 0.0
+            for rank in range(n_points):
+                i = order[f, rank]
+                passed += parts[j, i]
+                if passed >= HALF * masses[j]:
+                    centers[j, f] = points[i, f]
+                    break
+
+
+@part
+def _measure(j, columns, spreads, manhattan, centers, losses):
+    """Write the losses of the points at the centre of a cell."""
+    n_features, n_points = columns.shape
+    for i in range(n_points):
+        losses[j, i] = spreads[i]
+    for f in range(n_features):
+        place = centers[j, f]
+        for i in range(n_points):
+            gap = columns[f, i] - place
+            losses[j, i] += gap * gap if manhattan is None else abs(gap)
+
+
+@part
+def _share_points(weights, half, scales, heights, logs, losses, parts, masses):
+    """Give each cell its share of each point; return the log-likelihood and the rows.
+
+    `masses` (n_clusters,) gain the shares.
+    """
+    n_clusters, n_points = parts.shape
+    log_likelihood, n_rows = 0.0, 0.0
+    for i in range(n_points):
+        highest = -math.inf
+        for j in range(n_clusters):
+            height = heights[j] - half / scales[j] * losses[j, i]
+            highest = height if height > highest else highest
+            parts[j, i] = height
+        density = 0.0
+        for j in range(n_clusters):
+            parts[j, i] = math.exp(parts[j, i] - highest)
+            density += parts[j, i]
+        for j in range(n_clusters):
+            parts[j, i] *= weights[i] / density
+            masses[j] += parts[j, i]
+        logs[i] = highest + math.log(density)
+        log_likelihood += weights[i] * logs[i]
+        n_rows += weights[i]
+    return log_likelihood, n_rows
 
 
 @kernel
@@ -54,29 +116,9 @@ def fit_cells(
         pull = prior_size / harmonic
         harmonic = 0.0
         for j in range(n_clusters):
-            if manhattan is None:
-                passed = 0.0
-                for i in range(n_points if iteration > 0 else 0):
-                    passed += parts[j, i]
-                    share = parts[j, i] / passed if parts[j, i] > 0.0 else 0.0
-                    for f in range(n_features if share > 1e-18 else 0):  # running means
-                        centers[j, f] += share * (points[i, f] - centers[j, f])
-            else:
-                for f in range(n_features if iteration > 0 else 0):
-                    passed = 0.0
-                    for rank in range(n_points):
-                        i = order[f, rank]
-                        passed += parts[j, i]
-                        if passed >= HALF * masses[j]:
-                            centers[j, f] = points[i, f]
-                            break
-            for i in range(n_points):
-                losses[j, i] = spreads[i]
-            for f in range(n_features):
-                place = centers[j, f]
-                for i in range(n_points):
-                    gap = columns[f, i] - place
-                    losses[j, i] += gap * gap if manhattan is None else abs(gap)
+            if iteration > 0:
+                _move(j, points, columns, order, manhattan, parts, masses, centers)
+            _measure(j, columns, spreads, manhattan, centers, losses)
             if iteration > 0:
                 total = 0.0
                 for i in range(n_points):
@@ -87,23 +129,10 @@ def fit_cells(
             harmonic += 1.0 / (n_clusters * scales[j])
             heights[j] = math.log(shares[j]) - half * n_features * math.log(scales[j])
             masses[j] = 1e-12
-        previous, log_likelihood, n_rows = log_likelihood, 0.0, 0.0
-        for i in range(n_points):
-            highest = -math.inf
-            for j in range(n_clusters):
-                height = heights[j] - half / scales[j] * losses[j, i]
-                highest = height if height > highest else highest
-                parts[j, i] = height
-            density = 0.0
-            for j in range(n_clusters):
-                parts[j, i] = math.exp(parts[j, i] - highest)
-                density += parts[j, i]
-            for j in range(n_clusters):
-                parts[j, i] *= weights[i] / density
-                masses[j] += parts[j, i]
-            logs[i] = highest + math.log(density)
-            log_likelihood += weights[i] * logs[i]
-            n_rows += weights[i]
+        previous = log_likelihood
+        log_likelihood, n_rows = _share_points(
+            weights, half, scales, heights, logs, losses, parts, masses
+        )
         if log_likelihood - previous < 1e-3:
             break
     objective = tempering * log_likelihood

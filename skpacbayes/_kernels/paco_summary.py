@@ -19,7 +19,7 @@ rows about the anchor (n_features,) to these coordinates; and a work space
 
 import math
 
-from . import kernel
+from . import kernel, part
 
 # Entries of the clock: rows seen, position of the next refresh, cumulative loss,
 # largest squared norm, sum of temperatures, what remains of a row that was cut, sum of
@@ -30,6 +30,9 @@ from . import kernel
 SEEN, DUE, LOSS, SQUARE, TEMPERATURES, REMAINING, STEPS, N_STEPS = range(8)
 POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED = range(8, 14)
 N_ENTRIES = 14
+# Entries of a point after the mean of its rows.
+WEIGHT, SCATTER, HELD, HELD_LOSS, HELD_SQUARE, STEP, STEP_WEIGHT = range(7)
+N_SUMS = 7
 # Largest weight of the latest row before all weights are rescaled.
 LARGEST_UNIT = 2.0**40
 # Points of less than this share of a row are dropped where weights are rescaled.
@@ -117,6 +120,42 @@ def watch(row, n_features, weight, watched, clock):
         clock[DUE] = now + 1.0
 
 
+@part
+def _losses_of(row, n_features, places, n_forecast, manhattan):
+    """Return the loss of a row at the forecast, and the cluster of nearest centre."""
+    loss = math.inf
+    nearest = math.inf
+    cluster = 0
+    for j in range(places.shape[0]):
+        lowest = loss if j < n_forecast else nearest
+        total = 0.0
+        for f in range(n_features):
+            gap = row[f] - places[j, f]
+            total += gap * gap if manhattan is None else abs(gap)
+            if total >= lowest:
+                break
+        if j < n_forecast:
+            loss = total if total < loss else loss
+        elif total < nearest:
+            nearest = total
+            cluster = j - n_forecast
+    if n_forecast == 0:
+        loss = 0.0
+    return loss, cluster
+
+
+@part
+def _write_sums(point, n_features, mass, held, loss, together, step):
+    """Write what a row adds to the sums of a point."""
+    point[n_features + WEIGHT] = mass
+    point[n_features + SCATTER] = 0.0
+    point[n_features + HELD] = mass * held
+    point[n_features + HELD_LOSS] = mass * held * loss
+    point[n_features + HELD_SQUARE] = mass * held * loss * loss
+    point[n_features + STEP] = together * step
+    point[n_features + STEP_WEIGHT] = together
+
+
 @kernel
 def meet(
     X,
@@ -172,45 +211,23 @@ def meet(
             gap = value - previous[f]
             step += gap * gap if manhattan is None else abs(gap)
             jump += gap * gap
-        loss = math.inf
-        nearest = math.inf
-        cluster = 0
-        for j in range(places.shape[0]):
-            lowest = loss if j < n_forecast else nearest
-            total = 0.0
-            for f in range(n_features):
-                gap = incoming[n_incoming, f] - places[j, f]
-                total += gap * gap if manhattan is None else abs(gap)
-                if total >= lowest:
-                    break
-            if j < n_forecast:
-                loss = total if total < loss else loss
-            elif total < nearest:
-                nearest = total
-                cluster = j - n_forecast
-        if n_forecast == 0:
-            loss = 0.0
+        here = incoming[n_incoming]
+        loss, cluster = _losses_of(here, n_features, places, n_forecast, manhattan)
         if watched is not None:
-            here = incoming[n_incoming]
+            changed = here
             if metric is not None:
-                here = _change(incoming[n_incoming], n_features, metric)
-            watch(here, n_features, weight, watched, clock)
+                changed = _change(here, n_features, metric)
+            watch(changed, n_features, weight, watched, clock)
         if clock[KEPT] < 1.0:
             clock[UNIT] /= clock[KEPT] ** weight
         mass = weight * clock[UNIT]
         together = mass if previous[n_features] == cluster else 0.0
-        incoming[n_incoming, n_features] = mass
-        incoming[n_incoming, n_features + 1] = 0.0
-        incoming[n_incoming, n_features + 2] = mass * held
-        incoming[n_incoming, n_features + 3] = mass * held * loss
-        incoming[n_incoming, n_features + 4] = mass * held * loss * loss
-        incoming[n_incoming, n_features + 5] = together * step
-        incoming[n_incoming, n_features + 6] = together
+        _write_sums(here, n_features, mass, held, loss, together, step)
         if previous[n_features] >= 0.0:
             clock[STEPS] += mass * jump
             clock[N_STEPS] += mass
         for f in range(n_features):
-            previous[f] = incoming[n_incoming, f]
+            previous[f] = here[f]
         previous[n_features] = cluster
         clock[SEEN] += weight
         clock[LOSS] += weight * loss
@@ -239,15 +256,15 @@ def rescale(table, scatter, metric, pair_costs, clock):
     held = int(clock[POINTS])
     j, before, after = 0, 0.0, 0.0
     while j < held:
-        before += table[n_features + 1, j]
-        if table[n_features, j] * factor < _GONE * clock[UNIT]:
+        before += table[n_features + SCATTER, j]
+        if table[n_features + WEIGHT, j] * factor < _GONE * clock[UNIT]:
             held -= 1
             for entry in range(table.shape[0]):
                 table[entry, j] = table[entry, held]
                 if metric is not None and entry < n_features:
                     metric[0][entry, j] = metric[0][entry, held]
             continue
-        after += table[n_features + 1, j]
+        after += table[n_features + SCATTER, j]
         for entry in range(n_features, table.shape[0]):
             table[entry, j] *= factor
         j += 1
@@ -257,6 +274,127 @@ def rescale(table, scatter, metric, pair_costs, clock):
     for j in range(pair_costs.shape[0]):
         pair_costs[j] = -1.0
     clock[POINTS] = held
+
+
+@part
+def _place_freely(newcomer, n_features, table, places, metric, pair_costs, clock):
+    """Give a row the column of an equal point, or a free one."""
+    held = int(clock[POINTS])
+    equal = -1
+    for j in range(held):
+        same = True
+        for f in range(n_features):
+            if table[f, j] != newcomer[f]:
+                same = False
+                break
+        if same:
+            equal = j
+            break
+    column = equal if equal >= 0 else held
+    for entry in range(table.shape[0]):
+        if equal < 0:
+            table[entry, column] = newcomer[entry]
+        elif entry >= n_features:
+            table[entry, column] += newcomer[entry]
+    if equal < 0:
+        pair_costs[column] = -1.0
+        clock[POINTS] += 1.0
+        if metric is not None:
+            changed = _change(newcomer, n_features, metric)
+            for f in range(n_features):
+                places[f, column] = changed[f]
+
+
+@part
+def _merger_of(point, n_features, table, places, manhattan, pairs):
+    """Return the cheapest merger of a point, and the cheapest known of the others.
+
+    The cost and the other point of the first, the cost and a point of the second. What
+    is known of the others is brought up to date.
+    """
+    costs, pair_costs, partners = pairs
+    n_points = table.shape[1] - 1
+    for f in range(n_features):
+        here = places[f, point]
+        for j in range(n_points):
+            gap = places[f, j] - here
+            costs[j] += gap * gap if manhattan is None else abs(gap)
+    weight = table[n_features + WEIGHT, point]
+    cheapest, other = math.inf, -1
+    least, following = math.inf, -1
+    for j in range(n_points):
+        of_other = table[n_features + WEIGHT, j]
+        both = of_other + weight
+        cost = costs[j] * of_other * weight / both
+        costs[j] = 0.0
+        if j != point:
+            if cost < cheapest:
+                cheapest, other = cost, j
+            if point < n_points and cost < pair_costs[j]:
+                pair_costs[j] = cost
+                partners[j] = point
+            if pair_costs[j] < least:
+                least, following = pair_costs[j], j
+    return cheapest, other, least, following
+
+
+@part
+def _cheapest_pair(n_features, table, places, manhattan, pairs):
+    """Return the points of the cheapest merger: the one kept, and the one that goes.
+
+    The newcomer is in the last column.
+    """
+    _, pair_costs, partners = pairs
+    n_points = table.shape[1] - 1
+    point, kept, gone = n_points, -1, n_points
+    home, lowest = -1, math.inf
+    while kept < 0:
+        cheapest, other, least, following = _merger_of(
+            point, n_features, table, places, manhattan, pairs
+        )
+        if point == n_points:
+            home, lowest = other, cheapest
+        else:
+            pair_costs[point] = cheapest
+            partners[point] = other
+            if cheapest <= least:
+                least, following = cheapest, point
+        if lowest == 0.0 or least >= lowest:
+            kept = home
+        elif following == point:
+            kept, gone = point, other
+        point = following  # what is known of it may be out of date
+    return kept, gone
+
+
+@part
+def _merge(kept, gone, n_features, table, places, scatter, metric):
+    """Merge a point into another; the newcomer takes its column if that is free."""
+    n_points = table.shape[1] - 1
+    first, second = table[n_features + WEIGHT, kept], table[n_features + WEIGHT, gone]
+    both = first + second
+    for f in range(n_features):
+        gap = table[f, gone] - table[f, kept]
+        for g in range(f + 1):
+            added = first * second / both * gap * (table[g, gone] - table[g, kept])
+            scatter[f, g] += added
+            if g < f:
+                scatter[g, f] += added
+            else:
+                table[n_features + SCATTER, kept] += added
+    for entry in range(table.shape[0]):
+        if entry < n_features:
+            gap = table[entry, gone] - table[entry, kept]
+            table[entry, kept] += second / both * gap
+            if metric is not None:
+                gap = places[entry, gone] - places[entry, kept]
+                places[entry, kept] += second / both * gap
+        else:
+            table[entry, kept] += table[entry, gone]
+        if gone < n_points:
+            table[entry, gone] = table[entry, n_points]
+            if metric is not None and entry < n_features:
+                places[entry, gone] = places[entry, n_points]
 
 
 @kernel
@@ -274,37 +412,15 @@ def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
     with which point, each (capacity + 1,).
     """
     n_features = scatter.shape[0]
-    costs, pair_costs, partners = pairs
     places = table
     if metric is not None:
         places = metric[0]
     n_points = table.shape[1] - 1
     for row in range(n_incoming):
-        held = int(clock[POINTS])
-        if held < n_points:
-            equal = -1
-            for j in range(held):
-                same = True
-                for f in range(n_features):
-                    if table[f, j] != incoming[row, f]:
-                        same = False
-                        break
-                if same:
-                    equal = j
-                    break
-            column = equal if equal >= 0 else held
-            for entry in range(table.shape[0]):
-                if equal < 0:
-                    table[entry, column] = incoming[row, entry]
-                elif entry >= n_features:
-                    table[entry, column] += incoming[row, entry]
-            if equal < 0:
-                pair_costs[column] = -1.0
-                clock[POINTS] += 1.0
-                if metric is not None:
-                    changed = _change(incoming[row], n_features, metric)
-                    for f in range(n_features):
-                        places[f, column] = changed[f]
+        if int(clock[POINTS]) < n_points:
+            _place_freely(
+                incoming[row], n_features, table, places, metric, pairs[1], clock
+            )
             continue
         for entry in range(table.shape[0]):
             table[entry, n_points] = incoming[row, entry]
@@ -312,68 +428,11 @@ def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
             changed = _change(incoming[row], n_features, metric)
             for f in range(n_features):
                 places[f, n_points] = changed[f]
-        point, kept, gone = n_points, -1, n_points
-        home, lowest = -1, math.inf
-        while kept < 0:
-            for f in range(n_features):
-                here = places[f, point]
-                for j in range(n_points):
-                    gap = places[f, j] - here
-                    costs[j] += gap * gap if manhattan is None else abs(gap)
-            weight = table[n_features, point]
-            cheapest, other = math.inf, -1
-            least, following = math.inf, -1  # of what is known of the others
-            for j in range(n_points):
-                both = table[n_features, j] + weight
-                cost = costs[j] * table[n_features, j] * weight / both
-                costs[j] = 0.0
-                if j != point:
-                    if cost < cheapest:
-                        cheapest, other = cost, j
-                    if point < n_points and cost < pair_costs[j]:
-                        pair_costs[j] = cost
-                        partners[j] = point
-                    if pair_costs[j] < least:
-                        least, following = pair_costs[j], j
-            if point == n_points:
-                home, lowest = other, cheapest
-            else:
-                pair_costs[point] = cheapest
-                partners[point] = other
-                if cheapest <= least:
-                    least, following = cheapest, point
-            if lowest == 0.0 or least >= lowest:
-                kept = home
-            elif following == point:
-                kept, gone = point, other
-            point = following  # what is known of it may be out of date
-        first, second = table[n_features, kept], table[n_features, gone]
-        both = first + second
-        for f in range(n_features):
-            gap = table[f, gone] - table[f, kept]
-            for g in range(f + 1):
-                part = first * second / both * gap * (table[g, gone] - table[g, kept])
-                scatter[f, g] += part
-                if g < f:
-                    scatter[g, f] += part
-                else:
-                    table[n_features + 1, kept] += part
-        for entry in range(table.shape[0]):
-            if entry < n_features:
-                gap = table[entry, gone] - table[entry, kept]
-                table[entry, kept] += second / both * gap
-                if metric is not None:
-                    gap = places[entry, gone] - places[entry, kept]
-                    places[entry, kept] += second / both * gap
-            else:
-                table[entry, kept] += table[entry, gone]
-            if gone < n_points:
-                table[entry, gone] = table[entry, n_points]
-                if metric is not None and entry < n_features:
-                    places[entry, gone] = places[entry, n_points]
+        kept, gone = _cheapest_pair(n_features, table, places, manhattan, pairs)
+        _merge(kept, gone, n_features, table, places, scatter, metric)
         if gone < n_points:
-            pair_costs[kept] = -1.0
-            pair_costs[gone] = -1.0
+            pairs[1][kept] = -1.0
+            pairs[1][gone] = -1.0
 
 
 @kernel

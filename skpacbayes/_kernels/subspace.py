@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 
 # The prior of a cluster's own mean and variance: mean 0 with the weight of so many
 # rows, and an inverse gamma distribution of this shape and scale.
@@ -117,6 +117,67 @@ class Clusters:
         return found
 
 
+@part
+def _charge_variances(size, terms, parts, bits):
+    """Take the shapes times the logs of the scales, parts[1], from parts[0].
+
+    A value is m 2^k with m between 1 / sqrt(2) and sqrt(2); log(m) is twice the series
+    of the inverse hyperbolic tangent at (m - 1) / (m + 1).
+    """
+    for q in range(size):
+        bits[2, q] = (bits[1, q] >> 52) | _BITS_OF_2_52
+        bits[3, q] = (bits[1, q] & _FRACTION) | _BITS_OF_1
+    for q in range(size):
+        large = parts[3, q] > _ROOT_2
+        m = 0.5 * parts[3, q] if large else parts[3, q]
+        k = parts[2, q] - (_BIAS - 1.0 if large else _BIAS)
+        s = (m - 1.0) / (m + 1.0)
+        z = s * s
+        series = z / 19.0 + 1.0 / 17.0
+        series = z * series + 1.0 / 15.0
+        series = z * series + 1.0 / 13.0
+        series = z * series + 1.0 / 11.0
+        series = z * series + 1.0 / 9.0
+        series = z * series + 1.0 / 7.0
+        series = z * series + 1.0 / 5.0
+        series = z * series + 1.0 / 3.0
+        log = k * _LOG_2 + 2.0 * s * (z * series + 1.0)
+        parts[0, q] -= terms[SHAPE, q] * log
+
+
+@part
+def _relevant_or_not(size, irrelevant, parts):
+    """Write the larger of two log terms to parts[0], 1 + exp(-their gap) to parts[1].
+
+    parts[0]: the log term of each feature of each cluster if it is relevant. exp(gap)
+    is the 64th power of Taylor's series at gap / 64.
+    """
+    for q in range(size):
+        relevant = parts[0, q]
+        higher = relevant if relevant > irrelevant else irrelevant
+        gap = (relevant if relevant < irrelevant else irrelevant) - higher
+        parts[0, q] = higher
+        y = (gap if gap > -40.0 else -40.0) / 64.0
+        series = y / 479001600.0 + 1.0 / 39916800.0
+        series = y * series + 1.0 / 3628800.0
+        series = y * series + 1.0 / 362880.0
+        series = y * series + 1.0 / 40320.0
+        series = y * series + 1.0 / 5040.0
+        series = y * series + 1.0 / 720.0
+        series = y * series + 1.0 / 120.0
+        series = y * series + 1.0 / 24.0
+        series = y * series + 1.0 / 6.0
+        series = y * series + 0.5
+        series = y * series + 1.0
+        series = y * series + 1.0
+        series *= series
+        series *= series
+        series *= series
+        series *= series
+        series *= series
+        parts[1, q] = 1.0 + series * series
+
+
 @kernel
 def _gains_after(x, numbers, shared, sums, squares, terms, parts, bits, after):
     """Gains of each cluster if row x joins or leaves it, in `after` (n_clusters,).
@@ -145,52 +206,8 @@ def _gains_after(x, numbers, shared, sums, squares, terms, parts, bits, after):
             own = about_mean * terms[PRECISION, q] + count * terms[LOG_VARIANCE, q]
         parts[0, q] = terms[BASE, q] + 0.5 * own
     if not shared:
-        # A value is m 2^k with m between 1 / sqrt(2) and sqrt(2); log(m) is twice the
-        # series of the inverse hyperbolic tangent at (m - 1) / (m + 1).
-        for q in range(size):
-            bits[2, q] = (bits[1, q] >> 52) | _BITS_OF_2_52
-            bits[3, q] = (bits[1, q] & _FRACTION) | _BITS_OF_1
-        for q in range(size):
-            large = parts[3, q] > _ROOT_2
-            m = 0.5 * parts[3, q] if large else parts[3, q]
-            k = parts[2, q] - (_BIAS - 1.0 if large else _BIAS)
-            s = (m - 1.0) / (m + 1.0)
-            z = s * s
-            series = z / 19.0 + 1.0 / 17.0
-            series = z * series + 1.0 / 15.0
-            series = z * series + 1.0 / 13.0
-            series = z * series + 1.0 / 11.0
-            series = z * series + 1.0 / 9.0
-            series = z * series + 1.0 / 7.0
-            series = z * series + 1.0 / 5.0
-            series = z * series + 1.0 / 3.0
-            log = k * _LOG_2 + 2.0 * s * (z * series + 1.0)
-            parts[0, q] -= terms[SHAPE, q] * log
-    for q in range(size):
-        relevant = parts[0, q]
-        higher = relevant if relevant > irrelevant else irrelevant
-        gap = (relevant if relevant < irrelevant else irrelevant) - higher
-        parts[0, q] = higher
-        # exp(gap) is the 64th power of Taylor's series at gap / 64.
-        y = (gap if gap > -40.0 else -40.0) / 64.0
-        series = y / 479001600.0 + 1.0 / 39916800.0
-        series = y * series + 1.0 / 3628800.0
-        series = y * series + 1.0 / 362880.0
-        series = y * series + 1.0 / 40320.0
-        series = y * series + 1.0 / 5040.0
-        series = y * series + 1.0 / 720.0
-        series = y * series + 1.0 / 120.0
-        series = y * series + 1.0 / 24.0
-        series = y * series + 1.0 / 6.0
-        series = y * series + 0.5
-        series = y * series + 1.0
-        series = y * series + 1.0
-        series *= series
-        series *= series
-        series *= series
-        series *= series
-        series *= series
-        parts[1, q] = 1.0 + series * series
+        _charge_variances(size, terms, parts, bits)
+    _relevant_or_not(size, irrelevant, parts)
     for j in range(n_clusters):
         gain = 0.0
         product = 1.0  # of factors up to 2: one logarithm for many features

@@ -158,6 +158,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     model_weights_: NDArray[Any]
     pairs_: NDArray[Any]
     pair_probabilities_: NDArray[Any]
+    slab_scale_: float
     noise_variance_: float
     inverse_temperature_: float
     acceptance_rate_: float

@@ -42,12 +42,14 @@ class Fitted(NamedTuple):
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
+    too_many: int = 0  # weak effects: number of variables that evidence has all in
     full: int = 0  # the largest number of variables, if a chain had as many
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
     intercepts: np.ndarray | None = None  # of the draws, of two classes
     threshold: float = 0.0  # of the log odds, of a ranker
     radius: float = np.inf
+    slab_scale: float = 1.0
     most: int = 0  # the largest number of variables of a model
     runs: tuple = ()  # what each chain went through
     pairs: Pairs | None = None  # of variables, that count as variables after these
@@ -322,10 +324,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         order = np.argsort(-weights, kind="stable")
         return orders[order], weights[order]
 
-    def _dictionary(self, rows):
-        """Functions of variables whose range is that of some rows, if not given."""
+    def _dictionary(self, rows, whole=False):
+        """Functions of variables whose range is that of some rows, if not given.
+
+        The usual one, or the `whole` one.
+        """
         if self.feature_range is None:
-            low, high = usual_range(rows.X, rows.weights)
+            find = whole_range if whole else usual_range
+            low, high = find(rows.X, rows.weights)
         else:
             low, high = (
                 np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
@@ -509,6 +515,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
+        if found.too_many:
+            warn(
+                f"Many weak effects explain y better than few clear ones, but a model "
+                f"may have {found.most} of the {found.too_many} variables: increase "
+                "max_active, or compare with ridge regression.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
         if found.full:
             warn(
                 f"A chain had {found.full} variables in its model, and may have "
@@ -516,6 +530,12 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
+
+
+def whole_range(X, weights=None):
+    """Range of the rows; that of a variable of missing values alone is [0, 0]."""
+    X = np.where(np.isnan(X).all(axis=0), 0.0, X)
+    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
 def usual_range(X, weights):
@@ -527,7 +547,7 @@ def usual_range(X, weights):
     """
     absent = np.isnan(X)
     X = np.where(absent.all(axis=0), 0.0, X)
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    low, high = whole_range(X)
     quartiles = np.empty((2, len(low)))
     for feature, column in enumerate(X.T):
         present = ~absent[:, feature] | absent[:, feature].all()

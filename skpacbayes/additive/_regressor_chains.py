@@ -10,6 +10,7 @@ from ._chain import MOST_VARIABLES, Chain, Prior
 from ._mixing import Run, mixing
 from ._posterior import Posterior, conditional_means
 from ._regressor_drawing import BallChain, CarlinChibChain
+from ._regressor_slab import weak_effects
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
 NEGLIGIBLE = 1e-8  # share of the variance of y below which there is no noise
@@ -56,12 +57,14 @@ class Sample(NamedTuple):
     posterior: Posterior
     temperature: Temperature
     radius: float
+    slab_scale: float  # standard deviation of a coefficient of a first function
     most: int  # the largest number of variables of a model
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray
     runs: tuple
     full: bool  # whether a chain was at the largest number of variables
+    too_many: int  # number of variables, if all are in by evidence, but may not be
     ends: Starts
 
 
@@ -91,6 +94,10 @@ def sample(settings, problem, rng, starts, tasks):
     models = list(models)
     if settings.noise_variance == "auto":
         models[0], noise = setup.estimated_noise(models[0], noise)
+        if setup.sees_weak_effects():
+            noise = setup.weak.noise_variance
+            if starts is None:
+                models[1:] = [setup.every_variable()] * (len(models) - 1)
     else:
         noise = float(settings.noise_variance)
     temperature = setup.temperature(noise)
@@ -133,6 +140,7 @@ class Setup:
         self.most = min(len(self.ranks), most)
         self._readers = [problem.gram.reader() for _ in range(settings.n_chains)]
         self._generators = rng.spawn(settings.n_chains)
+        self.weak, self.too_many = None, 0  # effects: see `sees_weak_effects`
 
     def first_models(self):
         """Choose models: greedily for the first chain, no variable for the others.
@@ -141,9 +149,7 @@ class Setup:
         a model that has both, and without it they would find none.
         """
         *first, noise, _ = greedy_model(self.problem, self._readers[0], self.most)
-        variables = np.unique(self.problem.gram.pairs)
-        variables = variables[self.ranks[variables] > 0]
-        other = variables, np.ones_like(variables)
+        other = self.every_variable(np.unique(self.problem.gram.pairs))
         return [first] + [other] * (self.settings.n_chains - 1), noise
 
     def temperature(self, noise):
@@ -159,15 +165,20 @@ class Setup:
 
     def prior(self, unit):
         """Prior, in units of the noise."""
-        settings, problem = self.settings, self.problem
+        settings = self.settings
         terms = self.ranks, settings.beta, self.most
         if settings.slab == "l1ball":
             return Prior.of(*terms, radius=self.radius / unit, n_pairs=self.n_pairs)
-        variance = problem.square / problem.weight or unit**2
-        if settings.slab_scale != "auto":
-            variance = settings.slab_scale**2
-        variance /= unit**2
+        variance = self.slab_variance(unit) / unit**2
         return Prior.of(*terms, variance=variance, n_pairs=self.n_pairs)
+
+    def slab_variance(self, unit):
+        """Variance of a coefficient."""
+        if self.settings.slab_scale != "auto":
+            return self.settings.slab_scale**2
+        if self.weak is not None:
+            return self.weak.slab_variance
+        return self.problem.square / self.problem.weight or unit**2
 
     def chain(self, kind, number, model, temperature):
         """Make the chain of a number, of a class of chains, at a model."""
@@ -188,12 +199,41 @@ class Setup:
         for _ in range(N_PILOTS):
             pilot.expect(PILOT_MOVES)
             pilot.advance(PILOT_MOVES)
+            self._pilot = pilot.recorded(), temperature.noise_variance
             noise = expected_noise(pilot, self.problem, temperature.unit)
             temperature = self.temperature(noise)
             unit = temperature.unit
             linear = self.problem.against / unit
             pilot.change(self._readers[0], linear, self.prior(unit))
         return pilot.model, noise
+
+    def sees_weak_effects(self):
+        """Whether evidence prefers many weak effects, and as many may be in a model."""
+        settings = self.settings
+        usual = "auto", "gaussian", "likelihood"
+        if (settings.slab_scale, settings.slab, settings.inverse_temperature) != usual:
+            return False
+        found = weak_effects(
+            self.problem,
+            *self._pilot,
+            settings.beta,
+            self.most,
+            least_noise(self.problem),
+        )
+        if found is None:
+            return False
+        n_variables = np.count_nonzero(self.problem.functions.orders)
+        self.too_many = n_variables if n_variables > self.most else 0
+        self.weak = None if self.too_many else found
+        return not self.too_many
+
+    def every_variable(self, among=None):
+        """Return the model of all variables, or some, each of order 1."""
+        among = (
+            np.arange(len(self.problem.functions.orders)) if among is None else among
+        )
+        among = among[self.ranks[among] > 0]
+        return among, np.ones_like(among)
 
 
 def ball_radius(settings, largest):
@@ -241,12 +281,14 @@ def summary(chains, setup, temperature):
         posterior=posterior,
         temperature=temperature,
         radius=setup.radius,
+        slab_scale=math.sqrt(setup.slab_variance(temperature.unit)),
         most=prior.most,
         acceptance_rate=float(accepted / max(tried, 1)),
         r_hat=agreement.r_hat,
         errors=agreement.errors,
         runs=agreement.runs,
         full=bool(prior.most < n_usable and (sizes == prior.most).any()),
+        too_many=setup.too_many,
         ends=Starts([chain.model for chain in chains], temperature.noise_variance),
     )
 

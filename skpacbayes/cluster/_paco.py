@@ -5,7 +5,6 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -369,7 +368,7 @@ class PACOClusterer(
         problem.check_radius()
         self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
         stream.begin_with(rows)
-        noise = self._noise
+        noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
         return self
@@ -527,11 +526,10 @@ class PACOClusterer(
         labels : ndarray of shape (n_samples,)
             `cluster_labels_` of the clusters, or -1.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        labels = self.cluster_labels_[self._noise.likeliest(X)]
+        noise, X = self._answer(), self._rows(X)
+        labels = self.cluster_labels_[noise.likeliest(X)]
         if false_alarm_rate is not None:
-            labels[self._noise.tails(X) < false_alarm_rate] = -1
+            labels[noise.tails(X) < false_alarm_rate] = -1
         return labels
 
     def predict_proba(self, X):
@@ -548,8 +546,7 @@ class PACOClusterer(
             In proportion to a cluster's share and the density of its noise at the row;
             in the order of `cluster_centers_`.
         """
-        check_is_fitted(self)
-        return softmax(self._noise.log_joint(self._rows(X)), axis=1)
+        return self._answer().probabilities(self._rows(X))
 
     def outlier_scores(self, X):
         """How rare rows so far from their cluster are; small for outliers.
@@ -566,8 +563,7 @@ class PACOClusterer(
             The noise is the fitted one, with normal or Student tails (Manhattan loss:
             as if it were normal).
         """
-        check_is_fitted(self)
-        return self._noise.tails(self._rows(X))
+        return self._answer().tails(self._rows(X))
 
     def transform(self, X):
         """Distances of the rows to the centres.
@@ -583,8 +579,7 @@ class PACOClusterer(
             Euclidean distances in the coordinates in which clusters are round, of
             determinant 1; Manhattan distances if that is the loss.
         """
-        check_is_fitted(self)
-        return self._noise.distances(self._rows(X))
+        return self._answer().distances(self._rows(X))
 
     def score_samples(self, X):
         """Log of the normalised quasi-likelihood of each row.
@@ -605,8 +600,7 @@ class PACOClusterer(
         log_density : ndarray of shape (n_samples,)
             Log densities.
         """
-        check_is_fitted(self)
-        return self._noise.log_density(self._rows(X))
+        return self._answer().log_density(self._rows(X))
 
     def score(self, X, y=None):
         """Mean of `score_samples`, for the choice of parameters by cross-validation.
@@ -852,8 +846,8 @@ class PACOClusterer(
     def _manhattan(self):
         return self.loss == "manhattan"
 
-    @property
-    def _noise(self):
+    def _compute(self):
+        """Return the noise of the clusters, ready for the answers about rows."""
         return ClusterNoise(
             self.cluster_centers_,
             self.cluster_scales_,
@@ -861,5 +855,10 @@ class PACOClusterer(
             self.scale_,
             None if self.shape_ == "round" else self._coordinates,
             self._dof,
-            self._manhattan,
+            self._stream.setting.manhattan,
         )
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        state.pop("_computed", None)
+        return state

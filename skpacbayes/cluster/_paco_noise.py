@@ -1,21 +1,22 @@
 """The noise of the clusters: distances, densities and tails of rows."""
 
 import math
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import chi2
-from scipy.stats import f as fisher
+from scipy.special import chdtrc, fdtrc
 
+from .._kernels import paco_noise as kernels
 from ._paco_mixture import log_components
 from ._paco_path import log_normaliser
 from ._units import CenterDistances
 
 
-@dataclass(frozen=True)
 class ClusterNoise:
     """Noise about the centres, in coordinates in which all clusters are round.
+
+    What depends on no row is computed here once. A row has the same answers, bit for
+    bit, alone and among others.
 
     Parameters
     ----------
@@ -33,41 +34,65 @@ class ClusterNoise:
         The distance: Manhattan, else Euclidean.
     """
 
-    centers: np.ndarray
-    scales: np.ndarray
-    shares: np.ndarray
-    scale: float
-    coordinates: np.ndarray | None
-    dof: float
-    manhattan: bool
-
-    @property
-    def is_plain(self):
-        """Whether one normal noise describes all clusters."""
-        return math.isinf(self.dof) and np.ptp(self.scales) == 0
+    def __init__(self, centers, scales, shares, scale, coordinates, dof, manhattan):
+        self.n_clusters, self.n_features = centers.shape
+        self.scales, self.shares, self.scale = scales, shares, scale
+        self.dof, self.manhattan = dof, manhattan
+        # One normal noise describes all clusters.
+        self.is_plain = math.isinf(dof) and np.ptp(scales) == 0
+        self.origin = centers.mean(axis=0)
+        self.coordinates = coordinates
+        self.centers = centers - self.origin
+        if coordinates is not None:
+            self.coordinates = np.ascontiguousarray(coordinates)
+            self.centers = self.centers @ self.coordinates
+        self._places = np.ascontiguousarray(self.centers.T)
+        self._size = float(np.abs(self.centers).max())
 
     def distances(self, X):
         """Distances (n_rows, n_clusters) of rows to the centres."""
-        centers = self.centers
-        if self.coordinates is not None:
-            middle = centers.mean(axis=0)
-            X = (X - middle) @ self.coordinates
-            centers = (centers - middle) @ self.coordinates
+        distances = np.empty((len(X), self.n_clusters))
+        n_refused = kernels.center_distances(
+            X,
+            self.origin,
+            self.coordinates,
+            self._places,
+            self._size,
+            self.manhattan,
+            np.empty(self.n_features),
+            distances,
+        )
+        for i in np.flatnonzero(distances[:, 0] < 0) if n_refused else ():
+            row = X[i : i + 1] - self.origin
+            if self.coordinates is not None:
+                row = row @ self.coordinates
+            distances[i] = self._in_units.to(row)
+        return distances
+
+    @cached_property
+    def _in_units(self):
+        """Distances of rows whose squares are no numbers."""
         metric = "cityblock" if self.manhattan else "euclidean"
-        return CenterDistances(centers, metric).to(X)
+        return CenterDistances(self.centers, metric)
 
     def likeliest(self, X):
         """Return the cluster whose noise makes each row likeliest."""
         distances = self.distances(X)
         if self.is_plain:
             return distances.argmin(axis=1)
-        return self._log_noise(distances).argmax(axis=1)
+        return self._log_densities(distances, self._log_heights).argmax(axis=1)
 
     def log_joint(self, X):
         """Log of share and density of each cluster at the rows."""
         with np.errstate(divide="ignore"):
-            log_shares = np.log(self.shares)
-        return log_shares + self._log_noise(self.distances(X))
+            heights = self._log_heights + np.log(self.shares)
+        return self._log_densities(self.distances(X), heights)
+
+    def probabilities(self, X):
+        """Probability (n_rows, n_clusters) that a row belongs to each cluster."""
+        heights = self.log_joint(X)
+        kernels.add_up(heights, np.empty(len(X)))
+        return heights
 
     def log_density(self, X):
         """Log density of rows: the normalised quasi-likelihood, or of the mixture.
@@ -75,29 +100,54 @@ class ClusterNoise:
         The former where one normal noise describes all clusters.
         """
         if not self.is_plain:
-            return logsumexp(self.log_joint(X), axis=1)
+            log_densities = np.empty(len(X))
+            kernels.add_up(self.log_joint(X), log_densities)
+            return log_densities
         distances = self.distances(X)
         nearest = distances.argmin(axis=1)
-        weights = len(self.shares) * self.shares
         with np.errstate(over="ignore", under="ignore"):
             ratios = distances[np.arange(len(distances)), nearest] / self.scale
             losses = ratios if self.manhattan else 0.5 * ratios**2
-        centers = self.centers
-        if self.coordinates is not None:
-            centers = centers @ self.coordinates
-        log_z = log_normaliser(centers, self.scale, weights, self.manhattan)
-        return np.log(weights)[nearest] - losses - log_z
+        return self._log_quasi_shares[nearest] - losses
+
+    @cached_property
+    def _log_quasi_shares(self):
+        """Log of each cluster's share, times their number and over Z."""
+        weights = self.n_clusters * self.shares
+        log_z = log_normaliser(self.centers, self.scale, weights, self.manhattan)
+        return np.log(weights) - log_z
+
+    def _log_densities(self, distances, heights):
+        """Turn distances into log densities, of the given `heights` at the centres."""
+        kernels.log_densities(
+            distances,
+            heights,
+            self.scales,
+            self.n_features,
+            self.dof,
+            self.manhattan,
+        )
+        return distances
+
+    @cached_property
+    def _log_heights(self):
+        """Log densities of the clusters' noise at their centres."""
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            if self.manhattan:
+                return -self.n_features * np.log(2 * self.scales)
+            volumes = self.n_features * np.log(self.scales)
+        return log_components(0.0, 1.0, self.dof, self.n_features) - volumes
 
     def tails(self, X):
         """Probability of a row of its cluster that is as far away, or farther."""
-        distances, d = self.distances(X), self.centers.shape[1]
+        distances, d = self.distances(X), self.n_features
         with np.errstate(over="ignore"):
             squares = (distances / self.scales) ** 2
         if self.manhattan:
             squares = squares / d
         if math.isinf(self.dof):
-            return chi2.sf(squares, d).max(axis=1)
-        return fisher.sf(squares / d, d, self.dof).max(axis=1)
+            return chdtrc(d, squares).max(axis=1)
+        return fdtrc(d, self.dof, squares / d).max(axis=1)
 
     def inertia(self, points, weights):
         """Sum of the losses of weighted points at their nearest centre."""
@@ -105,12 +155,3 @@ class ClusterNoise:
         with np.errstate(over="ignore"):
             losses = distances if self.manhattan else distances**2
             return float(weights @ losses)
-
-    def _log_noise(self, distances):
-        """Log density of each cluster's noise at rows at these distances."""
-        scales, d = self.scales, self.centers.shape[1]
-        with np.errstate(over="ignore", under="ignore"):
-            ratios = distances / scales
-            if self.manhattan:
-                return -ratios - d * np.log(2 * scales)
-            return log_components(ratios**2, 1.0, self.dof, d) - d * np.log(scales)

@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import rel_entr
 
 from .._kernels import kmeans as kernels
+from .._kernels.paco_noise import leaving_scales
 from ._paco_cells import metric_of
 from ._paco_chain import kernel_points, loss_and_owners, loss_at, work_space
 from ._units import exponent_of
@@ -218,7 +219,7 @@ class NoiseCells:
             centers = np.ascontiguousarray(centers)
             gaps = cdist(centers, centers, "cityblock")
             leaving = np.empty((_N_DRAWS, len(centers)))
-            kernels.leaving_scales(noise, centers, gaps, largest, leaving)
+            leaving_scales(noise, centers, gaps, largest, leaving)
         else:
             # s z leaves c_j for c_i where s > |c_i - c_j|^2 / (2 z'(c_i - c_j)) > 0.
             along = noise @ centers.T

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from .._kernels.kmeans import TwoNearest
+from .._kernels.kmeans_swaps import TwoNearest
 from ._units import exponent_of, scaled
 
 _SMALLEST, _LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max

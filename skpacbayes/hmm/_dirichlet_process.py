@@ -19,6 +19,7 @@ from ._dirichlet_process_discrete_answers import (
     count_quantiles,
 )
 from ._dirichlet_process_discrete_model import Counts, not_counts
+from ._dirichlet_process_durations import log_durations, of_rows
 from ._dirichlet_process_forecast import (
     Forecast,
     forecast_quantiles,
@@ -31,6 +32,12 @@ from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
 _LARGEST = 12  # number of states that "auto" tries, at most
+
+
+def check_count(name, value):
+    """ValueError unless this is a number of rows or steps."""
+    if not (isinstance(value, Integral) and value >= 1):
+        raise ValueError(f"{name}={value!r} should be an integer of at least 1.")
 
 
 class DirichletProcessHMM(
@@ -74,6 +81,11 @@ class DirichletProcessHMM(
     startprob : {"stationary", "dirichlet"}, default="stationary"
         Distribution of the first state: the stationary distribution of the transition
         matrix, or one of its own with a Dirichlet prior.
+    duration : {"geometric", "negative_binomial"}, default="geometric"
+        How long a state lasts. "geometric", as in every Markov chain: most often for
+        one row. "negative_binomial": for r rows, learnt for each state, and a negative
+        binomial number more (a hidden semi-Markov model, see Notes). Needed where
+        states last about equally long each time.
     covariance_type : {"auto", "diag", "full"}, default="auto"
         Covariances of the atoms. "auto" takes what predicts better; with more than 20
         features it is "diag". Counts and categories are independent given their atom.
@@ -105,9 +117,14 @@ class DirichletProcessHMM(
     covariance_type_ : {"diag", "full"}
         The covariances that were chosen.
     transmat_ : ndarray of shape (n_states, n_states)
-        Posterior mean of the probabilities of transitions, from row to column.
+        Posterior mean of the probabilities of transitions, from row to column. With
+        negative binomial durations, of such moves in the long run, so that a state j
+        lasts 1 / (1 - ``transmat_[j, j]``) rows on average.
     transmat_samples_ : ndarray of shape (n_draws, n_states, n_states)
         The draws that it is the mean of.
+    n_stages_samples_ : ndarray of shape (n_draws, n_states)
+        The least number of rows that a state lasts, r, in each draw; 1 with geometric
+        durations.
     startprob_ : ndarray of shape (n_states,)
         Posterior mean of the distribution of the first state.
     locations_ : ndarray of shape (n_states, n_features)
@@ -139,6 +156,10 @@ class DirichletProcessHMM(
 
     - x_1 ~ f_0, x_t ~ Q[x_(t-1)]; rows of Q iid Dirichlet(a, ..., a), restricted to
       entries of at least q; f_0 the stationary distribution of Q, or Dirichlet(a, ...).
+    - Negative binomial durations: a state passes through r stages in series. In each
+      it stays with probability Q_jj; it leaves the last one for another state, the
+      others for the next stage [9]_. r is 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24 or
+      32, all as probable beforehand; f_0 is the stationary distribution of the stages.
     - y_t ~ sum_l w_l N(m_x + mu_l, S_l): "translated"; sum_l w_xl N(mu_xl, S_xl):
       "per_state". w breaks a stick, with pieces Beta(1, `concentration`).
     - Variances are inverse gamma(2, b), covariances inverse Wishart with these margins;
@@ -150,14 +171,15 @@ class DirichletProcessHMM(
       Jeffreys' prior take the place of the Poisson distributions.
 
     A sweep draws all x by a filter forwards and a pass backwards, atoms summed out;
-    then the atoms; b and c; w, mu and S; m; and Q. In one sweep of two a Metropolis
-    step splits an atom or merges two, their parameters summed out [5]_; in each sweep
-    neighbouring atoms may change places on the stick [6]_. Without these moves chains
-    need thousands of sweeps to forget how many atoms they began with. Because x_1
-    depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
-    distribution: that is the proposal of a Metropolis step, whose ratio is that of the
-    stationary probabilities of the first states. The restriction to q is by rejection,
-    or else by slice sampling [4]_.
+    then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step takes
+    another r of a state, its mean duration as it is, with all x summed out. In one
+    sweep of two a Metropolis step splits an atom or merges two, their parameters summed
+    out [5]_; in each sweep neighbouring atoms may change places on the stick [6]_.
+    Without these moves chains need thousands of sweeps to forget how many atoms they
+    began with. Because x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw
+    from a Dirichlet distribution: that is the proposal of a Metropolis step, whose
+    ratio is that of the stationary probabilities of the first states. The restriction
+    to q is by rejection, or else by slice sampling [4]_.
 
     What "auto" chooses is the model with the highest predictive score: the mean over
     rows of the log predictive density given the rows before, less its variance over
@@ -201,8 +223,9 @@ class DirichletProcessHMM(
     Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
     effect when the chains are next run.
 
-    A sweep costs n_timesteps x n_states x n_atoms exponentials. Without a window memory
-    grows with the rows: they are kept, for `partial_fit`.
+    A sweep costs n_timesteps x n_states x n_atoms exponentials, and with negative
+    binomial durations n_timesteps x (stages + n_states^2) products more. Without a
+    window memory grows with the rows: they are kept, for `partial_fit`.
 
     References
     ----------
@@ -225,6 +248,8 @@ class DirichletProcessHMM(
        Machine Learning Research 11, 2010.
     .. [8] N. Chopin, "A sequential particle filter method for static models",
        Biometrika 89, 2002.
+    .. [9] R. Langrock and W. Zucchini, "Hidden Markov models with arbitrary state
+       dwell-time distributions", Computational Statistics & Data Analysis 55, 2011.
 
     Examples
     --------
@@ -269,6 +294,7 @@ class DirichletProcessHMM(
         "transition_prior": [Interval(Real, 0, None, closed="neither")],
         "min_transition": [Interval(Real, 0, 1, closed="both")],
         "startprob": [StrOptions({"stationary", "dirichlet"})],
+        "duration": [StrOptions({"geometric", "negative_binomial"})],
         "covariance_type": [StrOptions({"auto", "diag", "full"})],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
@@ -290,6 +316,7 @@ class DirichletProcessHMM(
         transition_prior=1.0,
         min_transition=1e-3,
         startprob="stationary",
+        duration="geometric",
         covariance_type="auto",
         n_iter=500,
         burn_in=300,
@@ -306,6 +333,7 @@ class DirichletProcessHMM(
         self.transition_prior = transition_prior
         self.min_transition = min_transition
         self.startprob = startprob
+        self.duration = duration
         self.covariance_type = covariance_type
         self.n_iter = n_iter
         self.burn_in = burn_in
@@ -446,7 +474,8 @@ class DirichletProcessHMM(
         log_probability : float
             Log density of the rows together with the path.
         states : ndarray of shape (n_timesteps,)
-            The path, of Viterbi's algorithm.
+            The path, of Viterbi's algorithm. With negative binomial durations, the
+            states of the most probable path of stages.
         """
         rows, log_volume = self._new_rows(X, lengths, groups)
         found = self._answer()
@@ -523,8 +552,7 @@ class DirichletProcessHMM(
             `quantiles` is None and `category_probabilities` has, for each feature, an
             array (n_steps, n_categories), in the order of `categories_`.
         """
-        if not (isinstance(n_steps, Integral) and n_steps >= 1):
-            raise ValueError(f"n_steps={n_steps!r} should be an integer of at least 1.")
+        check_count("n_steps", n_steps)
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise ValueError(f"quantiles={quantiles!r} should lie between 0 and 1.")
@@ -536,7 +564,7 @@ class DirichletProcessHMM(
             if X is None:
                 X = self._series.rows[self._series.bounds[-2] :]
             now = states_now(self._new_rows(X)[0], draws, found.model)
-        states = state_forecasts(now, draws, n_steps)
+        states = state_forecasts(now, draws, found.model, n_steps)
         means = states.mean(axis=0)
         if found.model.emission == "categorical":
             shares = category_probabilities(states, draws, found.model)
@@ -563,10 +591,7 @@ class DirichletProcessHMM(
         states : ndarray of shape (n_samples,)
             Their states.
         """
-        if not (isinstance(n_samples, Integral) and n_samples >= 1):
-            raise ValueError(
-                f"n_samples={n_samples!r} should be an integer of at least 1."
-            )
+        check_count("n_samples", n_samples)
         seed = self.random_state if random_state is None else random_state
         generator = np.random.default_rng(check_random_state(seed).randint(2**31 - 1))
         found = self._answer()
@@ -606,6 +631,24 @@ class DirichletProcessHMM(
         density = np.exp(np.swapaxes(logs - log_volume, -1, -2))
         return density if state is None else density[..., state]
 
+    def duration_probabilities(self, n_steps):
+        """Probabilities of how many rows each state lasts.
+
+        Parameters
+        ----------
+        n_steps : int
+            The longest duration that is asked for.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_states, n_steps)
+            Of lasting 1, 2, ..., `n_steps` rows, the mean over draws.
+        """
+        check_count("n_steps", n_steps)
+        found = self._answer()
+        logs = log_durations(found.draws, n_steps)
+        return np.exp(logs).mean(axis=0)
+
     @property
     def n_samples_seen_(self):
         """Rows since the last `fit`."""
@@ -635,7 +678,15 @@ class DirichletProcessHMM(
     @property
     def transmat_samples_(self):
         """Transition matrix of each draw."""
-        return self._answer().draws.transitions
+        found = self._answer()
+        if not found.model.staged:
+            return found.draws.transitions
+        return of_rows(found.draws.transitions, found.draws.stages)
+
+    @property
+    def n_stages_samples_(self):
+        """Number of stages of each state, in each draw."""
+        return self._answer().draws.stages
 
     @property
     def transmat_(self):
@@ -768,7 +819,7 @@ class DirichletProcessHMM(
         posterior = {
             name: part.reshape(n_chains, -1, *part.shape[1:])
             for name, part in (
-                ("transmat", found.draws.transitions),
+                ("transmat", self.transmat_samples_),
                 ("startprob", found.draws.start),
             )
         }

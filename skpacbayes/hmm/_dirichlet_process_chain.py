@@ -3,12 +3,9 @@
 import numpy as np
 from scipy.special import gammaln
 
-from .._kernels.hmm import (
-    add_moments,
-    emission_densities,
-    forward_filter,
-)
-from .._kernels.hmm_atoms import split_or_merge, swap_neighbors
+from .._kernels.hmm import add_moments, emission_densities
+from .._kernels.hmm_atoms import swap_neighbors
+from ._dirichlet_process_atoms import split_or_merge
 from ._dirichlet_process_conditionals import (
     Moments,
     draw_atoms,
@@ -93,16 +90,6 @@ def densities_of(rows, parameters, model, uniforms=None):
     return highest, densities, atoms
 
 
-def filtered(rows, parameters, model, uniforms=None):
-    """Probabilities of states given the rows so far; log densities of rows; atoms."""
-    highest, probabilities, atoms = densities_of(rows, parameters, model, uniforms)
-    evidence = np.empty(len(rows))
-    forward_filter(
-        probabilities, parameters.transitions, parameters.start, rows.bounds, evidence
-    )
-    return probabilities, highest + np.log(evidence), atoms
-
-
 def sizes_of(shapes, atoms, model):
     """Return the number of rows of each atom, (n_shapes, n_atoms)."""
     size = model.n_shapes, model.n_atoms
@@ -133,8 +120,8 @@ class Chain(GibbsChain):
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
 
-    def _filtered(self, uniforms):
-        return filtered(self.rows, self.parameters, self.model, uniforms)
+    def _densities(self, uniforms):
+        return densities_of(self.rows, self.parameters, self.model, uniforms)
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
@@ -159,13 +146,14 @@ class Chain(GibbsChain):
         log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
         means, factors = draw_atoms(of_shapes, near, *base, model, rng)
         new = Parameters(
-            *draw_transitions(self._moves, self._firsts, old, model, rng),
+            *draw_transitions(self._moved, old, model, rng),
             log_weights,
             means,
             factors,
             old.locations,
             *base,
             of_shapes.sizes > 0,
+            old.stages,
         )
         if model.shared:
             moved = means[0] - near[0]
@@ -177,9 +165,6 @@ class Chain(GibbsChain):
     def _move_between_atoms(self, values, shapes, atoms, sizes, base):
         """Split or merge atoms, and exchange their places on the stick."""
         model, rng, n_rows = self.model, self.rng, len(self.rows)
-        prior = model.mean_count, model.shape, self.rows.rounding
-        d = model.n_features
-        members = np.empty((3, d)), np.empty((3, d)), np.empty((3, d, d)), np.empty(d)
         if rng.random() < _SPLIT_RATE[model.full]:
             split_or_merge(
                 values,
@@ -187,16 +172,15 @@ class Chain(GibbsChain):
                 atoms,
                 sizes,
                 base,
-                prior,
-                model.concentration,
-                model.full,
+                model,
+                self.rows.rounding,
                 self._table,
                 rng.permutation(n_rows),
                 rng.random(n_rows + 2),
-                members,
             )
         thresholds = -rng.standard_exponential((model.n_shapes, model.n_atoms - 1))
-        swap_neighbors(shapes, atoms, sizes, model.concentration, thresholds)
+        places = np.empty((model.n_shapes, model.n_atoms), dtype=np.int64)
+        swap_neighbors(shapes, atoms, sizes, model.concentration, thresholds, places)
 
     def _complete_rows(self, atoms):
         """Draw what is missing of rows that are partly observed, given their atoms."""
@@ -239,12 +223,13 @@ class Chain(GibbsChain):
         if not model.shared:
             means, locations = means + locations[:, None], np.zeros((k, d))
         self.parameters = Parameters(
-            *mean_transitions(self._moves, model),
+            *mean_transitions(self._moved.moves, model),
             np.zeros(means.shape[:2]),
             means,
             np.broadcast_to(np.eye(d), (*means.shape, d)).copy(),
             locations,
             np.zeros((model.n_shapes, d)),
             np.full((model.n_shapes, d), model.scale_shape / model.scale_rate),
+            stages=np.ones(k, dtype=np.int64),
         )
         return atoms

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.hmm import stationary_distribution
+from ._dirichlet_process_durations import stationary_of
 
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
@@ -163,7 +163,7 @@ def draw_locations(moments, moved, parameters, model, rng):
     return locations + pull / precision + noise / np.sqrt(precision)
 
 
-def draw_transitions(moves, firsts, parameters, model, rng):
+def draw_transitions(moved, parameters, model, rng):
     """Matrix of transitions and distribution of the first state given the states.
 
     A row is drawn from its Dirichlet distribution given the moves, restricted to
@@ -171,16 +171,17 @@ def draw_transitions(moves, firsts, parameters, model, rng):
     distribution, that is a proposal: a Metropolis step accepts it, row after row, with
     the ratio of the stationary probabilities of the first states.
     """
-    proposed = _propose(parameters.transitions, moves, model, rng)
+    proposed = _propose(parameters.transitions, moved, model, rng)
+    firsts = moved.firsts
     if not model.stationary:
         return proposed, draw_dirichlet(firsts + model.transition_prior, rng)
     transitions, start = parameters.transitions, parameters.start
     present = firsts > 0
     thresholds = -rng.standard_exponential(model.n_states)
     for i, threshold in enumerate(thresholds):
-        candidate, new_start = transitions.copy(), np.empty_like(start)
+        candidate = transitions.copy()
         candidate[i] = proposed[i]
-        stationary_distribution(candidate.copy(), new_start)
+        new_start = stationary_of(candidate, parameters.stages, model)
         with np.errstate(divide="ignore"):
             gains = firsts[present] * np.log(new_start[present] / start[present])
         if gains.sum() > threshold:
@@ -198,7 +199,7 @@ def mean_transitions(moves, model):
     shares = (moves + 1.0) / (moves + 1.0).sum(axis=1, keepdims=True)
     transitions, start = least + (1.0 - k * least) * shares, np.full(k, 1.0 / k)
     if model.stationary:
-        stationary_distribution(transitions.copy(), start)
+        start = stationary_of(transitions, np.ones(k), model)
     return transitions, start
 
 
@@ -210,30 +211,51 @@ def draw_dirichlet(alphas, rng):
     return drawn / drawn.sum(axis=-1, keepdims=True)
 
 
-def _propose(transitions, moves, model, rng):
-    """Draw rows from Dirichlet distributions whose entries are not too small.
+def _propose(transitions, moved, model, rng):
+    """Draw rows given the moves, from distributions whose entries are not too small.
 
     By rejection; where that fails, by slice steps from the row as it is, which leave
     the distribution as it is and are reversible.
     """
-    alphas, least = moves + model.transition_prior, model.min_transition
-    proposed = draw_dirichlet(alphas, rng)
+    alphas, least = moved.moves + model.transition_prior, model.min_transition
+    places, onward = np.arange(len(alphas)), moved.onward
+    proposed = draw_rows(alphas, places, onward, rng)
     if not least:
         return proposed
     for i in np.flatnonzero(proposed.min(axis=1) < least):
-        drawn = draw_dirichlet(np.tile(alphas[i], (_N_TRIES, 1)), rng)
+        tries = np.full(_N_TRIES, i)
+        drawn = draw_rows(alphas[tries], tries, onward[tries], rng)
         legal = drawn[drawn.min(axis=1) >= least]
         if len(legal):
             proposed[i] = legal[0]
         else:
-            proposed[i] = slice_pairs(transitions[i], alphas[i], least, rng)
+            proposed[i] = slice_pairs(
+                transitions[i], alphas[i], least, rng, i, onward[i]
+            )
     return proposed
 
 
-def slice_pairs(row, alphas, least, rng):
+def draw_rows(alphas, places, onward, rng):
+    """Draw rows of transitions, but for the restriction of their entries.
+
+    Row i has the density of a Dirichlet distribution times the probability to leave
+    place ``places[i]``, to the power of ``onward[i]``: of going on to the next stage.
+    """
+    rows = draw_dirichlet(alphas, rng)
+    if onward.any():
+        away = np.arange(alphas.shape[1]) != places[:, None]
+        others = alphas[away].reshape(len(alphas), -1)
+        stay = rng.beta(alphas[~away], others.sum(axis=1) + onward)
+        rows[away] = ((1.0 - stay)[:, None] * draw_dirichlet(others, rng)).ravel()
+        rows[~away] = stay
+    return rows
+
+
+def slice_pairs(row, alphas, least, rng, place=0, onward=0.0):
     """Share out the sum of two random entries anew, by slice sampling, several times.
 
-    `row` has entries of at least `least`, and so has the result.
+    `row` has entries of at least `least`, and so has the result. `place` and `onward`
+    as in `draw_rows`.
     """
     row = row.copy()
     for _ in range(_N_SLICES * len(row) if len(row) > 1 else 0):
@@ -241,7 +263,9 @@ def slice_pairs(row, alphas, least, rng):
         total = row[i] + row[j]
 
         def log_density(x, i=i, j=j, total=total):
-            return (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
+            logs = (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
+            stay = {i: x, j: total - x}.get(place, row[place])
+            return logs + (onward * np.log1p(-stay) if onward else 0.0)
 
         low, high = least, total - least
         height = log_density(row[i]) - rng.standard_exponential()

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .._kernels.hmm import forward_filter
 from .._kernels.hmm_atoms import swap_neighbors
 from ._dirichlet_process_conditionals import (
     draw_log_weights,
@@ -53,18 +52,8 @@ def densities_of(rows, parameters, uniforms=None):
 class DiscreteChain(GibbsChain):
     """Gibbs sampler where emissions are mixtures of counts or of categories."""
 
-    def _filtered(self, uniforms):
-        parameters = self.parameters
-        highest, probabilities, atoms = densities_of(self.rows, parameters, uniforms)
-        evidence = np.empty(len(self.rows))
-        forward_filter(
-            probabilities,
-            parameters.transitions,
-            parameters.start,
-            self.rows.bounds,
-            evidence,
-        )
-        return probabilities, highest + np.log(evidence), atoms
+    def _densities(self, uniforms):
+        return densities_of(self.rows, self.parameters, uniforms)
 
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
@@ -74,14 +63,18 @@ class DiscreteChain(GibbsChain):
         if model.n_atoms > 1:
             shape = model.n_states, model.n_atoms - 1
             thresholds = -rng.standard_exponential(shape)
-            swap_neighbors(self.states, atoms, sizes, model.concentration, thresholds)
+            places = np.empty(sizes.shape, dtype=np.int64)
+            swap_neighbors(
+                self.states, atoms, sizes, model.concentration, thresholds, places
+            )
         sums = self._sums(atoms, self.rows.design)
         self.parameters = DiscreteParameters(
-            *draw_transitions(self._moves, self._firsts, old, model, rng),
+            *draw_transitions(self._moved, old, model, rng),
             draw_log_weights(sizes, model.concentration, rng),
             model.draw_natural(sums, rates, rng),
             rates,
             sizes > 0,
+            old.stages,
         )
 
     def _sums(self, atoms, columns):
@@ -104,10 +97,11 @@ class DiscreteChain(GibbsChain):
             means = np.broadcast_to(self.rows.means, (*shape, model.n_features))
             natural = np.concatenate([np.log(means), -means], axis=-1)
         self.parameters = DiscreteParameters(
-            *mean_transitions(self._moves, model),
+            *mean_transitions(self._moved.moves, model),
             np.zeros(shape),
             natural,
             np.zeros((model.n_states, 0)),
             np.zeros(shape, dtype=bool),
+            np.ones(model.n_states, dtype=np.int64),
         )
         return atoms

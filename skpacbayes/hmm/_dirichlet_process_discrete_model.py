@@ -143,6 +143,7 @@ class DiscreteModel(NamedTuple):
     transition_prior: float
     min_transition: float
     stationary: bool
+    staged: bool = False
 
     shared = False
     full = False
@@ -221,7 +222,7 @@ class DiscreteParameters(NamedTuple):
 
     `transitions` (n_states, n_states); `start` (n_states,); `log_weights` (n_states,
     n_atoms); `natural` (n_states, n_atoms, n_natural); `rates` (n_states, n_features),
-    empty for categories; `occupied` (n_states, n_atoms).
+    empty for categories; `occupied` (n_states, n_atoms); `stages` (n_states,).
     """
 
     transitions: np.ndarray
@@ -230,6 +231,7 @@ class DiscreteParameters(NamedTuple):
     natural: np.ndarray
     rates: np.ndarray
     occupied: np.ndarray
+    stages: np.ndarray | None = None
 
     def reordered(self, order):
         """Call state ``order[j]`` j, for all j."""

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr
 
+from ._dirichlet_process_durations import Steps
 from ._dirichlet_process_model import covariances
 from ._dirichlet_process_posterior import filtered_states
 
@@ -26,19 +27,26 @@ class Forecast(NamedTuple):
 
 
 def states_now(rows, draws, model):
-    """Probabilities of the state at the last row of one sequence, (n_draws, k)."""
+    """Probabilities of the stage at the last row of one sequence, for each draw.
+
+    Of shape (n_draws, n_stages): with zeros after the stages of a draw that has fewer.
+    """
     found = [filtered_states(rows, draw, model)[0][:, -1] for draw in draws]
-    return np.array(found)
+    now = np.zeros((len(draws), max(map(len, found))))
+    for own, probabilities in zip(now, found, strict=True):
+        own[: len(probabilities)] = probabilities
+    return now
 
 
-def state_forecasts(now, draws, n_steps):
-    """Probabilities of states after those of `now`, (n_draws, n_steps, n_states)."""
-    found = np.empty((len(draws), n_steps, now.shape[1]))
+def state_forecasts(now, draws, model, n_steps):
+    """Probabilities of states after the stages `now`, (n_draws, n_steps, n_states)."""
+    found = np.empty((len(draws), n_steps, model.n_states))
     for number, draw in enumerate(draws):
-        ahead = now[number]
+        steps = Steps.of(draw, model)
+        ahead = now[number, : len(steps.states)]
         for step in range(n_steps):
-            ahead = ahead @ draw.transitions
-            found[number, step] = ahead
+            ahead = ahead @ steps.matrix
+            found[number, step] = steps.of_states(ahead)
     return found
 
 

@@ -5,6 +5,12 @@ import itertools
 import numpy as np
 
 from .._kernels.hmm import draw_states
+from ._dirichlet_process_durations import (
+    Moved,
+    Steps,
+    filtered_stages,
+    proposed_stages,
+)
 from ._dirichlet_process_score import PredictiveScore
 from ._dirichlet_process_start import starts
 
@@ -28,7 +34,7 @@ def starts_for(rows, model, rng):
 class GibbsChain:
     """Gibbs sampler of states, atoms and parameters, given rows.
 
-    A class of emissions defines `_filtered`, `_draw_parameters`, `_begin` and, where
+    A class of emissions defines `_densities`, `_draw_parameters`, `_begin` and, where
     needed, `_prepare`.
 
     Parameters
@@ -49,8 +55,6 @@ class GibbsChain:
         self.rows, self.model, self.rng = rows, model, rng
         self.parameters = parameters
         self.states = np.zeros(len(rows), dtype=np.int64)
-        self._moves = np.zeros((model.n_states, model.n_states))
-        self._firsts = np.zeros(model.n_states)
         self._prepare()
         if parameters is None:
             self._start(starts_for(rows, model, rng) if starts is None else starts)
@@ -71,19 +75,47 @@ class GibbsChain:
         return log_densities
 
     def _draw_states(self):
-        """Draw states and atoms given the parameters, which are left as they are."""
+        """Draw the numbers of stages, then states and atoms given the parameters."""
         uniforms = self.rng.random((2, len(self.rows)))
-        filtered, log_densities, atoms = self._filtered(uniforms[0])
+        highest, densities, atoms = self._densities(uniforms[0])
+        steps, filtered, evidence = self._filtered(densities)
+        n = len(steps.states)
+        moves, firsts = np.empty((n, n)), np.empty(n)
         draw_states(
             filtered,
-            self.parameters.transitions,
+            *steps.ways,
             self.rows.bounds,
             uniforms[1],
             self.states,
-            self._moves,
-            self._firsts,
+            moves,
+            firsts,
         )
+        self._moved = steps.moved(moves, firsts)
+        if not steps.one_each:
+            self.states = steps.states[self.states]
+        log_densities = highest + np.log(evidence)
         return atoms[self.states, np.arange(len(atoms[0]))], log_densities
+
+    def _filtered(self, densities):
+        """Stages and their probabilities given the rows so far; evidence of the rows.
+
+        Where durations are learnt, a Metropolis step takes another number of stages of
+        a state, the states summed out.
+        """
+        model, bounds = self.model, self.rows.bounds
+        steps = Steps.of(self.parameters, model)
+        probabilities, evidence = filtered_stages(densities, steps, bounds)
+        if not model.staged:
+            return steps, probabilities, evidence
+        proposed, log_ratio = proposed_stages(self.parameters, model, self.rng)
+        threshold = -self.rng.standard_exponential()
+        if proposed is not None:
+            other = Steps.of(proposed, model)
+            found = filtered_stages(densities, other, bounds)
+            if threshold < log_ratio + np.log(found[1] / evidence).sum():
+                self.parameters = proposed
+                return other, *found
+        return steps, probabilities, evidence
 
     def _start(self, starts):
         """Start from the first of `starts`, or from one that predicts much better.
@@ -109,11 +141,12 @@ class GibbsChain:
         """Draw parameters given states, and one atom a shape or those of k-means."""
         observed, values, _ = observed_rows(self.rows)
         self.states[:], self.states[observed] = 0, start.states
-        self._moves[:], self._firsts[:] = 0.0, 0.0
+        k = self.model.n_states
+        self._moved = moved = Moved(np.zeros((k, k)), np.zeros(k), np.zeros(k))
         for first, stop in itertools.pairwise(self.rows.bounds):
             path = self.states[first:stop]
-            np.add.at(self._moves, (path[:-1], path[1:]), 1.0)
-            self._firsts[path[:1]] += 1.0
+            np.add.at(moved.moves, (path[:-1], path[1:]), 1.0)
+            moved.firsts[path[:1]] += 1.0
         atoms = np.full(len(self.rows), -1)
         atoms[observed] = self._begin(start, values)
         self._draw_parameters(atoms)

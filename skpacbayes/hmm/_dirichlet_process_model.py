@@ -21,7 +21,7 @@ class Model(NamedTuple):
 
     `shared`: one shape for all states, moved by a location of each; else each state
     has its own. `stationary`: the first state has the stationary distribution of the
-    transitions.
+    transitions. `staged`: how many stages a state passes through is learnt.
     The rest is the prior of the atoms and of the locations, in standard units.
     """
 
@@ -34,6 +34,7 @@ class Model(NamedTuple):
     transition_prior: float
     min_transition: float
     stationary: bool
+    staged: bool = False
     mean_count: float = MEAN_COUNT
     shape: float = SHAPE
     scale_shape: float = SCALE_SHAPE
@@ -66,7 +67,7 @@ class Parameters(NamedTuple):
     `origins`, zero if shared, and `scales` (n_shapes, n_features): the prior of the
     atoms of each shape.
     `occupied` (n_shapes, n_atoms): whether an atom had rows when it was drawn; None if
-    that is not known.
+    that is not known. `stages` (n_states,): how many each state passes through.
     """
 
     transitions: np.ndarray
@@ -78,6 +79,7 @@ class Parameters(NamedTuple):
     origins: np.ndarray
     scales: np.ndarray
     occupied: np.ndarray | None = None
+    stages: np.ndarray | None = None
 
     def centers(self):
         """Means of the components, (n_states, n_atoms, n_features)."""
@@ -96,6 +98,7 @@ class Parameters(NamedTuple):
             self.origins[own],
             self.scales[own],
             self.occupied[own],
+            self.stages[order],
         )
 
     def follow(self, before, units):

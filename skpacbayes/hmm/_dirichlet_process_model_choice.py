@@ -63,7 +63,7 @@ class Models:
                 n_features=self.n_features,
                 shared=one_shape and n_states > 1,
                 full=of_covariance,
-                **self._priors(),
+                **self._priors(n_states),
             )
             for one_shape in shared.get(emission, [False])
             if n_states > 1 or one_shape == (emission == "translated")
@@ -79,13 +79,15 @@ class Models:
             n_atoms=self.estimator.n_atoms,
             n_features=self.n_features,
             n_categories=sizes,
-            **self._priors(),
+            **self._priors(n_states),
         )
 
-    def _priors(self):
+    def _priors(self, n_states):
+        staged = self.estimator.duration == "negative_binomial"
         return {
             "concentration": float(self.estimator.concentration),
             "transition_prior": float(self.estimator.transition_prior),
             "min_transition": float(self.estimator.min_transition),
             "stationary": self.estimator.startprob == "stationary",
+            "staged": staged and n_states > 1,
         }

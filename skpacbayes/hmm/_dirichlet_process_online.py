@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._dirichlet_process_discrete_model import DiscreteModel
+from ._dirichlet_process_durations import Steps
 from ._dirichlet_process_forecast import states_now
 from ._dirichlet_process_posterior import densities
 
@@ -25,8 +26,9 @@ class Online(NamedTuple):
 
     `posterior`: of the last run, at whose end there had been `n_run` rows, of `n_seen`
     by now. `log_weights` (n_used,) of its draws that answer for new rows; `filtered`
-    (n_used, n_states): probabilities of the state at the last row given those so far.
-    `together`: parameters of all these draws, as of one model, and that model.
+    (n_used, n_stages): probabilities of the stage at the last row given those so far.
+    `together`: parameters of all these draws, as of one model, and that model;
+    `stages`: their transitions between stages, and the states of these.
     """
 
     posterior: object
@@ -35,6 +37,7 @@ class Online(NamedTuple):
     log_weights: np.ndarray
     filtered: np.ndarray
     together: tuple
+    stages: tuple
 
     @classmethod
     def after_run(cls, posterior, series):
@@ -45,8 +48,8 @@ class Online(NamedTuple):
         filtered = states_now(rows, draws, model)
         even = np.full(len(draws), -np.log(len(draws)))
         n_seen = series.n_seen
-        together = _together(draws, model)
-        return cls(posterior, n_seen, n_seen, even, filtered, together)
+        parts = _together(draws, model), _stages(draws, model)
+        return cls(posterior, n_seen, n_seen, even, filtered, *parts)
 
     def after(self, X):
         """Learn rows that continue the last sequence."""
@@ -54,9 +57,10 @@ class Online(NamedTuple):
             return self
         found = self.posterior
         rows = found.units.rows(X, [0, len(X)])
+        transitions, states = self.stages
         joint = densities(rows, *self.together)[0]
-        joint = joint.reshape(*self.filtered.shape, len(X))
-        transitions = found.draws.transitions[found.used]
+        joint = joint.reshape(len(states), -1, len(X))
+        joint = np.take_along_axis(joint, states[..., None], axis=1)
         filtered, log_weights = self.filtered, self.log_weights
         for t in range(len(X)):
             ahead = np.einsum("mi,mij->mj", filtered, transitions) * joint[..., t]
@@ -69,7 +73,9 @@ class Online(NamedTuple):
 
     def state_probabilities(self):
         """Probabilities of the state at the last row, given those so far."""
-        return np.exp(self.log_weights) @ self.filtered
+        weighed = np.exp(self.log_weights)[:, None] * self.filtered
+        n_states = self.posterior.model.n_states
+        return np.bincount(self.stages[1].ravel(), weighed.ravel(), n_states)
 
     def answers(self):
         """Posterior whose draws are equally likely: each as often as it weighs."""
@@ -79,7 +85,7 @@ class Online(NamedTuple):
         return found._replace(draws=draws, used=np.arange(len(chosen)), online=self)
 
     def states_now(self):
-        """Probabilities of the state at the last row, for each draw of `answers`."""
+        """Probabilities of the stage at the last row, for each draw of `answers`."""
         return self.filtered[self._places()]
 
     def _places(self):
@@ -87,6 +93,21 @@ class Online(NamedTuple):
         n, sums = len(self.log_weights), np.exp(self.log_weights).cumsum()
         levels = (np.arange(n) + 0.5) / n * sums[-1]
         return np.searchsorted(sums, levels).clip(0, n - 1)
+
+
+def _stages(draws, model):
+    """Transitions (n_draws, n_stages, n_stages) and states (n_draws, n_stages).
+
+    Zero after the stages of a draw that has fewer than another.
+    """
+    chains = [Steps.of(draw, model) for draw in draws]
+    n = max(len(steps.states) for steps in chains)
+    matrices = np.zeros((len(draws), n, n))
+    states = np.zeros((len(draws), n), dtype=np.int64)
+    for matrix, own, steps in zip(matrices, states, chains, strict=True):
+        size = len(steps.states)
+        matrix[:size, :size], own[:size] = steps.matrix, steps.states
+    return matrices, states
 
 
 def _together(draws, model):

@@ -3,10 +3,11 @@
 import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr
 
-from .._kernels.hmm import forward_filter, smooth, viterbi
+from .._kernels.hmm import smooth, viterbi
 from . import _dirichlet_process_discrete_answers as _discrete_answers
 from ._dirichlet_process_chain import densities_of
 from ._dirichlet_process_discrete_model import DiscreteModel
+from ._dirichlet_process_durations import Steps, filtered_stages, ways_into
 from ._dirichlet_process_model import covariances
 
 _N_HALVINGS = 60
@@ -61,11 +62,11 @@ def _log_student(rows, draw, model):
 
 
 def filtered_states(rows, draw, model):
-    """Probabilities of the states given the rows so far, and log densities of rows."""
-    probabilities, unit = densities(rows, draw, model)
-    evidence = np.empty(len(rows))
-    forward_filter(probabilities, draw.transitions, draw.start, rows.bounds, evidence)
-    return probabilities, unit + np.log(evidence)
+    """Probabilities of stages given the rows so far, log densities of rows, `Steps`."""
+    found, unit = densities(rows, draw, model)
+    steps = Steps.of(draw, model)
+    probabilities, evidence = filtered_stages(found, steps, rows.bounds)
+    return probabilities, unit + np.log(evidence), steps
 
 
 def state_probabilities(rows, draws, model):
@@ -75,9 +76,9 @@ def state_probabilities(rows, draws, model):
     """
     total = np.zeros((model.n_states, len(rows)))
     for draw in draws:
-        probabilities, _ = filtered_states(rows, draw, model)
-        smooth(probabilities, draw.transitions, rows.bounds)
-        total += probabilities
+        probabilities, _, steps = filtered_states(rows, draw, model)
+        smooth(probabilities, *steps.ways, *ways_into(steps.matrix.T), rows.bounds)
+        total += steps.of_states(probabilities)
     return np.ascontiguousarray(total.T) / len(draws)
 
 
@@ -105,16 +106,33 @@ def log_mean_emissions(rows, draws, model):
 
 
 def most_probable_path(rows, draws, model):
-    """States that are together the most probable at the mean of the draws."""
-    transitions = np.mean([draw.transitions for draw in draws], axis=0)
-    start = np.mean([draw.start for draw in draws], axis=0)
-    states = np.empty(len(rows), dtype=np.int64)
-    with np.errstate(divide="ignore"):
-        logs = np.log(transitions), np.log(start)
+    """States that are together the most probable at the mean of the draws.
+
+    Where durations are learnt, the mean transitions are those of the draws whose
+    numbers of stages are the most frequent.
+    """
     found = log_mean_emissions(rows, draws, model)
+    if model.staged:
+        numbers = np.array([draw.stages for draw in draws])
+        _, kind, counts = np.unique(
+            numbers, axis=0, return_inverse=True, return_counts=True
+        )
+        alike = np.flatnonzero(kind.ravel() == counts.argmax())
+        draws = [draws[i] for i in alike]
+    mean = draws[0]._replace(
+        transitions=np.mean([draw.transitions for draw in draws], axis=0),
+        start=np.mean([draw.start for draw in draws], axis=0),
+    )
+    steps = Steps.of(mean, model)
+    ends, sources, chances = steps.ways
+    with np.errstate(divide="ignore"):
+        logs = np.log(chances), np.log(steps.start)
+    found, stages = found[steps.states], np.empty(len(rows), dtype=np.int64)
     previous = np.empty(found.shape, dtype=np.int64)
-    log_probability = viterbi(found, *logs, rows.bounds, previous, states)
-    return log_probability, states
+    log_probability = viterbi(
+        found, ends, sources, *logs, rows.bounds, previous, stages
+    )
+    return log_probability, steps.states[stages]
 
 
 def medians(draws):
@@ -139,24 +157,22 @@ def medians(draws):
 
 def simulate(n_samples, parameters, model, rng):
     """Rows, in the units of a chain, and states of one sequence."""
-    states = _path(n_samples, parameters, rng)
+    states = _path(n_samples, Steps.of(parameters, model), rng)
     if isinstance(model, DiscreteModel):
         return _discrete_answers.emissions(states, parameters, model, rng), states
     return _emissions(states, parameters, rng), states
 
 
-def _path(n_samples, parameters, rng):
+def _path(n_samples, steps, rng):
     """States of one sequence."""
-    k, states = len(parameters.start), np.empty(n_samples, dtype=np.int64)
-    passed = parameters.transitions.cumsum(axis=1)
-    distribution = parameters.start.cumsum()
+    stages, last = np.empty(n_samples, dtype=np.int64), len(steps.states) - 1
+    passed = steps.matrix.cumsum(axis=1)
+    distribution = steps.start.cumsum()
     for t, uniform in enumerate(rng.random(n_samples)):
-        states[t] = min(
-            np.searchsorted(distribution, uniform * distribution[-1], side="right"),
-            k - 1,
-        )
-        distribution = passed[states[t]]
-    return states
+        place = np.searchsorted(distribution, uniform * distribution[-1], side="right")
+        stages[t] = min(place, last)
+        distribution = passed[stages[t]]
+    return steps.states[stages]
 
 
 def _emissions(states, parameters, rng):

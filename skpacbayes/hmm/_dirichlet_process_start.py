@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._kernels.hmm import draw_states, forward_filter
 from ._dirichlet_process_conditionals import draw_dirichlet
+from ._dirichlet_process_durations import ways_into
 from ._dirichlet_process_model import MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
 
 _CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
@@ -18,6 +19,7 @@ _N_SYMBOLS, _LEAST_ROWS = 40, 10  # symbols at most, and rows of one on average
 _N_RANDOM = 3  # starts of the symbols' chain that are random
 _PIECES = 5, 20, 80  # rows of the random pieces that the Gaussians' chains start from
 _N_SWEEPS, _N_COUNTED = 60, 10  # sweeps of each, of which the last are compared
+_LOG_2_PI = np.log(2 * np.pi)
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
 
 
@@ -105,12 +107,12 @@ def sampled_states(emissions, bounds, states, n_states, rng):
     uniform, evidence = np.full(n_states, 1.0 / n_states), np.empty(len(states))
     log_likelihoods = []
     for _ in range(_N_SWEEPS):
-        transitions = draw_dirichlet(1.0 + moves, rng)
+        ways = ways_into(draw_dirichlet(1.0 + moves, rng))
         log_units, probabilities = emissions.drawn(states, rng)
-        forward_filter(probabilities, transitions, uniform, bounds, evidence)
+        forward_filter(probabilities, *ways, uniform, bounds, evidence)
         log_likelihoods.append((np.log(evidence) + log_units).sum())
         uniforms = rng.random(len(states))
-        draw_states(probabilities, transitions, bounds, uniforms, states, moves, firsts)
+        draw_states(probabilities, *ways, bounds, uniforms, states, moves, firsts)
     return np.mean(log_likelihoods[-_N_COUNTED:]), states
 
 
@@ -137,21 +139,35 @@ class Gaussians:
 
     def drawn(self, states, rng):
         """Log units (n_rows,), and densities in each state at the posterior modes."""
-        values, d = self.values, self.values.shape[1]
-        logs = np.empty((self.n_states, len(values)))
-        for state in range(self.n_states):
-            own = values[states == state]
-            n = len(own)
-            mean = own.sum(axis=0) / (n + MEAN_COUNT)
-            gaps = own - mean
-            scatter = gaps.T @ gaps + MEAN_COUNT * np.outer(mean, mean)
-            if not self.full:
-                scatter = np.diag(scatter.diagonal())
-            smallest = 4 * d * np.finfo(float).eps * scatter.trace()  # invertible
-            scatter += max(2 * SCALE_SHAPE / SCALE_RATE, smallest) * np.eye(d)
-            root = np.linalg.cholesky(scatter / (n + 2 * SHAPE + d - 1))
-            gaps = np.linalg.solve(root, (values - mean).T)
-            logs[state] = -0.5 * (gaps * gaps).sum(axis=0)
-            logs[state] -= np.log(root.diagonal()).sum() + 0.5 * d * np.log(2 * np.pi)
+        (n, d), k = self.values.shape, self.n_states
+        counts, columns = np.bincount(states, minlength=k), self.values.T
+        sums = np.array([np.bincount(states, column, k) for column in columns])
+        means = sums / (counts + MEAN_COUNT)
+        gaps = columns[:, None] - means[:, :, None]  # (n_features, n_states, n_rows)
+        own = gaps[:, states, np.arange(n)]
+        degrees = counts + 2 * SHAPE + d - 1
+        if self.full:
+            parts = [own[:, states == j] for j in range(k)]
+            scatters = np.array([part @ part.T for part in parts])
+            scatters += MEAN_COUNT * np.einsum("fk,gk->kfg", means, means)
+            least = _least(np.einsum("kff->k", scatters), d)
+            scatters += least[:, None, None] * np.eye(d)
+            roots = np.linalg.cholesky(scatters / degrees[:, None, None])
+            gaps = np.linalg.solve(roots, gaps.swapaxes(0, 1)).swapaxes(0, 1)
+            log_units = np.log(roots.diagonal(axis1=1, axis2=2)).sum(axis=1)
+        else:
+            squares = np.array([np.bincount(states, part * part, k) for part in own])
+            squares += MEAN_COUNT * means**2
+            squares += _least(squares.sum(axis=0), d)
+            deviations = np.sqrt(squares / degrees)
+            gaps /= deviations[:, :, None]
+            log_units = np.log(deviations).sum(axis=0)
+        gaps *= gaps
+        logs = -0.5 * gaps.sum(axis=0) - log_units[:, None]
         highest = logs.max(axis=0)
-        return highest, np.exp((logs - highest).clip(_LOWEST))
+        return highest - 0.5 * d * _LOG_2_PI, np.exp((logs - highest).clip(_LOWEST))
+
+
+def _least(trace, d):
+    """Return what is added to squares: the prior, and enough to be invertible."""
+    return np.maximum(2 * SCALE_SHAPE / SCALE_RATE, 4 * d * np.finfo(float).eps * trace)

@@ -24,7 +24,7 @@ from ._abc_choice import (
     held_out_pairs,
 )
 from ._abc_settings import Settings
-from ._abc_support import Support
+from ._abc_support import Support, shares_beyond, warn_beyond
 from ._abc_table import Table, refuse_too_few, within_reach
 from ._simulate import SimulationTable
 
@@ -529,7 +529,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             ones the earlier come first.
         """
         settings = self._ready()
-        observations = self._observed(self._rows(X))
+        observations, _ = self._observed(self._rows(X))
         most = self._table.n_rows
         n_rows = min(self.n_neighbors_, most) if n_neighbors is None else n_neighbors
         check_scalar(n_rows, "n_neighbors", Integral)
@@ -707,17 +707,20 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return self._columns_of(y, name)
 
     def _observed(self, X):
-        """Coordinates of observations in the metric; warn of those far outside."""
+        """Coordinates of observations in the metric; warn of those far outside.
+
+        Also returns which these are.
+        """
         table, settings = self._table, self._ready()
-        X = within_reach(X, table)
-        return np.ascontiguousarray(settings.neighbors.metric.project(X.T).T)
+        X, far = within_reach(X, table)
+        return np.ascontiguousarray(settings.neighbors.metric.project(X.T).T), far
 
     def _for_each(self, X, function):
         """Return `function(posterior, row)` for each observation, a row of X."""
         check_is_fitted(self)
         X = self._rows(X)
         settings, table, choice = self._ready(), self._table, self._choice()
-        observations = self._observed(X)
+        observations, far = self._observed(X)
         choices = [choice] * len(X)
         if settings.validation is not None:
             scaled = observations * settings.neighbors.metric.precisions
@@ -728,12 +731,17 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             table, len(X), numbers.max() + 1, self.algorithm
         )
 
+        least, most = self._support.unknown_range(table)
+        beyond = np.zeros((len(X), 2, self.n_outputs_))
+
         def answer(rows, k):
             found = settings.around(table, observations[rows], k + 1, algorithm)
-            return [
-                function(settings.posterior(table, nearest, choices[row]), row)
-                for row, nearest in zip(rows, found, strict=True)
-            ]
+            answers = []
+            for row, nearest in zip(rows, found, strict=True):
+                posterior = settings.posterior(table, nearest, choices[row])
+                beyond[row] = shares_beyond(posterior, least, most)
+                answers.append(function(posterior, row))
+            return answers
 
         jobs = effective_n_jobs(self.n_jobs)
         parts = [
@@ -743,6 +751,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             if len(part)
         ]
         answers = in_threads(jobs, [(answer, *part) for part in parts])
+        beyond[far] = 0.0  # warned of already
+        warn_beyond(beyond, table)
         results = dict(
             pair
             for (rows, _), some in zip(parts, answers, strict=True)

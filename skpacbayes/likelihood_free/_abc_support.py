@@ -1,9 +1,16 @@
 """Where parameters may lie, and the scale on which they are smoothed."""
 
+import warnings
+
 import numpy as np
 from scipy.special import expit
 
+from .._base import user_stack_level
+
 KINDS = (None, "log", "logit")
+BEYOND = 0.05  # share of draws beyond the parameters of the table, at which we warn
+END = 0.02  # share of the range of a parameter that is near its end
+FEWEST_AT_END = 5  # parameters there, to tell an end of the prior from a tail
 
 
 class Support:
@@ -60,6 +67,13 @@ class Support:
         as_it_is = np.array([kind is None for kind in self.kinds])
         low = np.where(as_it_is, self.low, -np.inf)
         return low, np.where(as_it_is, self.high, np.inf)
+
+    def unknown_range(self, table):
+        """Return the range of a table's parameters, infinite where a bound is known."""
+        low, high = self.limits()
+        as_it_is = np.array([kind is None for kind in self.kinds])
+        least = np.where(as_it_is & np.isinf(low), table.least, -np.inf)
+        return least, np.where(as_it_is & np.isinf(high), table.most, np.inf)
 
     def edges(self):
         """Return (column, (low, high)) of the parameters that have such bounds."""
@@ -164,3 +178,43 @@ def as_bounds(bounds, n_parameters):
             f"{column}."
         )
     return low, high
+
+
+def shares_beyond(posterior, least, most):
+    """Share of a posterior's draws below and above a range, (2, n_parameters)."""
+    both = np.stack([posterior.draws < least, posterior.draws > most])
+    return posterior.weights @ both
+
+
+def warn_beyond(shares, table):
+    """Warn where draws have passed an end of the prior that nobody gave.
+
+    shares : (n_observations, 2, n_parameters), see `shares_beyond`.
+    """
+    if not (shares.size and shares.max() > BEYOND):
+        return
+    shares = shares * abrupt_ends(table)
+    if shares.max() > BEYOND:
+        row, side, column = np.unravel_index(shares.argmax(), shares.shape)
+        n_rows = np.count_nonzero((shares > BEYOND).any(axis=(1, 2)))
+        end = (table.least, table.most)[side][column]
+        warnings.warn(
+            f"{shares[row, side, column]:.0%} of the draws for observation {row} lie "
+            f"{('below', 'above')[side]} {end:.6g}, where parameter {column} of the "
+            f"simulations ends abruptly ({n_rows} of {len(shares)} observations have "
+            f"more than {BEYOND:.0%} beyond such an end). If the prior ends there, "
+            "give `bounds`; else simulate parameters beyond.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
+
+
+def abrupt_ends(table):
+    """Whether the parameters of a table are many at their ends, (2, n_parameters).
+
+    Of uniform draws a share END is that near an end, of normal ones hardly any.
+    """
+    draws = table.parameters[: table.n_rows]
+    margin = END * (table.most - table.least)
+    near = np.stack([draws - table.least <= margin, table.most - draws <= margin])
+    return near.sum(axis=1) >= max(FEWEST_AT_END, 0.3 * END * table.n_rows)

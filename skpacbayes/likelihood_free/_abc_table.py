@@ -34,6 +34,8 @@ class Table:
         Rows in use.
     lowest, highest : ndarray of shape (n_summaries,)
         Range of the summaries.
+    least, most : ndarray of shape (n_parameters,)
+        Range of the parameters.
     """
 
     def __init__(self, n_summaries, n_parameters):
@@ -43,6 +45,8 @@ class Table:
         self.n_rows = 0
         self.lowest = np.full(n_summaries, np.inf)
         self.highest = np.full(n_summaries, -np.inf)
+        self.least = np.full(n_parameters, np.inf)
+        self.most = np.full(n_parameters, -np.inf)
         self._claimed = [0]  # rows written by any table that shares these arrays
 
     def appended(self, X, parameters, weights):
@@ -61,6 +65,8 @@ class Table:
             table.weights[rows] = 1.0 if weights is None else weights
         table.lowest = np.minimum(self.lowest, X.min(axis=0))
         table.highest = np.maximum(self.highest, X.max(axis=0))
+        table.least = np.minimum(self.least, parameters.min(axis=0))
+        table.most = np.maximum(self.most, parameters.max(axis=0))
         table.n_rows = rows.stop
         return table
 
@@ -138,15 +144,15 @@ def within_reach(X, table):
     -------
     X : ndarray of shape (n_observations, n_summaries)
         The observations, at most 1e100 ranges of the table away.
+    far : ndarray of shape (n_observations,)
+        Whether each has been warned of.
     """
-    beyond = np.maximum(table.lowest - X, X - table.highest)
-    ranges = table.highest - table.lowest
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        ratio = np.where(beyond > 0, beyond / ranges, 0.0)
-    if table.n_rows > 1 and (ratio > FAR).any():
+    ratio, ranges = ranges_outside(X, table), table.highest - table.lowest
+    far = (ratio > FAR).any(axis=1)
+    if far.any():
         row, column = np.unravel_index(ratio.argmax(), ratio.shape)
         warnings.warn(
-            f"{np.count_nonzero((ratio > FAR).any(axis=1))} of {len(X)} "
+            f"{np.count_nonzero(far)} of {len(X)} "
             "observations are far outside the simulations, and what is said of "
             f"them is extrapolated: at row {row}, summary {column} is "
             f"{X[row, column]:.6g}, {ratio[row, column]:.3g} times the simulated "
@@ -156,7 +162,16 @@ def within_reach(X, table):
             stacklevel=user_stack_level(),
         )
     margin = FARTHEST * np.maximum(1.0, ranges)
-    return np.clip(X, table.lowest - margin, table.highest + margin)
+    return np.clip(X, table.lowest - margin, table.highest + margin), far
+
+
+def ranges_outside(X, table):
+    """How far each summary is outside those of a table, in units of their range."""
+    if table.n_rows < 2:
+        return np.zeros(X.shape)
+    beyond = np.maximum(table.lowest - X, X - table.highest)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.where(beyond > 0, beyond / (table.highest - table.lowest), 0.0)
 
 
 def refuse_too_few(weights, least):

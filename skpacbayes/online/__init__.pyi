@@ -46,7 +46,7 @@ class OnlineVIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     clip: float | None
     fit_intercept: bool
     average: bool
-    n_fourier: int
+    n_fourier: Literal["auto"] | int
     random_state: int | np.random.RandomState | None
     classes_: NDArray[Any]
     coef_: Any
@@ -57,9 +57,10 @@ class OnlineVIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     forgetting_weights_: NDArray[Any]
     prior_scales_: NDArray[Any]
     prior_scale_weights_: NDArray[Any]
+    fourier_weight_: NDArray[Any]
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["hinge", "log_loss"] = ..., multi_class: Literal["auto", "softmax", "one_vs_rest"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["hinge", "log_loss"] = ..., multi_class: Literal["auto", "softmax", "one_vs_rest"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]: ...
     def certificate(self, X: ArrayLike | None = ..., y: ArrayLike | None = ..., sample_weight: ArrayLike | None = ...) -> skpacbayes.Certificate: ...
@@ -121,7 +122,7 @@ class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     clip: float | None
     fit_intercept: bool
     average: bool
-    n_fourier: int
+    n_fourier: Literal["auto"] | int
     random_state: int | np.random.RandomState | None
     coef_: NDArray[Any]
     intercept_: float
@@ -132,9 +133,10 @@ class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     forgetting_weights_: NDArray[Any]
     prior_scales_: NDArray[Any]
     prior_scale_weights_: NDArray[Any]
+    fourier_weight_: float
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = ..., quantile: Any = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = ..., quantile: Any = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload

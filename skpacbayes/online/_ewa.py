@@ -281,8 +281,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         targets = None if rows is None else self._convert_targets(y, len(rows))
         if targets is None or not (are_small(rows) and are_small(targets)):
             return False
-        writeable = rows.flags.writeable and targets.flags.writeable
-        if writeable and self._state in _COMPILED:
+        if self._state in _COMPILED:
             self._learn_in_place(rows, targets)
             return True
         draft = self._draft(forgets=False)

@@ -22,6 +22,9 @@ COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
+# With n_fourier="auto": their number, and the scale of their prior over the linear one.
+N_FOURIER = {"full": 120, "diagonal": 240}
+FOURIER_PRIOR = 3.0
 # With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
 # part of the scale. Labels do; with forgetting they do not need the least one.
 PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
@@ -43,7 +46,7 @@ class OnlineLinearModel(OnlineEstimator):
         "mean_bound": [None, POSITIVE],
         "scale_bound": [None, POSITIVE],
         "average": ["boolean"],
-        "n_fourier": [Interval(Integral, 0, None, closed="left")],
+        "n_fourier": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -73,13 +76,18 @@ class OnlineLinearModel(OnlineEstimator):
     def _begin(self, n_features, n_outputs=1):
         """Start a stream: check that the options agree, and lay out the prior.
 
-        The experts of an output differ in their forgetting rate and prior scale.
+        The experts of an output differ in their forgetting rate, in the scale of their
+        prior, and in whether they have Fourier features.
         """
         self._check_options()
         experts = self._experts()
-        n_parameters = n_features + self.n_fourier + self.fit_intercept
-        full = self._full(n_features + self.n_fourier)
-        follows = full and self.standardize and not self.n_fourier
+        full, n_waves = self._full(n_features), self.n_fourier
+        if n_waves == "auto":
+            n_waves = N_FOURIER["full" if full else "diagonal"]
+        n_parameters = n_features + n_waves + self.fit_intercept
+        clips, waves = self.clip is not None, n_waves > 0
+        follows = full and self.standardize and not (clips and waves)
+        measures = self.standardize and (clips or waves or not follows)
         self._learner = self._learner_for(full)
         self._state = names.LinearState(
             n_features,
@@ -87,12 +95,12 @@ class OnlineLinearModel(OnlineEstimator):
             n_outputs,
             len(experts),
             full=full,
-            scales=self.standardize and not (follows and self.clip is None),
+            scales=measures,
             shifts=follows,
-            n_waves=self.n_fourier,
+            n_waves=n_waves,
             joint=self._learner == "softmax",
         )
-        if self.n_fourier:
+        if n_waves:
             self._draw_waves(self._state)
         self._set_stream(self._state)
         self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
@@ -135,17 +143,19 @@ class OnlineLinearModel(OnlineEstimator):
         state.averaging = self.average
 
     def _set_models(self, state, experts):
-        """Set each model to its prior; experts : (n_models, 2), rates and scales."""
-        rates, scales = experts.T
+        """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
+        rates, scales, bends = experts.T
         state.forgetting, state.scales_of_prior = rates, scales
         state.temperatures = self._temperature()
         shape = state.means.shape
         precisions = np.broadcast_to(scales[:, None] ** -2, shape).copy()
         bounded = np.minimum(scales, self.scale_bound or math.inf)
         variances = np.broadcast_to(bounded[:, None] ** 2, shape).copy()
+        n_waves = len(state.phases)
         if state.shifts:  # the prior follows the spread of the features
-            precisions[:] = variances[:] = 0.0
-            state.set_intercept_range()
+            linear = slice(0, shape[1] - n_waves)
+            precisions[:, linear] = variances[:, linear] = 0.0
+            state.set_ranges()
         if self._flat():
             precisions[:, 0] = 0.0
         if self.loss == "poisson" and self.fit_intercept:
@@ -153,6 +163,8 @@ class OnlineLinearModel(OnlineEstimator):
             variances[:, 0] = (
                 min(COUNT_INTERCEPT_SCALE, self.scale_bound or math.inf) ** 2
             )
+        if n_waves:  # an expert that is linear never learns their coefficients
+            variances[:, -n_waves:] *= bends[:, None]
         state.precisions[:] = precisions
         state.set_variances(variances)
 
@@ -172,17 +184,20 @@ class OnlineLinearModel(OnlineEstimator):
     # Options.
 
     def _experts(self):
-        """Forgetting rate and prior scale of each expert."""
+        """Forgetting rate, prior scale, and whether there are Fourier features."""
         rates = FORGETTING_RATES if self.forgetting == "auto" else (self.forgetting,)
         scales = (self.prior_scale,)
         if self.prior_scale == "auto" and self.method == "ngvi":
             scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
         elif self.prior_scale == "auto":
             scales = (1.0,)
-        pairs = itertools.product(rates, scales)
+        pairs = list(itertools.product(rates, scales))
         if self.forgetting == "auto" and len(scales) == 3:
             pairs = [(r, s) for r, s in pairs if r == 0.0 or s > scales[0]]
-        return list(pairs)
+        if self.n_fourier != "auto":
+            return [(*pair, 1.0) for pair in pairs]
+        linear = [(*pair, 0.0) for pair in pairs]
+        return linear + [(rate, FOURIER_PRIOR * scale, 1.0) for rate, scale in pairs]
 
     def _natural(self):
         return self.method in ("ngvi", "ngvi_explicit")
@@ -214,7 +229,8 @@ class OnlineLinearModel(OnlineEstimator):
             and self.scale_bound is None
         )
         if self.covariance == "auto":
-            return possible and n_features <= FULL_COVARIANCE_UP_TO
+            n_waves = 0 if self.n_fourier == "auto" else self.n_fourier
+            return possible and n_features + n_waves <= FULL_COVARIANCE_UP_TO
         return possible and self.covariance == "full"
 
     def _check_options(self):
@@ -236,10 +252,11 @@ class OnlineLinearModel(OnlineEstimator):
             raise ValueError(
                 f"loss='poisson' needs method='ngvi', got method={self.method!r}."
             )
-        if self.forgetting == "auto" and self.method != "ngvi":
-            raise ValueError(
-                f"forgetting='auto' needs method='ngvi', got method={self.method!r}."
-            )
+        for name in ("forgetting", "n_fourier"):
+            if getattr(self, name) == "auto" and self.method != "ngvi":
+                raise ValueError(
+                    f"{name}='auto' needs method='ngvi', got method={self.method!r}."
+                )
         if self.scale_bound is not None and self._estimates_noise():
             raise ValueError(
                 "scale_bound needs a fixed inverse_temperature: the posterior variance "
@@ -340,6 +357,19 @@ class OnlineLinearModel(OnlineEstimator):
     def prior_scale_weights_(self):
         """Weights of `prior_scales_`; one row an output where there are classes."""
         return self._weights_of(self._state.prior_scales)
+
+    @property
+    def fourier_weight_(self):
+        """Weight of the experts with Fourier features; where there are classes, each's.
+
+        Between 0, a linear model, and 1.
+        """
+        shares, half = self._state.shares(), self._state.n_experts // 2
+        if self.n_fourier == "auto":
+            weights = shares[:, half:].sum(axis=1)
+        else:
+            weights = np.full(len(shares), float(self.n_fourier > 0))
+        return float(weights[0]) if self._regression() else weights
 
 
 _LEARNERS = {

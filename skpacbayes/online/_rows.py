@@ -40,10 +40,11 @@ class OnlineEstimator(StreamingEstimator):
     def _convert(self, X):
         """Rows of X as an array for a kernel if one conversion is enough, or None."""
         if self._recognises(X):
-            return X
+            return writeable(X)
         names = vars(self).get("feature_names_in_")
         if names is None:
-            return self._plain(X)
+            rows = self._plain(X)
+            return None if rows is None else writeable(rows)
         columns = getattr(X, "columns", None)
         if columns is None or not hasattr(X, "to_numpy"):
             return None
@@ -53,7 +54,7 @@ class OnlineEstimator(StreamingEstimator):
         X = X.to_numpy()
         if X.dtype.kind not in "iuf" or not len(X):
             return None
-        return np.ascontiguousarray(X, dtype=np.float64)
+        return writeable(np.ascontiguousarray(X, dtype=np.float64))
 
     def _convert_targets(self, y, count):
         """Targets as an array for a kernel if one conversion is enough, or None."""
@@ -66,7 +67,7 @@ class OnlineEstimator(StreamingEstimator):
                 return None
         if y.shape != (count,) or y.dtype.kind not in "iuf":
             return None
-        return np.ascontiguousarray(y, dtype=np.float64)
+        return writeable(np.ascontiguousarray(y, dtype=np.float64))
 
     # All other rows.
 
@@ -79,7 +80,7 @@ class OnlineEstimator(StreamingEstimator):
             return rows
         X = super()._rows(X)
         refuse_large("X", X)
-        return X
+        return writeable(X)
 
     def _checked(self, X, y, sample_weight, *, reset, some=False):
         """Rows, targets (numbers, of a regressor) and weights for the kernels.
@@ -117,7 +118,7 @@ class OnlineEstimator(StreamingEstimator):
         n_rows = max(1, BLOCK // X.shape[1])
         for start in range(0, X.shape[0], n_rows):
             rows = slice(start, start + n_rows)
-            self._learn(X[rows], y[rows], sample_weight[rows])
+            self._learn(*map(writeable, (X[rows], y[rows], sample_weight[rows])))
         return self
 
     def _learn(self, X, y, sample_weight):
@@ -126,3 +127,11 @@ class OnlineEstimator(StreamingEstimator):
         False, and nothing learnt, if one is not finite or beyond LARGEST.
         """
         raise NotImplementedError
+
+
+def writeable(array):
+    """Return the array, or a copy of one that is read-only, such as a memory map.
+
+    Numba would compile each kernel anew for it.
+    """
+    return array if array.flags.writeable else array.copy()

@@ -580,6 +580,31 @@ def test_a_few_rows_far_away_do_not_stretch_the_range():
     assert usual < whole / 2
 
 
+@pytest.mark.parametrize("tail", ["Cauchy", "lognormal"])
+def test_effects_that_go_on_in_heavy_tails_are_not_cut(tail):
+    """Linear effects, at rows in the range of `fit`; the usual range would cut them."""
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, new = rng.standard_t(1, (2, 300, 4))
+        if tail == "lognormal":
+            X, new = np.exp(1.5 * rng.normal(size=(2, 300, 4)))
+        y = X[:, 0] - X[:, 1] + rng.normal(size=300)
+        inside = ((new >= X.min(axis=0)) & (new <= X.max(axis=0))).all(axis=1)
+        truth = (new[:, 0] - new[:, 1])[inside]
+        models = (
+            quick(feature_range=ends).fit(X, y)
+            for ends in (None, usual_range(X, np.ones(300)))
+        )
+        errors.append(
+            [np.mean((m.predict(new[inside]) - truth) ** 2) for m in models]
+            / truth.var()
+        )
+    found, cut = np.max(errors, axis=0)
+    assert found < 0.02
+    assert cut > 0.1
+
+
 def test_the_usual_range_is_that_of_the_rows_unless_few_are_far():
     rng = np.random.default_rng(0)
     near = np.column_stack([rng.normal(size=200), rng.uniform(size=200) < 0.1])

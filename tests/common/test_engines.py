@@ -14,7 +14,7 @@ from states import changes, state_of
 
 # Settings in which an estimator has work for several threads.
 SEVERAL = {
-    "DirichletProcessHMM": {"n_chains": 3},
+    "DirichletProcessHMM": {"n_chains": 3, "emission": "per_state"},  # one candidate
     "PACOClusterer": {"n_chains": 4},
     "ParticleMarginalMetropolis": {"n_chains": 2},
     "SparseAdditiveGibbsClassifier": {"n_chains": 3},

@@ -136,3 +136,18 @@ def test_defaults_in_the_guide_are_those_of_an_estimator(page):
 
 def test_most_guides_have_a_table_of_parameters():
     assert len(GUIDE) >= 7
+
+
+def test_every_picture_has_words_for_those_who_cannot_see_it():
+    silent = [
+        f"{page.name}: {picture}"
+        for page in (ROOT / "doc").rglob("*.rst")
+        if not {"generated", "auto_examples"} & set(page.parts)
+        for picture, options in re.findall(
+            r"^[.][.] (?:figure|image):: (.*)\n((?:   .*\n)*)",
+            page.read_text("utf-8"),
+            re.M,
+        )
+        if ":alt:" not in options
+    ]
+    assert silent == []

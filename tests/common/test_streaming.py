@@ -151,7 +151,7 @@ def rows_of_two_states(n, seed):
 
 
 def markov(**parameters):
-    cheap = {"n_iter": 40, "burn_in": 60, "random_state": 0}
+    cheap = {"n_iter": 20, "burn_in": 30, "random_state": 0}
     return Stream(
         lambda: skpacbayes.DirichletProcessHMM(**(cheap | parameters)),
         rows_of_two_states,
@@ -245,7 +245,7 @@ STREAMS = {
     "SparseAdditiveGibbsRegressor": additive(),
     "SparseAdditiveGibbsRegressor, sums": additive(1300, SUMS_ROWS),
     "DirichletProcessHMM": markov(),
-    "DirichletProcessHMM, full": markov(covariance_type="full"),
+    "DirichletProcessHMM, full": markov(emission="per_state", covariance_type="full"),
     "EWARegressor": online(EWARegressor),
 }
 

@@ -38,6 +38,7 @@ def parameters_of(point, copy=0):
         point["locations"][copy],
         point["origins"][copy],
         point["scales"][copy],
+        stages=point["stages"][copy],
     )
 
 
@@ -52,6 +53,7 @@ def point_of(parameters, states):
         "locations": parameters.locations,
         "origins": parameters.origins,
         "scales": parameters.scales,
+        "stages": parameters.stages,
         "states": states,
     }
 

@@ -19,6 +19,16 @@ def invariant_law(transitions):
     return law / law.sum()
 
 
+def long_run_law(transitions, stages):
+    """Share of rows of each state: how often it is entered, times its mean duration."""
+    if len(stages) == 1:
+        return np.ones(1)
+    leave = 1 - np.diag(transitions)
+    jumps = (transitions - np.diag(1 - leave)) / leave[:, None]
+    rows = invariant_law(jumps) * stages / leave
+    return rows / rows.sum()
+
+
 def mixture_log_density(X, weights, means, covariances):
     """Log density of a mixture of Gaussians at each row; 0 where a row is missing.
 
@@ -112,10 +122,13 @@ class JointLaw:
         With the attributes of `skpacbayes.hmm._dirichlet_process_model.Model`.
     lengths : list of int
         Numbers of rows of the sequences.
+    stages : sequence of int
+        Numbers of stages, all as probable, where the model learns them.
     """
 
-    def __init__(self, model, lengths):
+    def __init__(self, model, lengths, stages=(1, 2, 3)):
         self.model, self.lengths, self.slices = model, lengths, split(lengths)
+        self.stages = stages
 
     def draw(self, n, rng):
         """Draw parameters from the prior, states and rows given them."""
@@ -150,8 +163,10 @@ class JointLaw:
         moved += rng.normal(0, model.location_variance**0.5, moved.shape)
         means += origins[:, :, None]
         transitions = self._transitions(n, rng)
+        numbers = self.stages if model.staged else [1]
+        stages = rng.choice(numbers, (n, k))
         if model.stationary:
-            start = np.array([invariant_law(matrix) for matrix in transitions])
+            start = np.array(list(map(long_run_law, transitions, stages)))
         else:
             start = rng.dirichlet(np.full(k, model.transition_prior), n)
         return {
@@ -163,6 +178,7 @@ class JointLaw:
             "locations": locations,
             "origins": origins,
             "scales": scales,
+            "stages": stages,
         }
 
     def _transitions(self, n, rng):
@@ -177,14 +193,24 @@ class JointLaw:
         return rows.reshape(n, k, k)
 
     def _states(self, point, rng):
+        """Walk through the stages: stay, or go on; from the last one to a state."""
         n = len(point["start"])
+        copies = np.arange(n)
         states = np.empty((n, sum(self.lengths)), dtype=int)
         for part in self.slices:
-            for t in range(part.start, part.stop):
-                law = point["start"]
-                if t > part.start:
-                    law = point["transitions"][np.arange(n), states[:, t - 1]]
-                states[:, t] = draw_categories(law, rng)
+            now = draw_categories(point["start"], rng)
+            stage = np.ones(n, dtype=int)
+            if self.model.stationary:
+                stage = rng.integers(1, point["stages"][copies, now] + 1)
+            states[:, part.start] = now
+            for t in range(part.start + 1, part.stop):
+                law = point["transitions"][copies, now]
+                drawn = draw_categories(law, rng)
+                leaves = drawn != now
+                ends = leaves & (stage == point["stages"][copies, now])
+                stage = np.where(ends, 1, stage + (leaves & ~ends))
+                now = np.where(ends, drawn, now)
+                states[:, t] = now
         return states
 
     def rows(self, point, rng):

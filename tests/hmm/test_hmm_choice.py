@@ -1,5 +1,6 @@
 """The model that is chosen, the warnings where rows contradict one, and forecasts."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -152,7 +153,8 @@ def test_forecasts_are_exact(emission):
     """The distribution function at the quantiles, from every draw, state and atom."""
     X, _ = two_states(120, distance=4.0, n_features=2)
     X[::9, 1] = np.nan
-    model = markov(emission=emission, covariance_type="full").fit(X)
+    few = {"n_iter": 10, "n_chains": 1}
+    model = markov(emission=emission, covariance_type="full", **few).fit(X)
     levels, h = [0.1, 0.5, 0.9], 3
     forecast = model.forecast(h, quantiles=levels)
     assert forecast.quantiles.shape == (3, h, 2)
@@ -204,7 +206,7 @@ def filtered_by_hand(rows, draw, model):
 
 def test_far_forecasts_are_of_the_stationary_distribution():
     X, _ = two_states(300)
-    model = markov().fit(X)
+    model = markov(n_iter=10).fit(X)
     far = model.forecast(60)
     assert_allclose(far.state_probabilities[-1], model.startprob_, atol=0.01)
     low, middle, high = far.quantiles[:, -1, 0]
@@ -232,12 +234,19 @@ def test_samples_of_other_seeds():
     assert not np.array_equal(model.sample(5)[0], model.sample(5, random_state=1)[0])
 
 
+@functools.cache
+def _in_plain_units():
+    X, _ = two_states(200, distance=3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return X, markov(n_iter=30).fit(X)
+
+
 @pytest.mark.parametrize(("shift", "unit"), [(1e4, 1.0), (0.0, 1e-3), (0.0, 1e3)])
 def test_origin_and_unit_do_not_matter(shift, unit):
     """Chains see rows in standard units: but for rounding, the same states."""
-    X, _ = two_states(200, distance=3.0)
-    expected = markov().fit(X)
-    moved = markov().fit(shift + unit * X)
+    X, expected = _in_plain_units()
+    moved = markov(n_iter=30).fit(shift + unit * X)
     proba = moved.predict_proba(shift + unit * X)
     assert_allclose(proba, expected.predict_proba(X), atol=1e-3)
     values = shift + unit * expected.forecast(2).quantiles

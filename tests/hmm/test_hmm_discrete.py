@@ -296,7 +296,7 @@ def test_categories():
 
 def test_forecasts_of_counts_are_quantiles():
     X, _ = counts()
-    model = markov(emission="poisson").fit(X)
+    model = markov(emission="poisson", n_iter=10, n_chains=1).fit(X)
     levels = [0.05, 0.5, 0.95]
     X = X[:40]
     forecast = model.forecast(2, X, levels)

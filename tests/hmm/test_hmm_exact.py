@@ -20,7 +20,13 @@ from scipy import stats
 
 from skpacbayes._kernels.hmm import draw_states, smooth, viterbi
 from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
-from skpacbayes.hmm._dirichlet_process_chain import densities_of, filtered
+from skpacbayes.hmm._dirichlet_process_chain import densities_of
+from skpacbayes.hmm._dirichlet_process_durations import (
+    Moved,
+    Steps,
+    filtered_stages,
+    ways_into,
+)
 from skpacbayes.hmm._dirichlet_process_model import Parameters
 from skpacbayes.hmm._dirichlet_process_series import Rows
 
@@ -79,13 +85,16 @@ def test_every_path(law, lengths, missing):
     highest, densities, _ = densities_of(given, parameters, law)
     assert_allclose(np.log(densities).T + highest[:, None], expected, atol=1e-11)
 
-    laws, log_evidence, _ = filtered(given, parameters, law)
+    steps = Steps.of(parameters, law)
+    laws, evidence = filtered_stages(densities, steps, given.bounds)
+    log_evidence = highest + np.log(evidence)
     smoothed = laws.copy()
-    smooth(smoothed, parameters.transitions, given.bounds)
+    smooth(smoothed, *steps.ways, *ways_into(steps.matrix.T), given.bounds)
     states = np.empty(7, dtype=np.int64)
     best = viterbi(
         np.ascontiguousarray(expected.T),
-        np.log(parameters.transitions),
+        *steps.ways[:2],
+        np.log(steps.ways[2]),
         np.log(parameters.start),
         given.bounds,
         np.empty((law.n_states, 7), dtype=np.int64),
@@ -116,7 +125,9 @@ def test_paths_are_drawn_from_their_law(missing):
     rows = with_gaps(point["rows"][0], partly=False) if missing else point["rows"][0]
     parameters = parameters_of(point)
     given = Rows(rows, np.cumsum([0, *lengths]))
-    laws, _, _ = filtered(given, parameters, model)
+    steps = Steps.of(parameters, model)
+    of_rows = densities_of(given, parameters, model)[1]
+    laws, _ = filtered_stages(of_rows, steps, given.bounds)
     densities = log_densities_of(rows, point, model)
     rng = np.random.default_rng(9)
     uniforms = rng.random((n_draws, 8))
@@ -124,9 +135,7 @@ def test_paths_are_drawn_from_their_law(missing):
     moves, firsts = np.empty((3, 3)), np.empty(3)
     all_moves = np.zeros((3, 3))
     for row, states in zip(uniforms, drawn, strict=True):
-        draw_states(
-            laws, parameters.transitions, given.bounds, row, states, moves, firsts
-        )
+        draw_states(laws, *steps.ways, given.bounds, row, states, moves, firsts)
         all_moves += moves
         assert firsts.sum() == 3
     expected_moves = np.zeros((3, 3))
@@ -232,7 +241,7 @@ def test_transitions_given_states(firsts, min_transition):
     chain = []
     for _ in range(3000):
         transitions, law = _conditionals.draw_transitions(
-            moves, firsts, parameters, model, rng
+            Moved(moves, firsts, np.zeros(3)), parameters, model, rng
         )
         parameters = parameters._replace(transitions=transitions, start=law)
         chain.append(transitions.ravel())

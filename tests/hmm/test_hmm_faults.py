@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 
-from skpacbayes.hmm._dirichlet_process_chain import filtered
+from skpacbayes.hmm._dirichlet_process_posterior import filtered_states
 from skpacbayes.hmm._dirichlet_process_series import Rows, sequence_bounds, units_of
 from skpacbayes.hmm._dirichlet_process_start import Start
 
@@ -107,11 +107,11 @@ def test_parameters_in_other_units(emission, covariance_type):
     model = markov(emission=emission, covariance_type=covariance_type, n_chains=1)
     draw = model.fit(X)._answer().used_draws()[0]
     rows = Rows(model._answer().units.standard(X), sequence_bounds(60))
-    _, expected, _ = filtered(rows, draw, model._answer().model)
+    _, expected, _ = filtered_states(rows, draw, model._answer().model)
     ratio, shift = np.array([2.0, 0.1]), np.array([5.0, -3.0])
     moved = draw.rescaled(ratio, shift)
     rows = Rows(rows.values * ratio + shift, rows.bounds)
-    _, densities, _ = filtered(rows, moved, model._answer().model)
+    _, densities, _ = filtered_states(rows, moved, model._answer().model)
     assert_allclose(densities + np.log(ratio).sum(), expected, rtol=1e-9)
 
 

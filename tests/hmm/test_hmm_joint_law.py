@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from skpacbayes._kernels.hmm import draw_states
 from skpacbayes.hmm import _dirichlet_process_chain as _chain
+from skpacbayes.hmm import _dirichlet_process_durations as _durations
 from skpacbayes.hmm import _dirichlet_process_gibbs as _gibbs
 from skpacbayes.hmm._dirichlet_process_chain import Chain
 from skpacbayes.hmm._dirichlet_process_series import Rows
@@ -28,6 +29,11 @@ JOINT = {
     "full, per state, missing": (
         {"n_features": 2, "full": True, "shared": False, "n_atoms": 2},
         [6],
+    ),
+    "durations": ({"shared": False, "n_atoms": 1, "staged": True}, [9, 2]),
+    "durations, start apart": (
+        {"n_states": 3, "n_atoms": 1, "staged": True, "stationary": False},
+        [8, 1, 3],
     ),
 }
 
@@ -70,11 +76,19 @@ def statistics_of(point, gaps):
         rows[:, 1:] * rows[:, :-1],
         locations[:, :1] * locations[:, 1:2],
         locations.mean(axis=1) * average[0].mean(axis=1),
+        *_of_durations(point["stages"] * 1.0, transitions, moves),
     ]
     return np.hstack([np.reshape(part, (n, -1)) for part in parts])
 
 
-def joint_law_scores(name, n_copies=1000, n_sweeps=3, seed=0):
+def _of_durations(stages, transitions, moves):
+    """Numbers of stages, and what they have to do with stays and runs."""
+    stay, stayed = (np.einsum("njj->nj", part) for part in (transitions, moves))
+    runs = moves.sum(axis=2) - stayed
+    return stages, stages**2, stages * stay, stages * stayed, stages * runs, stay * runs
+
+
+def joint_law_scores(name, monkeypatch, n_copies=1000, n_sweeps=3, seed=0):
     """Scores of how far sweeps move points that have the joint law of the model.
 
     Parameters, states and rows are drawn from the model, many times. Each point is then
@@ -84,6 +98,7 @@ def joint_law_scores(name, n_copies=1000, n_sweeps=3, seed=0):
     """
     options, lengths = JOINT[name]
     model, rng = model_of(**options), np.random.default_rng(seed)
+    monkeypatch.setattr(_durations, "STAGES", np.array([1, 2, 3]))
     joint = JointLaw(model, lengths)
     gaps = np.zeros((sum(lengths), model.n_features), dtype=bool)
     if "missing" in name:
@@ -112,27 +127,28 @@ def joint_law_scores(name, n_copies=1000, n_sweeps=3, seed=0):
 
 
 @pytest.mark.parametrize("name", JOINT)
-def test_joint_law(name):
+def test_joint_law(name, monkeypatch):
     """The whole sweep, of both emissions, with and without missing values."""
-    scores, bound = joint_law_scores(name)
+    scores, bound = joint_law_scores(name, monkeypatch)
     assert np.abs(scores).max() < bound
 
 
 def ignoring_first_states(monkeypatch):
     """Transitions without the Metropolis correction."""
     right = _chain.draw_transitions
-    monkeypatch.setattr(
-        _chain, "draw_transitions", lambda m, firsts, *rest: right(m, 0 * firsts, *rest)
-    )
+
+    def wrong(moved, *rest):
+        return right(moved._replace(firsts=0 * moved.firsts), *rest)
+
+    monkeypatch.setattr(_chain, "draw_transitions", wrong)
 
 
 def ignoring_the_bound(monkeypatch):
     """Transitions below `min_transition`."""
     right = _chain.draw_transitions
 
-    def wrong(moves, firsts, parameters, model, rng):
-        model = model._replace(min_transition=0.0)
-        return right(moves, firsts, parameters, model, rng)
+    def wrong(moved, parameters, model, rng):
+        return right(moved, parameters, model._replace(min_transition=0.0), rng)
 
     monkeypatch.setattr(_chain, "draw_transitions", wrong)
 
@@ -140,8 +156,8 @@ def ignoring_the_bound(monkeypatch):
 def looking_forward_only(monkeypatch):
     """States drawn from the filter, each by itself."""
 
-    def wrong(laws, transitions, *rest):
-        draw_states(laws, np.ones_like(transitions), *rest)
+    def wrong(laws, ends, sources, chances, *rest):
+        draw_states(laws, ends, sources, np.ones_like(chances), *rest)
 
     monkeypatch.setattr(_gibbs, "draw_states", wrong)
 
@@ -174,8 +190,8 @@ def swapping_at_another_price(monkeypatch):
     """Atoms swapped under another concentration."""
     right = _chain.swap_neighbors
 
-    def wrong(shapes, atoms, sizes, concentration, thresholds):
-        right(shapes, atoms, sizes, 6.0 * concentration, thresholds)
+    def wrong(shapes, atoms, sizes, concentration, *rest):
+        right(shapes, atoms, sizes, 6.0 * concentration, *rest)
 
     monkeypatch.setattr(_chain, "swap_neighbors", wrong)
 
@@ -206,6 +222,24 @@ def _filled_with_centers(chain, atoms):
             chain._complete[t, hidden] = centers[state, atoms[t], hidden]
 
 
+def ignoring_the_volume(monkeypatch):
+    """Numbers of stages taken by the evidence alone."""
+    right = _gibbs.proposed_stages
+    monkeypatch.setattr(
+        _gibbs, "proposed_stages", lambda *given: (right(*given)[0], 0.0)
+    )
+
+
+def forgetting_the_steps_onward(monkeypatch):
+    """Transitions drawn as if a state had one stage."""
+    right = _chain.draw_transitions
+
+    def wrong(moved, *rest):
+        return right(moved._replace(onward=0 * moved.onward), *rest)
+
+    monkeypatch.setattr(_chain, "draw_transitions", wrong)
+
+
 @pytest.mark.parametrize(
     ("mistake", "name", "n_copies"),
     [
@@ -218,9 +252,11 @@ def _filled_with_centers(chain, atoms):
         (filling_in_means, "full, missing", 1000),
         (swapping_at_another_price, "shared", 500),
         (base_of_other_prior, "per state", 500),
+        (ignoring_the_volume, "durations", 500),
+        (forgetting_the_steps_onward, "durations, start apart", 500),
     ],
 )
 def test_the_joint_law_sees_mistakes(mistake, name, n_copies, monkeypatch):
     mistake(monkeypatch)
-    scores, bound = joint_law_scores(name, n_copies)
+    scores, bound = joint_law_scores(name, monkeypatch, n_copies)
     assert np.abs(scores).max() > bound

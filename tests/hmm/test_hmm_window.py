@@ -63,10 +63,10 @@ def test_rows_after_a_run_weigh_its_draws(kind):
     online = model._answer().online
     rows = run.units.rows(X, [0, len(X)])
     found = [posterior.filtered_states(rows, draw, run.model) for draw in draws]
-    logs = np.array([log_densities[180:].sum() for _, log_densities in found])
+    logs = np.array([log_densities[180:].sum() for _, log_densities, _ in found])
     assert_allclose(online.log_weights, logs - logsumexp(logs), atol=1e-7)
     assert np.ptp(logs) > 1  # the rows say something of the draws
-    last = np.array([probabilities[:, -1] for probabilities, _ in found])
+    last = np.array([probabilities[:, -1] for probabilities, *_ in found])
     expected = np.exp(logs - logsumexp(logs)) @ last
     assert_allclose(model.state_probabilities_, expected, atol=1e-8)
     ahead, same = model.forecast(2), model.forecast(2, X)

@@ -100,8 +100,19 @@ def test_exponential():
 
 def law_of(n_rows, rng):
     transitions = rng.dirichlet(np.ones(N_STATES), N_STATES)
+    transitions[0, 2] = 0.0  # which is left out of the ways
+    transitions[0] /= transitions[0].sum()
     start = rng.dirichlet(np.ones(N_STATES))
     return transitions, start, rng.uniform(0.1, 1.0, (N_STATES, n_rows))
+
+
+def ways(matrix):
+    """Ways into each state, and last into the end of a sequence: see the kernels."""
+    columns = [*matrix.T, np.ones(len(matrix))]
+    sources = [np.flatnonzero(column) for column in columns]
+    ends = np.cumsum([0, *map(len, sources)]).astype(np.uintp)
+    chances = [column[i] for column, i in zip(columns, sources, strict=True)]
+    return ends, np.concatenate(sources).astype(np.uintp), np.concatenate(chances)
 
 
 def paths(densities, transitions, start):
@@ -128,7 +139,7 @@ def sequences():
 def test_forward_filter(kernel):
     transitions, start, densities = law_of(7, np.random.default_rng(0))
     laws, evidence = densities.copy(), np.empty(7)
-    kernel(laws, transitions, start, BOUNDS, evidence)
+    kernel(laws, *ways(transitions), start, BOUNDS, evidence)
     for rows in sequences():
         part = densities[:, rows]
         known = 1.0
@@ -145,8 +156,8 @@ def test_forward_filter(kernel):
 def test_smooth(kernel):
     transitions, start, densities = law_of(7, np.random.default_rng(1))
     laws = densities.copy()
-    hmm.forward_filter(laws, transitions, start, BOUNDS, np.empty(7))
-    kernel(laws, transitions, BOUNDS)
+    hmm.forward_filter(laws, *ways(transitions), start, BOUNDS, np.empty(7))
+    kernel(laws, *ways(transitions), *ways(transitions.T), BOUNDS)
     for rows in sequences():
         found, weights = paths(densities[:, rows], transitions, start)
         for t, path in enumerate(found.T):
@@ -159,10 +170,10 @@ def test_draw_states(kernel):
     """By inversion, from the last row of each sequence to its first."""
     rng = np.random.default_rng(2)
     transitions, start, laws = law_of(7, rng)
-    hmm.forward_filter(laws, transitions, start, BOUNDS, np.empty(7))
+    hmm.forward_filter(laws, *ways(transitions), start, BOUNDS, np.empty(7))
     uniforms, states = rng.random(7), np.empty(7, dtype=np.int64)
     moves, firsts = np.full((N_STATES, N_STATES), 9.0), np.full(N_STATES, 9.0)
-    kernel(laws, transitions, BOUNDS, uniforms, states, moves, firsts)
+    kernel(laws, *ways(transitions), BOUNDS, uniforms, states, moves, firsts)
     expected = np.empty(7, dtype=np.int64)
     wanted_moves, wanted_firsts = np.zeros((N_STATES, N_STATES)), np.zeros(N_STATES)
     for rows in sequences():
@@ -234,8 +245,9 @@ def test_viterbi(kernel):
     transitions, start, densities = law_of(7, np.random.default_rng(7))
     previous = np.empty((N_STATES, 7), dtype=np.int64)
     states = np.empty(7, dtype=np.int64)
-    logs = np.log(densities), np.log(transitions), np.log(start)
-    total = kernel(*logs, BOUNDS, previous, states)
+    ends, sources, chances = ways(transitions)
+    chain = ends, sources, np.log(chances), np.log(start)
+    total = kernel(np.log(densities), *chain, BOUNDS, previous, states)
     expected = 0.0
     for rows in sequences():
         found, weights = paths(densities[:, rows], transitions, start)

@@ -1,6 +1,7 @@
 """Moves of rows between atoms, against NumPy."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.special import betaln, gammaln, multigammaln
 from twins import twin_of
 
 from skpacbayes._kernels import hmm_atoms
+from skpacbayes.hmm import _dirichlet_process_atoms as _atoms
 
 CONCENTRATION, MEAN_COUNT, SHAPE = 1.3, 0.3, 2.5
 
@@ -96,9 +98,13 @@ def proposed(rows, shapes, atoms, sizes, marginal_of, order, uniforms):
 
 
 @pytest.mark.parametrize("full", [False, True])
-@twin_of(hmm_atoms.split_or_merge)
-def test_split_or_merge(kernel, full):
+@twin_of(hmm_atoms.share_out)
+def test_split_or_merge(kernel, full, monkeypatch):
     """Of two shapes, with rows to leave out and, if diagonal, missing values."""
+    monkeypatch.setattr(_atoms, "share_out", kernel)
+    model = SimpleNamespace(
+        mean_count=MEAN_COUNT, shape=SHAPE, concentration=CONCENTRATION, full=full
+    )
     rng, d, n, done = np.random.default_rng(0), 2, 14, []
     for _ in range(150):
         rows = rng.normal(size=(n, d)) + 3 * rng.integers(2, size=(n, 1))
@@ -122,11 +128,9 @@ def test_split_or_merge(kernel, full):
         halves = SHAPE + 0.5 * np.arange(n + 1)
         table = gammaln(halves + 0.5 * (d if full else 1)) - gammaln(halves)
         found, found_sizes = atoms.copy(), sizes.copy()
-        members = np.empty((3, d)), np.empty((3, d)), np.empty((3, d, d)), np.empty(d)
-        prior = MEAN_COUNT, SHAPE, rounding
-        accepted = kernel(
-            *(rows, shapes, found, found_sizes, base, prior, CONCENTRATION, full),
-            *(table, order, uniforms, members),
+        accepted = _atoms.split_or_merge(
+            *(rows, shapes, found, found_sizes, base, model, rounding),
+            *(table, order, uniforms),
         )
         if expected is None:
             assert not accepted
@@ -157,7 +161,8 @@ def test_swap_neighbors(kernel):
                 before = expected.copy()
                 expected[own & (before == a)] = a + 1
                 expected[own & (before == a + 1)] = a
-        kernel(shapes, atoms, sizes, CONCENTRATION, thresholds)
+        places = np.empty((2, 4), dtype=np.int64)
+        kernel(shapes, atoms, sizes, CONCENTRATION, thresholds, places)
         assert_array_equal(atoms, expected)
         index = (4 * shapes + atoms)[atoms >= 0]
         assert_allclose(sizes.ravel(), np.bincount(index, minlength=8))

@@ -7,8 +7,9 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from twins import twin_of
 
-from skpacbayes._kernels import kmeans
-from skpacbayes._kernels.kmeans import TwoNearest, WeightedPoints
+from skpacbayes._kernels import kmeans, kmeans_swaps
+from skpacbayes._kernels.kmeans import WeightedPoints
+from skpacbayes._kernels.kmeans_swaps import TwoNearest
 
 SIZES = ("n_points", "n_features", "n_clusters")
 SEVERAL = [(40, 1, 3), (60, 3, 2), (50, 4, 7), (30, 9, 12), (5, 2, 5)]
@@ -70,6 +71,39 @@ def seeding(points, weights, uniforms, manhattan=False):
         losses = losses_at(points, points[chosen], manhattan).min(axis=1)
         chosen.append(drawn_of(weights * losses, uniform))
     return chosen
+
+
+@twin_of(kmeans.losses_at)
+@LOSS
+@pytest.mark.parametrize("n_features", [1, 4, 5])
+def test_losses_at(kernel, n_features, manhattan):
+    columns, others = columns_of(9, n_features), columns_of(3, n_features, 1)
+    found = np.empty(9)
+    kernel(columns, others, 2, manhattan or None, found)
+    assert_allclose(found, losses_at(columns.T, others.T, manhattan)[:, 2])
+
+
+@twin_of(kmeans.total_of)
+def test_total_of(kernel):
+    weights, values = np.random.default_rng(0).random((2, 1001))
+    assert_allclose(kernel(weights, values), weights @ values, rtol=1e-13)
+
+
+@twin_of(kmeans.draw_index)
+def test_draw_index(kernel):
+    """Each index at the uniforms of its share, none of share zero."""
+    weights, values = np.array([1.0, 0.0, 2.0, 1.0]), np.array([2.0, 9.0, 2.0, 4.0])
+    uniforms = (np.arange(1000) + 0.5) / 1000
+    drawn = [kernel(weights, values, 10.0, uniform) for uniform in uniforms]
+    assert_array_equal(np.bincount(drawn), [200, 0, 400, 400])
+
+
+@twin_of(kmeans.remember)
+def test_remember(kernel):
+    memory, squares = np.zeros((2, 3)), np.arange(3.0)
+    kernel(1, squares, memory)
+    kernel(1, squares, np.empty((0, 0)))  # nothing is kept
+    assert_array_equal(memory, [np.zeros(3), squares])
 
 
 @WEIGHTS
@@ -175,7 +209,7 @@ def test_lloyd_leaves_centers_without_weight_where_they_are(kernel, manhattan):
 
 @MEMORY
 @CASES
-@twin_of(kmeans.find_nearest)
+@twin_of(kmeans_swaps.find_nearest)
 def test_find_nearest(kernel, n_points, n_features, n_clusters, remember):
     columns, centers = (
         columns_of(n_points, n_features),
@@ -189,7 +223,7 @@ def test_find_nearest(kernel, n_points, n_features, n_clusters, remember):
 @WEIGHTS
 @MEMORY
 @pytest.mark.parametrize(SIZES, SEVERAL)
-@twin_of(kmeans.swap_moves)
+@twin_of(kmeans_swaps.swap_moves)
 def test_swap_moves(kernel, n_points, n_features, n_clusters, remember, weighted):
     """Each move by brute force: the inertia without each of the centres in turn."""
     columns, weights = columns_of(n_points, n_features), weights_of(n_points, weighted)
@@ -197,7 +231,7 @@ def test_swap_moves(kernel, n_points, n_features, n_clusters, remember, weighted
     points, expected = columns.T, centers.T.copy()
     uniforms = np.random.default_rng(2).random(30)
     nearest, n_expected = state(n_points, remember * n_clusters), 0
-    kmeans.find_nearest(columns, centers, *nearest)
+    kmeans_swaps.find_nearest(columns, centers, *nearest)
     n_accepted = kernel(columns, weights, uniforms, centers, *nearest)
 
     def inertia(centers):

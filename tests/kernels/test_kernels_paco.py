@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from twins import twin_of
 
-from skpacbayes._kernels import kmeans, paco
+from skpacbayes._kernels import kmeans, paco, paco_noise
 from skpacbayes.cluster._paco_chain import CenterPrior, Proposal
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
@@ -266,7 +266,7 @@ def test_move_to_medians(kernel):
     assert_array_equal(centers[2:], 7.0)
 
 
-@twin_of(kmeans.leaving_scales)
+@twin_of(paco_noise.leaving_scales)
 def test_leaving_scales(kernel):
     """A noisy copy is nearest to its centre below the scale, and not above."""
     rng = np.random.default_rng(0)

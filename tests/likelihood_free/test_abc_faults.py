@@ -139,6 +139,28 @@ def test_quantiles_out_of_range():
         ABCPosteriorKDE(**FIXED).fit(X, y).predict_quantiles(X, [0.5, 1.5])
 
 
+@pytest.mark.parametrize("bounds", [None, (-3.0, 3.0), (-3.0, np.inf)])
+def test_a_prior_that_is_left_warns(bounds):
+    """A uniform prior, data at its end: the adjustment moves draws over the edge.
+
+    With bounds none is there. A normal prior has no end, however far the data are: see
+    `test_no_warning_where_there_is_no_reason`.
+    """
+    rng = np.random.default_rng(0)
+    theta = rng.uniform(-3, 3, size=(2000, 2))
+    X = theta + 0.5 * rng.normal(size=(2000, 2))
+    model = ABCPosteriorKDE(
+        n_neighbors=300, adjustment="linear", bounds=bounds, random_state=0
+    ).fit(X, theta)
+    observed = [[0.0, 0.0], [0.0, 2.9]]
+    if bounds == (-3.0, 3.0):
+        model.predict(observed)
+        return
+    said = "draws for observation 1 lie above 2.99.*parameter 1 .* give `bounds`"
+    with pytest.warns(UserWarning, match=said):
+        model.predict(observed)
+
+
 def test_no_warning_where_there_is_no_reason():
     X, y = table()
     with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 import contextlib
 import math
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -23,7 +24,9 @@ from skpacbayes import (
     OnlineVIRegressor,
     online,
 )
+from skpacbayes._kernels import online_full, online_predict
 from skpacbayes.certificates.online import best_gaussian, expected_losses
+from skpacbayes.online._linear import N_FOURIER
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 REGRESSORS = [OnlineVIRegressor, OnlineVIMLPRegressor]
@@ -399,19 +402,48 @@ def ring(n=3000, seed=0):
 
 def test_fourier_features_learn_what_a_line_cannot():
     X, labels, radius = ring()
-    for seed in range(2):
-        options = {"n_fourier": 60, "random_state": seed}
+    line = OnlineVIClassifier(loss="log_loss").fit(X, labels)
+    assert line.score(X, labels) < 0.65
+    fixed = {"n_fourier": 60, "prior_scale": "auto", "random_state": 0}
+    for options in (fixed, {"n_fourier": "auto", "random_state": 1}):
         model = OnlineVIClassifier(loss="log_loss", **options).fit(X, labels)
         assert model.score(X, labels) > 0.95
-        line = OnlineVIClassifier(loss="log_loss").fit(X, labels)
-        assert line.score(X, labels) < 0.65
+        assert_allclose(model.fourier_weight_, 1.0)
         for covariance in ("full", "diagonal"):
             model = OnlineVIRegressor(covariance=covariance, **options)
             assert model.fit(X, radius).score(X, radius) > 0.9
             mean, std = model.predict(X, return_std=True)
             assert np.mean(abs(radius - mean) < 2 * std) > 0.9
+            assert_allclose(model.fourier_weight_, 1.0)
         assert not hasattr(model, "coef_")
         assert not hasattr(model, "coef_std_")
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_among_the_fourier_experts_one_is_the_linear_model(covariance):
+    """The default, to rounding: Fourier features are free to be of no use.
+
+    On a line the linear expert has all the weight, and the loss is its own; the
+    certificate says so on any stream.
+    """
+    X, y = linear(400, d=3, noise=1.0)
+    X[200:] += [0.0, 30.0, 0.0]  # the moments of a column change
+    line = OnlineVIRegressor(covariance=covariance).fit(X, y)
+    model = OnlineVIRegressor(n_fourier="auto", covariance=covariance, random_state=0)
+    model.fit(X, y)
+    n_linear = line._state.means.shape[1]
+    found, width = model._state.means[0], model._state.means.shape[1]
+    assert_allclose(found[:n_linear], line._state.means[0], rtol=1e-7, atol=1e-9)
+    assert not found[n_linear:].any()
+    assert width == n_linear + N_FOURIER[covariance]
+    assert model.fourier_weight_ < 1e-6
+    assert model.cumulative_loss_ < 1.02 * line.cumulative_loss_
+    certificate = model.certificate()
+    assert certificate.observed <= certificate.bound
+    fixed = OnlineVIRegressor(
+        n_fourier=5, covariance=covariance, prior_scale="auto"
+    ).fit(X, y)
+    assert (line.fourier_weight_, fixed.fourier_weight_) == (0.0, 1.0)
 
 
 def test_network_learns_labels_that_a_line_cannot():
@@ -434,7 +466,7 @@ def test_network_learns_labels_that_a_line_cannot():
         OnlineVIRegressor(),
         OnlineVIRegressor(forgetting="auto", prior_scale="auto"),
         OnlineVIRegressor(covariance="diagonal", clip=2.0),
-        OnlineVIRegressor(standardize=False, n_fourier=7, random_state=0),
+        OnlineVIRegressor(n_fourier="auto", random_state=0),
         OnlineVIClassifier(),
         OnlineVIMLPRegressor(random_state=0),
         OnlineVIMLPClassifier(random_state=0),
@@ -613,6 +645,7 @@ VARIANTS = [
     {"standardize": False},
     {"clip": None},
     {"clip": 2.0},
+    {"n_fourier": "auto", "random_state": 0},
 ]
 
 
@@ -672,7 +705,8 @@ def test_ends_of_the_floats(estimator, unit, place):
         model.partial_fit(rows[:30], targets[:30], **first)
         found = forecasts(model.partial_fit(rows[30:], targets[30:]), rows)
         assert np.isfinite(found).all()
-        if k == 0 and X_unit in (1.0, 2.0**480, 2.0**-480):
+        fourier = getattr(model, "n_fourier", 0) == "auto"
+        if (k == 0 or fourier) and X_unit in (1.0, 2.0**480, 2.0**-480):
             smallest = 0.0 if y_unit > 1e-150 else 1e-150
             assert_allclose(found, y_unit * expected, rtol=1e-9, atol=smallest)
         elif k == 0:
@@ -756,6 +790,25 @@ def test_nan_in_a_block_teaches_nothing(count):
     with pytest.raises(ValueError, match="Input y contains infinity"):
         model.partial_fit(X[:10], y[:10])
     assert state_of(model) == before
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_rows_that_are_read_only_compile_nothing():
+    """A memory map, or a frame's values: each costs a copy, not a compilation."""
+    X, y = linear(100)
+    kernels = [online_full.learn_full, online_predict.predict_scores]
+
+    def learn_and_answer(X, y):
+        model = OnlineVIRegressor().fit(X, y, sample_weight=np.abs(y))
+        return model.partial_fit(X[:1], y[:1]).partial_fit(X, y).predict(X)
+
+    expected = learn_and_answer(X, y)
+    compiled = [len(kernel.dispatcher.signatures) for kernel in kernels]
+    frozen = X.copy(), y.copy()
+    for array in frozen:
+        array.setflags(write=False)
+    assert np.array_equal(learn_and_answer(*frozen), expected)
+    assert [len(kernel.dispatcher.signatures) for kernel in kernels] == compiled
 
 
 def test_parameters_are_those_of_the_stream():

@@ -1,0 +1,296 @@
+"""Streams that nobody tuned on: labels and numbers, against river and SGD.
+
+Every method sees the same rows in the same order and predicts each row before it learns
+it; nothing is tuned, ours are as they come or with one "auto". Features are raw: ours
+standardise themselves; the others stand behind a running standardisation. The size of
+`n_fourier="auto"`, and its prior, were chosen on the streams marked
+"chosen", and confirmed on the others.
+
+    python benchmarks/bench_online_streams.py [--quick]
+"""
+
+import time
+
+import numpy as np
+from _harness import Report, arguments
+from _online_data import HOME, boston, elec2, permuted, pima, present
+from river import compose, datasets, forest, linear_model, preprocessing, tree
+from sklearn import datasets as tables
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+from skpacbayes import (
+    EWARegressor,
+    OnlineVIClassifier,
+    OnlineVIMLPClassifier,
+    OnlineVIMLPRegressor,
+    OnlineVIRegressor,
+)
+
+
+def bundled(name, rows):
+    """Return the first rows of a stream that river ships: its numbers, its target."""
+    X, y = [], []
+    for x, target in getattr(datasets, name)().take(rows):
+        X.append([float(v) for v in x.values() if isinstance(v, int | float)])
+        y.append(target)
+    return np.array(X), np.array(y)
+
+
+def drifting(concepts, rows):
+    """Return rows of one concept after the other, in equal parts."""
+    part = -(-rows // len(concepts))
+    found = [pair for concept in concepts for pair in concept.take(part)][:rows]
+    X = np.array([[float(v) for v in x.values()] for x, _ in found])
+    return X, np.array([int(y) for _, y in found])
+
+
+def spoilt(X, y, seed=0):
+    """Columns in units 1e12 apart, one that is constant, and each of them twice."""
+    units = 10.0 ** np.random.default_rng(seed).uniform(-6, 6, X.shape[1])
+    return np.column_stack([X * units, np.full(len(y), 7.0), X * units[::-1]]), y
+
+
+def labels(n):
+    """Streams of labels, and whether choices were made on them."""
+    rng, synth = np.random.default_rng(0), datasets.synth
+    X = rng.normal(size=(n, 6))
+    line = (X @ rng.normal(size=6) + rng.logistic(size=n) > 0).astype(int)
+    Z = rng.normal(size=(n, 4))
+    noise = rng.random(n) < 0.1
+    streams = {
+        "Bananas": (bundled("Bananas", n), "chosen"),
+        "two moons": (tables.make_moons(n, noise=0.3, random_state=0), "chosen"),
+        "a line": ((X, line), "chosen"),
+        "exclusive or": ((Z, ((Z[:, 0] * Z[:, 1] > 0) ^ noise).astype(int)), "chosen"),
+        "breast cancer": (
+            permuted(*tables.load_breast_cancer(return_X_y=True), 0),
+            "chosen",
+        ),
+        "wine": (permuted(*tables.load_wine(return_X_y=True), 0), "chosen"),
+        "Phishing": (bundled("Phishing", n), ""),
+        "image segments": (bundled("ImageSegments", n), ""),
+        "Shuttle": (bundled("Shuttle", n), ""),
+        "digits": (permuted(*tables.load_digits(return_X_y=True), 0, n), ""),
+        "iris, sorted classes": (tables.load_iris(return_X_y=True), ""),
+        "circles": (tables.make_circles(n, noise=0.15, factor=0.5, random_state=3), ""),
+        "SEA, concept changes": (
+            drifting([synth.SEA(0, seed=1), synth.SEA(3, seed=2)], n),
+            "",
+        ),
+        "Agrawal": (drifting([synth.Agrawal(6, seed=4)], n), ""),
+        "a rare class, 1 %": (
+            tables.make_classification(n, 8, weights=[0.99], flip_y=0, random_state=5),
+            "",
+        ),
+        "spoilt breast cancer": (
+            spoilt(*permuted(*tables.load_breast_cancer(return_X_y=True), 1)),
+            "",
+        ),
+    }
+    if present():
+        X, y = elec2()
+        streams["electricity, start"] = ((X[:n], y[:n]), "chosen")
+        streams["electricity, later"] = ((X[20_000 : 20_000 + n], y[20_000:][:n]), "")
+        streams["Pima"] = (permuted(*pima(), 0), "")
+        X, y = tables.fetch_covtype(
+            data_home=HOME, download_if_missing=False, return_X_y=True
+        )
+        streams["Covertype, 7 classes"] = (permuted(X, y, 0, n), "")
+    return streams
+
+
+def numbers(n):
+    """Streams of numbers, and whether choices were made on them."""
+    rng = np.random.default_rng(2)
+    W = rng.uniform(-3, 3, (n, 2))
+    waves = np.sin(2 * W[:, 0]) * W[:, 1] + 0.3 * rng.normal(size=n)
+    X, Z = rng.normal(size=(n, 6)), rng.normal(size=(n, 20))
+    line = X @ rng.normal(size=6) + rng.normal(size=n)
+    heavy = Z @ rng.normal(size=20) + 2 * rng.standard_t(2, size=n)
+    X_sp, y_sp = bundled("SP500Stocks", n)
+    streams = {
+        "Friedman 1": (tables.make_friedman1(n, noise=1.0, random_state=0), "chosen"),
+        "a product of waves": ((W, waves), "chosen"),
+        "a line": ((X, line), "chosen"),
+        "TrumpApproval": (bundled("TrumpApproval", n), "chosen"),
+        "Friedman 2": (tables.make_friedman2(n, noise=50.0, random_state=1), ""),
+        "Friedman 3": (tables.make_friedman3(n, noise=0.1, random_state=1), ""),
+        "diabetes": (permuted(*tables.load_diabetes(return_X_y=True), 0), ""),
+        "a line, heavy tails": ((Z, heavy), ""),
+        "ChickWeights": (bundled("ChickWeights", n), ""),
+        "SP500Stocks": ((X_sp, y_sp.astype(float)), ""),
+        "spoilt Friedman 2": (spoilt(*tables.make_friedman2(n, random_state=6)), ""),
+    }
+    if present():
+        streams["Boston"] = (permuted(*boston(), 0), "chosen")
+        X, y = tables.fetch_california_housing(
+            data_home=HOME, download_if_missing=False, return_X_y=True
+        )
+        streams["California"] = (permuted(X, y, 0, n), "")
+    return streams
+
+
+# Predictions, each made before the row is learnt.
+
+
+def ours_of_labels(model, X, y):
+    classes = np.unique(y)
+    answers = np.full((len(y), len(classes)), 1.0 / len(classes))
+    model.partial_fit(X[:1], y[:1], classes=classes)
+    for t in range(1, len(y)):
+        answers[t] = model.predict_proba(X[t : t + 1])[0]
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
+    return answers
+
+
+def sgd_of_labels(model, X, y):
+    return ours_of_labels(model, standardised(X), y)
+
+
+def river_of_labels(model, X, y):
+    classes = np.unique(y).tolist()
+    answers = np.full((len(y), len(classes)), 1.0 / len(classes))
+    model = compose.Pipeline(preprocessing.StandardScaler(), model)
+    for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        row = dict(enumerate(row))
+        found = model.predict_proba_one(row)
+        if t and found:
+            answers[t] = [found.get(label, 0.0) for label in classes]
+        model.learn_one(row, label)
+    return answers
+
+
+def ours_of_numbers(model, X, y):
+    answers = np.zeros(len(y))
+    for t in range(len(y)):
+        if t:
+            answers[t] = model.predict(X[t : t + 1])[0]
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
+    return answers
+
+
+def sgd_of_numbers(model, X, y):
+    return ours_of_numbers(model, standardised(X), y / y.std()) * y.std()
+
+
+def river_of_numbers(model, X, y):
+    answers, unit = np.zeros(len(y)), y.std()
+    model = compose.Pipeline(preprocessing.StandardScaler(), model)
+    for t, (row, target) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        row = dict(enumerate(row))
+        answers[t] = unit * model.predict_one(row) if t else 0.0
+        model.learn_one(row, target / unit)
+    return answers
+
+
+def standardised(X):
+    """Each row in units of the rows up to it."""
+    n = np.arange(1, len(X) + 1)[:, None]
+    mean = np.cumsum(X - X[0], axis=0) / n
+    variance = np.cumsum((X - X[0]) ** 2, axis=0) / n - mean**2
+    scale = np.sqrt(np.maximum(variance, 0.0))
+    known = scale > 1e-9 * (1e-300 + abs(X[0]) + abs(mean))
+    return np.divide(X - X[0] - mean, scale, out=np.zeros_like(X), where=known)
+
+
+def classifiers(classes):
+    several = linear_model.SoftmaxRegression if classes > 2 else None
+    return {
+        "OnlineVIClassifier()": (ours_of_labels, OnlineVIClassifier()),
+        "log loss": (ours_of_labels, OnlineVIClassifier(loss="log_loss")),
+        "log loss, n_fourier='auto'": (
+            ours_of_labels,
+            OnlineVIClassifier(loss="log_loss", n_fourier="auto", random_state=0),
+        ),
+        "network": (ours_of_labels, OnlineVIMLPClassifier(random_state=0)),
+        "SGD, log loss": (
+            sgd_of_labels,
+            SGDClassifier(loss="log_loss", random_state=0),
+        ),
+        "river, logistic": (
+            river_of_labels,
+            (several or linear_model.LogisticRegression)(),
+        ),
+        "river, adaptive tree": (
+            river_of_labels,
+            tree.HoeffdingAdaptiveTreeClassifier(seed=0),
+        ),
+        "river, adaptive forest": (river_of_labels, forest.ARFClassifier(seed=0)),
+    }
+
+
+def regressors():
+    return {
+        "OnlineVIRegressor()": (ours_of_numbers, OnlineVIRegressor()),
+        "n_fourier='auto'": (
+            ours_of_numbers,
+            OnlineVIRegressor(n_fourier="auto", random_state=0),
+        ),
+        "EWARegressor()": (ours_of_numbers, EWARegressor()),
+        "network": (ours_of_numbers, OnlineVIMLPRegressor(random_state=0)),
+        "SGD": (sgd_of_numbers, SGDRegressor(random_state=0)),
+        "river, linear": (river_of_numbers, linear_model.LinearRegression()),
+        "river, adaptive tree": (
+            river_of_numbers,
+            tree.HoeffdingAdaptiveTreeRegressor(seed=0),
+        ),
+        "river, adaptive forest": (river_of_numbers, forest.ARFRegressor(seed=0)),
+    }
+
+
+def scores_of_labels(answers, y):
+    """Log loss, and accuracy; a probability of 0 counts as 1e-3."""
+    k = np.unique(y, return_inverse=True)[1]
+    answers = np.clip(answers, 1e-3, 1.0)
+    answers /= answers.sum(axis=1, keepdims=True)
+    loss = -np.log(answers[np.arange(len(y)), k]).mean()
+    return loss, np.mean(answers.argmax(axis=1) == k)
+
+
+def run(streams, methods, score):
+    """Rows of a table: the scores of each method, and its microseconds a row."""
+    rows, spent, n_rows = [], {}, 0
+    for name, ((X, y), use) in streams.items():
+        X, cells = np.ascontiguousarray(X, dtype=float), []
+        few = np.unique(y, return_index=True)[1][:12]  # to compile
+        for predict, model in methods(len(np.unique(y))).values():
+            predict(model, X[few], y[few])
+        for method, (predict, model) in methods(len(np.unique(y))).items():
+            start = time.process_time()
+            cells.append(score(predict(model, X, y), y))
+            spent[method] = spent.get(method, 0.0) + time.process_time() - start
+        n_rows += len(y)
+        rows.append([name, use, len(y), *cells])
+        print(f"{name}: {cells}", flush=True)
+    each = [f"{1e6 * seconds / n_rows:.0f}" for seconds in spent.values()]
+    rows.append(["microseconds a row", "", n_rows, *each])
+    return ["data", "use", "rows", *spent], rows
+
+
+def main():
+    options = arguments(__doc__)
+    report = Report("online_streams", quick=options.quick)
+    n = 200 if options.quick else 2000
+    columns, rows = run(
+        labels(n),
+        classifiers,
+        lambda answers, y: "{:.3f} / {:.3f}".format(*scores_of_labels(answers, y)),
+    )
+    report.table("Labels: log loss / accuracy of a pass", columns, rows)
+    columns, rows = run(
+        numbers(n),
+        lambda _: regressors(),
+        lambda found, y: f"{r_squared(found, y):.3f}",
+    )
+    report.table("Numbers: R2 of a pass, row 1 left out", columns, rows)
+    report.save()
+
+
+def r_squared(answers, y):
+    """Share of the squared error of the running mean that predictions save."""
+    running = np.cumsum(y)[:-1] / np.arange(1, len(y))
+    return 1.0 - np.sum((y - answers)[1:] ** 2) / np.sum((y[1:] - running) ** 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Parts that the kernels of the online linear models share.
+
+The state is that of `online_state`; `model` is the posterior of one model there, and
+`numbers` its counts and settings. Z holds rows in the coordinates of the parameters;
+where there is an intercept, it is parameter 0 and the first column of Z is 1.
+`sample_weight` may be empty.
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel, part
+from .aggregation import HIGHEST_TARGET, IN_RANGE, LOWEST_TARGET, weigh
+from .online_state import (
+    AVERAGE,
+    AVERAGING,
+    CENTER_OF,
+    CLIP,
+    HIGH,
+    LANES,
+    LOSS,
+    LOW,
+    MEAN,
+    MEAN_BOUND,
+    PANEL,
+    PRIOR,
+    SCALE_BOUND,
+    SCATTER_OF,
+    SEEN,
+    SMALLEST,
+    START,
+    STEPS,
+    VARIANCE,
+    WEIGHT,
+)
+from .standardize import add_waves, first_refused, standardize
+
+
+@part
+def enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+    """Write rows to Z, in the coordinates of the parameters: see `standardize`.
+
+    Fourier features are those of standardized rows, also where the features themselves
+    are measured from the origin. Returns whether that was done: False, and nothing is
+    changed, where a row is refused.
+    """
+    if first_refused(X, y, sample_weight) >= 0:
+        return False
+    if waves is None:
+        standardize(X, sample_weight, moments, origin, stream, Z)
+    else:
+        begins = stream[SEEN] == 0.0
+        standardize(X, sample_weight, moments, None, stream, Z)
+        add_waves(Z, X.shape[1], *waves, stream)
+        if origin is not None:
+            start = np.int64(stream[START])
+            for i in range(X.shape[0]):
+                if sample_weight.shape[0] and sample_weight[i] == 0.0:
+                    continue
+                for j in range(X.shape[1]):
+                    if begins:
+                        origin[j] = X[i, j]
+                    Z[i, start + j] = X[i, j] - origin[j]
+                begins = False
+    return True
+
+
+@kernel
+def place(x, moments, origin, waves, model, stream, extrapolates, Z):
+    """Write a row to Z[0], in the coordinates of the parameters.
+
+    With a diagonal covariance the row is in units of the stream that would have ended
+    with it, as when it is learnt. A full covariance on standardized columns does not
+    extrapolate, unless asked to: a feature beyond the range of the rows so far is taken
+    at the end of that range.
+    """
+    z, start, clip, seen = Z[0], np.int64(stream[START]), stream[CLIP], stream[SEEN]
+    if start == 1:
+        z[0] = 1.0
+    for j in range(x.shape[0]):
+        p = start + j
+        low, high = -clip, clip
+        if moments is not None:
+            center, scatter = moments[CENTER_OF, j], moments[SCATTER_OF, j]
+            if origin is None or waves is not None:
+                share = seen / (seen + 1.0)
+                before = x[j] - center
+                spread = math.sqrt(scatter + share * before * before)
+                spread = spread if spread > math.sqrt(SMALLEST) else math.inf
+                value = share * math.sqrt(seen + 1.0) * before / spread
+                value = value if value > low else low
+                z[p] = value if value < high else high
+                continue
+            reach = clip * math.sqrt(scatter / seen)
+            low, high = center - reach, center + reach
+        value = x[j] if x[j] > low else low
+        z[p] = value if value < high else high
+    if waves is not None:
+        add_waves(Z, x.shape[0], *waves, stream)
+    if origin is not None:
+        for j in range(x.shape[0]):
+            p = start + j
+            value = (z[p] if waves is None else x[j]) - origin[j]
+            if not extrapolates:
+                low, high = model[LOW, p], model[HIGH, p]
+                value = value if value > low else low
+                value = value if value < high else high
+            # without a prior, it has never varied
+            z[p] = 0.0 if model[PRIOR, p] == 0.0 else value
+
+
+@part
+def suffer(model, suffered, weight, numbers, stream):
+    """Count the row, and the loss of its prediction."""
+    numbers[WEIGHT] += weight
+    numbers[STEPS] += 1.0
+    numbers[LOSS] += weight * suffered
+    if stream[AVERAGING] == 1.0:
+        for j in range(model.shape[1]):
+            model[AVERAGE, j] += weight * model[MEAN, j]
+
+
+@part
+def forget(model, z, rate):
+    """Move the posterior towards the prior; return the prediction and variance."""
+    a = 0.0
+    v = 0.0
+    keep = 1.0 - rate
+    for j in range(model.shape[1]):
+        total = keep + rate * model[PRIOR, j] * model[VARIANCE, j]
+        model[MEAN, j] *= keep / total
+        model[VARIANCE, j] /= total
+        a += model[MEAN, j] * z[j]
+        v += model[VARIANCE, j] * z[j] * z[j]
+    return a, v
+
+
+@part
+def project(model, stream):
+    """Project means on [-mean_bound, mean_bound], deviations on [0, scale_bound]."""
+    bound = stream[MEAN_BOUND]
+    highest = stream[SCALE_BOUND] ** 2
+    if bound < math.inf or highest < math.inf:
+        for j in range(model.shape[1]):
+            mean, variance = model[MEAN, j], model[VARIANCE, j]
+            mean = -bound if mean < -bound else mean
+            model[MEAN, j] = bound if mean > bound else mean
+            model[VARIANCE, j] = highest if variance > highest else variance
+
+
+@kernel
+def inner_product(x, y):
+    """Inner product: four sums, which the processor adds side by side."""
+    s0 = s1 = s2 = s3 = 0.0
+    n = x.shape[0] // LANES * LANES
+    for k in range(0, n, LANES):
+        s0 += x[k] * y[k]
+        s1 += x[k + 1] * y[k + 1]
+        s2 += x[k + 2] * y[k + 2]
+        s3 += x[k + 3] * y[k + 3]
+    for k in range(n, x.shape[0]):
+        s0 += x[k] * y[k]
+    return (s0 + s1) + (s2 + s3)
+
+
+@kernel
+def deviation_along(model, covariances, k, z, scaled, product):
+    """Posterior standard deviation of <theta, z>; `scaled`, `product` are scratch.
+
+    z is divided by its largest entry first, as its square may overflow.
+    """
+    width, size = z.shape[0], 1.0
+    for j in range(width):
+        size = abs(z[j]) if abs(z[j]) > size else size
+    for j in range(width):
+        scaled[j] = z[j] / size
+        product[j] = model[VARIANCE, j] * scaled[j]
+    if covariances is not None:
+        for j in range(width):
+            product[j] = 0.0
+        for p in range(covariances.shape[1]):
+            first = PANEL * p
+            for j in range(width):
+                for c in range(PANEL if width - first > PANEL else width - first):
+                    entry = covariances[k, p, PANEL * j + c]
+                    product[first + c] += scaled[j] * entry
+    square = inner_product(product, scaled)
+    return size * math.sqrt(square if square > 0.0 else 0.0)
+
+
+@kernel
+def weigh_scores(z, models, numbers, stream, experts, output, shares, scores):
+    """Write the score of each expert of an output; return their weighted mean.
+
+    `shares` receives the weights of the experts.
+    """
+    n_experts = scores.shape[0]
+    shares[0] = 1.0
+    if experts is not None:
+        own = output if experts[0].shape[0] > 1 else 0
+        weigh(experts[0][own], experts[1][own], shares)
+    mean = 0.0
+    for e in range(n_experts):
+        k = output * n_experts + e
+        if stream[AVERAGING] == 1.0:
+            score = inner_product(models[k, AVERAGE], z) / numbers[k, WEIGHT]
+        else:
+            score = inner_product(models[k, MEAN], z)
+        if experts is not None:
+            totals = experts[1][output if experts[0].shape[0] > 1 else 0]
+            low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
+            if totals[IN_RANGE] == 1.0 and low <= high:
+                score = score if score > low else low
+                score = score if score < high else high
+        scores[e] = score
+        mean += shares[e] * score
+    return mean

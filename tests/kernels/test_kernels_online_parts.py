@@ -1,0 +1,267 @@
+"""NumPy twins of the parts that the online kernels share."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import softmax
+from twins import twin_of
+
+from skpacbayes._kernels import aggregation, online_covariance, online_parts
+from skpacbayes._kernels import online_state as names
+from skpacbayes._kernels.online_state import LinearState
+
+NONE = np.empty(0)
+
+
+def model_of(d, seed=0, **options):
+    """State of one model whose vectors are random, its variances positive."""
+    rng = np.random.default_rng(seed)
+    options = {"full": False, "scales": False, "shifts": False, **options}
+    state = LinearState(d, d, 1, 1, **options)
+    state.models[:, :, :d] = rng.normal(size=state.models[:, :, :d].shape)
+    state.set_variances(rng.exponential(size=(1, d)))
+    state.clip = state.mean_bound = state.scale_bound = math.inf
+    return state, rng
+
+
+@twin_of(online_parts.enter)
+def test_enter(kernel):
+    """A row that is refused changes nothing; else the moments are those of the rows."""
+    rng = np.random.default_rng(0)
+    X, y, stream = rng.normal(size=(30, 3)), np.ones(30), np.zeros(names.N_STREAM)
+    moments, Z, bad = np.zeros((2, 3)), np.full((30, 3), 7.0), X.copy()
+    stream[names.CLIP], bad[-1, -1] = math.inf, np.nan
+    assert not kernel(bad, y, NONE, moments, None, None, stream, Z)
+    assert not moments.any()
+    assert not stream[names.SEEN]
+    assert np.all(Z == 7.0)
+    assert kernel(X, y, NONE, moments, None, None, stream, Z)
+    assert_allclose(moments, [X.mean(axis=0), 30 * X.var(axis=0)], rtol=1e-12)
+    assert_allclose(Z[-1], (X[-1] - X.mean(axis=0)) / X.std(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("extrapolates", [False, True])
+@twin_of(online_parts.place)
+def test_place(kernel, extrapolates):
+    """Units of the stream that ends with the row; or the range of the rows so far."""
+    state, rng = model_of(3, scales=True)
+    state.clip, state.stream[names.SEEN] = 2.0, 4.0
+    state.moments[:] = rng.exponential(size=(2, 3))
+    Z, x = np.zeros((1, 3)), np.array([0.3, 9.0, -9.0])
+    place = state.arguments[:3]
+    kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
+    center, scatter = state.moments
+    mean = (4 * center + x) / 5
+    scatter = scatter + 4 / 5 * (x - center) ** 2
+    assert_allclose(Z[0], np.clip((x - mean) / np.sqrt(scatter / 5), -2, 2))
+    state, _ = model_of(3, full=True, shifts=True)
+    state.precisions[:] = [1.0, 0.0, 1.0]  # the second column has never varied
+    state.origin[:], state.ranges[:] = 1.0, [[-2.0] * 3, [2.0] * 3]
+    Z, x = np.zeros((1, 4)), np.array([0.5, 3.0, 9.0])
+    place = state.arguments[:3]
+    kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
+    assert np.array_equal(Z[0], [-0.5, 0.0, 8.0 if extrapolates else 2.0, 0.0])
+
+
+@twin_of(online_parts.suffer)
+def test_suffer(kernel):
+    state, _ = model_of(3)
+    state.averaging = 1.0
+    before = state.models[0, names.AVERAGE].copy()
+    kernel(state.models[0], 0.7, 2.0, state.numbers[0], state.stream)
+    assert_allclose(state.models[0, names.AVERAGE], before + 2.0 * state.means[0])
+    found = state.numbers[0, [names.WEIGHT, names.STEPS, names.LOSS]]
+    assert_allclose(found, [2.0, 1.0, 1.4])
+
+
+@twin_of(online_parts.forget)
+def test_forget(kernel):
+    """Natural parameters move to those of the prior, N(0, 1 / PRIOR)."""
+    state, rng = model_of(3)
+    state.precisions[:], z = rng.exponential(size=3), np.array([1.0, 0.3, -2.0])
+    mean, variance = state.means[0].copy(), state.variances[0].copy()
+    a, v = kernel(state.models[0], z, 0.1)
+    precision = 0.9 / variance + 0.1 * state.precisions[0]
+    assert_allclose(state.variances[0], 1 / precision)
+    assert_allclose(state.means[0], 0.9 * mean / variance / precision)
+    assert_allclose([a, v], [state.means[0] @ z, (state.variances[0] * z**2).sum()])
+
+
+@twin_of(online_parts.project)
+def test_project(kernel):
+    state, _ = model_of(5)
+    state.mean_bound, state.scale_bound = 0.4, 0.6
+    mean, variance = state.means[0].copy(), state.variances[0].copy()
+    kernel(state.models[0], state.stream)
+    assert_allclose(state.means[0], np.clip(mean, -0.4, 0.4))
+    assert_allclose(state.variances[0], np.minimum(variance, 0.36))
+    assert np.abs(mean).max() > 0.4
+    assert variance.max() > 0.36
+
+
+@twin_of(online_parts.inner_product)
+def test_inner_product(kernel):
+    rng = np.random.default_rng(0)
+    for n in range(10):
+        x, y = rng.normal(size=(2, n))
+        assert_allclose(kernel(x, y), x @ y, atol=1e-14)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@twin_of(online_parts.deviation_along)
+def test_deviation_along(kernel, full):
+    """sqrt(z'Vz), of rows whose square is no number too."""
+    d = names.PANEL + 4
+    state, rng = model_of(d, full=full)
+    z, work = rng.normal(size=d), np.empty((2, d))
+    if full:
+        factor = rng.normal(size=(d, 4))
+        rows = np.zeros((d, 2 * names.PANEL))
+        rows[:, :d] = covariance = factor @ factor.T
+        panels = rows.reshape(d, 2, names.PANEL).swapaxes(0, 1)
+        state.covariances[0] = panels.reshape(2, -1)
+        state.variances[0] = np.diag(covariance)
+    else:
+        covariance = np.diag(state.variances[0])
+    expected = math.sqrt(z @ covariance @ z)
+    for size in (1.0, 1e200):
+        found = kernel(state.models[0], state.arguments[4], 0, size * z, *work)
+        assert_allclose(found, size * expected, rtol=1e-12)
+
+
+@twin_of(online_parts.weigh_scores)
+def test_weigh_scores(kernel):
+    """The mean of the experts' scores, each within the range of the targets so far."""
+    rng = np.random.default_rng(0)
+    state = LinearState(4, 4, 1, 3, full=False, scales=False, shifts=False)
+    state.means[:], z = rng.normal(size=(3, 4)), rng.normal(size=4)
+    state.losses[:], state.aggregate_temperature = [1.0, 2.0, 5.0], 0.4
+    state.temperature_kind, state.within_range = aggregation.FIXED, 1.0
+    state.lowest_target, state.highest_target = -0.5, 0.5
+    shares, scores = np.empty(3), np.empty(3)
+    models, numbers, stream, experts = [state.arguments[i] for i in (3, 5, 6, 7)]
+    mean = kernel(z, models, numbers, stream, experts, 0, shares, scores)
+    assert_allclose(scores, np.clip(state.means @ z, -0.5, 0.5))
+    assert_allclose(shares, softmax(-0.4 * state.losses[0]))
+    assert_allclose(mean, shares @ scores)
+    assert np.abs(state.means @ z).max() > 0.5
+
+
+@twin_of(aggregation.weigh_next)
+def test_weigh_next(kernel):
+    losses, totals, shares = np.array([1.0, 3.0]), np.zeros(12), np.empty(2)
+    totals[aggregation.KIND] = aggregation.NOISE
+    totals[[aggregation.TEMPERATURE, aggregation.WEIGHT, aggregation.RATE]] = 0.5, 4, 1
+    kernel(losses, totals, shares)  # the rate rises from 1 to 2
+    assert_allclose(shares, softmax(-2.0 * losses))
+    soft = [-np.log(np.mean(np.exp(-rate * losses))) / rate for rate in (1.0, 2.0)]
+    found = totals[[aggregation.RATE, aggregation.RISES]]
+    assert_allclose(found, [2.0, soft[0] - soft[1]])
+
+
+@twin_of(aggregation.count_losses)
+def test_count_losses(kernel):
+    losses, totals, own = np.ones(2), np.zeros(12), np.array([0.5, 4.0])
+    totals[aggregation.RATE] = 0.3
+    kernel(1.5, own, 2.0, losses, totals)
+    assert_allclose(losses, 1.0 + 2.0 * own)
+    entries = [aggregation.WEIGHT, aggregation.STEPS, aggregation.RATES]
+    assert_allclose(totals[entries], [2.0, 1.0, 0.3 * 4.0])
+    assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [3.0, 4.0])
+
+
+def full_model(d, seed=0):
+    """State of one model of full covariance, and that as a matrix."""
+    state, rng = model_of(d, seed, full=True)
+    factor = rng.normal(size=(d, d))
+    covariance = factor @ factor.T + np.eye(d)
+    width = state.models.shape[2]
+    rows = np.zeros((width, len(state.covariances[0]) * names.PANEL))
+    rows[:d, :d] = covariance
+    panels = rows.reshape(width, -1, names.PANEL).swapaxes(0, 1)
+    state.covariances[0] = panels.reshape(len(panels), -1)
+    state.variances[0] = np.diag(covariance)
+    return state, covariance, np.zeros((3, width)), rng
+
+
+@twin_of(online_covariance.settle)
+def test_settle(kernel):
+    state, covariance, (owed, _, _), rng = full_model(6)
+    owed[:6] = h = rng.normal(size=6)
+    kernel(state.covariances[0], owed, 1.5)
+    assert_allclose(state.whole_covariance(0), 1.5 * (covariance - np.outer(h, h)))
+    assert not owed.any()
+
+
+@twin_of(online_covariance.condition)
+def test_condition(kernel):
+    """Bayes' formula for a Gaussian; the downdate owed comes first."""
+    state, covariance, (owed, gain, x), rng = full_model(6)
+    mean, settle = state.means[0].copy(), online_covariance.settle
+    owed[:6], x[:6] = 0.1 * rng.normal(size=6), rng.normal(size=6)
+    covariance = covariance - np.outer(owed[:6], owed[:6])
+    along = kernel(state.models[0], state.covariances[0], owed, gain, x, 0.7, 2.0)
+    settle(state.covariances[0], owed, 1.0)
+    v, own = x[:6] @ covariance @ x[:6], covariance @ x[:6]
+    assert_allclose(along, v)
+    assert_allclose(state.means[0], mean + 0.7 * own / (0.5 + v))
+    expected = covariance - np.outer(own, own) / (0.5 + v)
+    assert_allclose(state.whole_covariance(0), expected, rtol=1e-10, atol=1e-11)
+
+
+@twin_of(online_covariance.follow)
+def test_follow(kernel):
+    """The prior's precision is the mean square of a column over its scale squared.
+
+    What is added to it is a measurement of 0 on that coordinate.
+    """
+    state, covariance, (owed, gain, axis), _ = full_model(4)
+    model, mean = state.models[0], state.means[0].copy()
+    model[[names.CENTER, names.SCATTER]] = 0.0
+    state.precisions[0] = [1e9, 1e9, 0.25, 1e9]  # one column has grown
+    state.numbers[0, names.WEIGHT], state.numbers[0, names.PRIOR_SCALE] = 3.0, 2.0
+    z = 6.0 * np.ones(4)
+    arguments = state.covariances[0], owed, gain, axis, np.zeros(4)
+    kernel(model, *arguments, z, 1.0, state.numbers[0])
+    online_covariance.settle(state.covariances[0], owed, 1.0)
+    assert_allclose(model[names.CENTER], 1.5)
+    assert_allclose(model[names.SCATTER], 36 - 4 * 1.5**2)
+    assert_allclose(state.precisions[0, 2], (36 - 4 * 1.5**2) / (4 * 2.0**2))
+    precision = np.linalg.inv(covariance)
+    shift = precision @ mean
+    precision[2, 2] += state.precisions[0, 2] - 0.25
+    expected = np.linalg.inv(precision)
+    assert_allclose(state.whole_covariance(0), expected, rtol=1e-10, atol=1e-11)
+    assert_allclose(state.means[0], expected @ shift, rtol=1e-10, atol=1e-11)
+
+
+@twin_of(online_covariance.beyond_range)
+def test_beyond_range(kernel):
+    state, _, (_, _, z), _ = full_model(4)
+    state.ranges[:] = [[-1.0] * 4, [1.0] * 4]
+    z[:4] = [0.5, 3.0, -4.0, 1.0]
+    assert_allclose(kernel(state.models[0], z), state.means[0] @ [0.0, 2.0, -3.0, 0.0])
+    assert np.array_equal(state.ranges, [[-1, -1, -4, -1], [1, 3, 1, 1]])
+    assert kernel(state.models[0], z) == 0.0
+
+
+@twin_of(online_covariance.forget_covariance)
+def test_forget_covariance(kernel):
+    """The covariance grows; the prior returns on one coordinate, four times as strong.
+
+    After three steps that is the fourth.
+    """
+    state, covariance, (owed, gain, axis), _ = full_model(4)
+    state.precisions[0], state.forgetting = 0.7, 0.1
+    state.numbers[0, names.STEPS], mean = 3.0, state.means[0].copy()
+    arguments = state.models[0], state.covariances[0], owed, gain, axis
+    kernel(*arguments, state.numbers[0], state.stream)
+    online_covariance.settle(state.covariances[0], owed, 1.0)
+    precision = 0.9 * np.linalg.inv(covariance)
+    shift = precision @ mean
+    precision[3, 3] += 0.1 * 4 * 0.7
+    expected = np.linalg.inv(precision)
+    assert_allclose(state.whole_covariance(0), expected, rtol=1e-10, atol=1e-11)
+    assert_allclose(state.means[0], expected @ shift, rtol=1e-10, atol=1e-11)
