@@ -38,8 +38,8 @@ for name, values in customers.parameters_.items():
 print(f"agreement: {adjusted_rand_score(group, customers.predict(X)):.2f}")
 
 # %%
-# Groups with heavy tails: a Gaussian mixture needs broad components for the far rows;
-# a Student component keeps its far rows, and they hardly pull it.
+# Groups with heavy tails: a Gaussian mixture needs broad components for the far rows,
+# and warns; a Student component keeps its far rows, and they hardly pull it.
 
 centers = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 rows = centers[group] + rng.standard_t(3, (900, 2))

@@ -12,6 +12,7 @@ from ._outliers import OutlierFamily, WithOutliers
 from ._search import scaled_part, seeding_part, take
 
 LOOKED_AT = 4000  # rows, at most
+NAMED = 3  # columns, at most
 ATOM = 0.1  # of the rows share a value,
 FINE = 0.1  # standard deviations are between some values,
 RARE = 5.0  # times as rare are the other values on average,
@@ -51,14 +52,15 @@ def warn_of_atoms(fit, X, weight, names):
         message = atom(rows[:, column]) or without_width(rows[:, column], owners)
         if message:
             called = f" ({names[column]!r})" if len(names) else ""
-            found.append(f"Column {column} of X{called} {message}")
+            found.append(f"column {column} of X{called} {message}")
     if not found:
         return False
-    others = f" So it is with {len(found) - 1} more columns." if found[1:] else ""
+    text = ", ".join(found[:NAMED])
+    text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
     missing = "replace it by NaN if it stands for a missing value, "
     warn(
-        f"{found[0]}: the density and elbo_ mean little there, and components may form "
-        f"on the value.{others} You may "
+        f"{text[:1].upper()}{text[1:]}: the density and elbo_ mean little there, "
+        "and components may form on the value. You may "
         f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
         "add noise of the width of its unit, or describe it by a family of discrete "
         "values in TemperedVBMixture.",
