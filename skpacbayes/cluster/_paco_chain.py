@@ -356,17 +356,20 @@ class QuasiPosterior:
         total, _ = loss_and_owners(self._points, centers, self.manhattan)
         return total + 0.5 * self.forecasts[:, 2].sum()
 
-    def log_evidences(self, losses, cell_weights, deviations):
+    def log_evidences(self, losses, cell_weights, deviations, factors):
         """Laplace approximation of log P(K = k) at solutions of k, less a constant.
 
         `losses` (max_clusters,): S at the solution for each k; `cell_weights`,
-        `deviations` as in `Proposal.matched`.
+        `deviations` as in `Proposal.matched`. A row for each of `factors`, of the
+        inverse temperature.
         """
+        temperatures = np.asarray(factors)[:, None] * self.temperature
         n_features = self.points.shape[1]
         sizes = np.arange(1, len(losses) + 1)
         inside = np.tril(np.ones((len(losses), len(losses)), dtype=bool))
         with np.errstate(divide="ignore", invalid="ignore"):
-            variances = center_variances(cell_weights, deviations, self.temperature)
+            heats = temperatures[:, :, None]
+            variances = center_variances(cell_weights, deviations, heats)
             log_volumes = n_features / 2 * np.log(2 * math.pi * variances)
         ball = -self.prior.log_constant(n_features)
         log_volumes = np.where(np.isfinite(log_volumes), log_volumes, ball)
@@ -374,8 +377,8 @@ class QuasiPosterior:
         return (
             self.prior.log_sizes[: len(losses)]
             + gammaln(sizes + 1)
-            - self.temperature * losses
-            + np.where(inside, log_volumes, 0).sum(axis=1)
+            - temperatures * losses
+            + np.where(inside, log_volumes, 0).sum(axis=2)
             - sizes * ball
         )
 

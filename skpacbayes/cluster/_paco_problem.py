@@ -178,7 +178,7 @@ class GibbsProblem:
     def start_chains(self, rng):
         """Chains at the k-means centres that the Laplace approximation prefers."""
         posterior, path = self.posterior, self.path
-        evidences = self._log_evidences(posterior)
+        evidences = self._log_evidences()[0]
         n_clusters = int(np.argmax(evidences[: path.n_found])) + 1
         start = self._inside_ball(path.centers[n_clusters - 1, :n_clusters])
         seeds = rng.integers(2**63, size=self.setting.n_chains)
@@ -188,11 +188,15 @@ class GibbsProblem:
             for seed in seeds
         ]
 
-    def _log_evidences(self, posterior):
-        """Laplace approximation of log P(K = k) at the path's solutions."""
+    def _log_evidences(self, factors=(1.0,)):
+        """Laplace approximation of log P(K = k) at the path's solutions.
+
+        A row for each factor of the inverse temperature.
+        """
         path = self.path
-        return posterior.log_evidences(
-            self.losses, path.cell_weights, path.deviations(self.setting.manhattan)
+        deviations = path.deviations(self.setting.manhattan)
+        return self.posterior.log_evidences(
+            self.losses, path.cell_weights, deviations, factors
         )
 
     def _at_the_temperature_wanted(self):
@@ -202,22 +206,18 @@ class GibbsProblem:
         it at which the preference is clear, or else clearest; under a penalty of one,
         else a larger penalty would be undone by a larger inverse temperature.
         """
-        trials, leads = [], []
         sizes = np.arange(len(self.path.losses))
-        ahead = (1.0 - self.setting.cluster_penalty) * sizes
-        for factor in _FACTORS:
-            temperature = factor * self.posterior.temperature
-            trials.append(replace(self.posterior, temperature=temperature))
-            evidences = self._log_evidences(trials[-1]) - ahead
-            evidences = evidences[: self.path.n_found]
-            wanted = min(self.n_wanted, len(evidences)) - 1
-            others = np.delete(evidences, wanted).max(initial=-math.inf)
-            leads.append(evidences[wanted] - others)
-        leads = np.array(leads)
+        evidences = self._log_evidences(_FACTORS)
+        evidences = evidences - (1.0 - self.setting.cluster_penalty) * sizes
+        evidences = evidences[:, : self.path.n_found]
+        wanted = min(self.n_wanted, evidences.shape[1]) - 1
+        others = np.delete(evidences, wanted, axis=1).max(axis=1, initial=-math.inf)
+        leads = evidences[:, wanted] - others
         clear = leads >= min(_CLEAR, 0.9 * leads.max())
         if not clear.any():
             clear = leads == leads.max()
-        return trials[np.flatnonzero(clear)[0]]
+        temperature = _FACTORS[np.flatnonzero(clear)[0]] * self.posterior.temperature
+        return replace(self.posterior, temperature=temperature)
 
     def _find_mixture(self, tracker, past):
         """Fit mixtures, and take the coordinates of the best.
