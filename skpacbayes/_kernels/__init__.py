@@ -49,7 +49,7 @@ class Kernel:
         except RuntimeError:  # no directory is writable: compile once a process
             compiled = njit(**options)(self.py_func)
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
-            compiled.compile = _quickly(_for_types(compiled.compile))
+            compiled.compile = _compile_faster(_for_types(compiled.compile))
             _depend_on_all_files(compiled._cache)
             _forgive(compiled._cache)
         type(self).__call__ = staticmethod(compiled)  # later calls take no detour
@@ -65,17 +65,18 @@ kernel = Kernel  # the decorator
 
 
 def part(function):
-    """Decorate a function that one kernel calls in one place, without a `*`.
+    """Decorate a function that is compiled as lines of the kernels that call it.
 
-    It is compiled as lines of that kernel. A kernel that others call is compiled on its
-    own, and then once more in each of those: a chain of calls multiplies the time.
+    For short functions, and for those that are called in one place. A kernel that
+    others call is compiled on its own, and then once more in each of those: a chain of
+    calls multiplies the time.
     """
     inlined = Kernel(function)
     inlined.targetoptions = {"inline": "always"}  # what Numba asks the callee for
     return inlined
 
 
-def _quickly(compile_for):
+def _compile_faster(compile_for):
     """Compile in less time.
 
     The garbage collector rests: the compiler makes millions of objects that live until
@@ -91,11 +92,13 @@ def _quickly(compile_for):
             resting = not gc.isenabled()
             copies = getattr(inline_closurecall, "copy", None)
             gc.disable()
-            inline_closurecall.copy = _Copies()
+            if copies is copy:  # else another Numba, that copies in another way
+                inline_closurecall.copy = _Copies()
             try:
                 return compile_for(signature)
             finally:
-                inline_closurecall.copy = copies
+                if copies is copy:
+                    inline_closurecall.copy = copies
                 if not resting:
                     gc.enable()
 

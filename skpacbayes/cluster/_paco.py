@@ -357,6 +357,13 @@ class PACOClusterer(
         self : PACOClusterer
             The fitted estimator.
 
+        Warns
+        -----
+        ConvergenceWarning
+            If other numbers of clusters describe the rows almost as well, chains
+            disagree, all of `max_clusters` are in use, or clusters are one row each in
+            columns of two values.
+
         Raises
         ------
         ValueError

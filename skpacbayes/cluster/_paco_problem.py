@@ -15,7 +15,12 @@ from ._paco_calibration import (
 from ._paco_chain import Chain, Proposal, QuasiPosterior
 from ._paco_mixture import MixtureProblem
 from ._paco_path import Path, floor_scale, rows_loss, scale_of, shares_of
-from ._paco_rounding import are_whole, rounding_of, spread_by
+from ._paco_rounding import (
+    are_whole,
+    mostly_of_two_values,
+    rounding_of,
+    spread_by,
+)
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
@@ -118,6 +123,7 @@ class GibbsProblem:
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
         self.rounding = np.diag(rounding_of(self.rows) if setting.mixtures else ())
+        self.mostly_of_two_values = mostly_of_two_values(self.rows)
         self.found = None
         varied = self.rows.points.any()
         if setting.mixtures and varied:
@@ -321,12 +327,13 @@ class GibbsProblem:
                 f"clusters, and the chain visits {visited} most: the data do not "
                 "decide between the two. cluster_penalty, or shape, can."
             )
-        n_single = self._n_single_rows()
-        if n_clusters > _MANY_PLACES and n_single > n_clusters / 2:
+        n_single, n_found = self._n_single_rows()
+        many = n_found > _MANY_PLACES and self.mostly_of_two_values
+        if many and n_single > n_found / 2 and not bound:
             yield (
-                f"{n_single} of {n_clusters} clusters are one row each, repeated: "
-                "where columns take few values, a mixture of categories "
-                "(TemperedVBMixture) describes them better."
+                f"{n_single} of {n_found} clusters are one row each, repeated: "
+                "a mixture of categories (TemperedVBMixture) describes columns of two "
+                "values better."
             )
         if rivals:
             several = " or ".join(map(str, rivals[:_NAMED]))
@@ -338,14 +345,15 @@ class GibbsProblem:
             )
 
     def _n_single_rows(self):
-        """Count the clusters of the mixture that hold one row, repeated."""
+        """Count the mixture's clusters of one row, repeated, and all its clusters."""
         if self.found is None:
-            return 0
-        labels, rows = self.found.mixture.labels, self.rows
-        if len(labels) != len(rows.points):
-            return 0
-        alone = np.bincount(labels)[labels] == 1
-        return np.count_nonzero(alone & (rows.weights > 1) & are_whole(rows))
+            return 0, 0
+        mixture, rows = self.found.mixture, self.rows
+        if len(mixture.labels) != len(rows.points):
+            return 0, mixture.n_clusters
+        alone = np.bincount(mixture.labels)[mixture.labels] == 1
+        single = alone & (rows.weights > 1) & are_whole(rows)
+        return np.count_nonzero(single), mixture.n_clusters
 
     def _rivals(self, n_clusters):
         """Other numbers of clusters that the rows do not exclude, closest first."""

@@ -50,6 +50,12 @@ def rounding_of(rows):
     return variances
 
 
+def mostly_of_two_values(rows):
+    """Return whether more than half of the columns have two values."""
+    n_values = np.array([len(np.unique(column)) for column in rows.points.T])
+    return np.count_nonzero(n_values == 2) > len(n_values) / 2
+
+
 def are_whole(rows):
     """Return whether points are rows, or equal rows that were merged."""
     return rows.spreads <= _EQUAL * np.ptp(rows.points, axis=0).max() ** 2

@@ -183,7 +183,7 @@ def log_ratios_along(gaps, widths, weights):
         return log_ratios.reshape(2, -1).mean(axis=0)
     n_rows = weights.sum()
     variance = weights @ gaps**2 / n_rows
-    gaps = gaps - np.quantile(gaps, _MODES)[:, None]
+    gaps = gaps - _quantile(gaps, _MODES, weights)[:, None]
     distances, right = np.abs(gaps), gaps > 0
     symmetric, skewed = (-math.inf, None), (-math.inf, None)
     for p in _EXPONENTS:
@@ -210,18 +210,26 @@ def _likeliest(left, right, powers, on_the_right, sides, n_rows, p):
 
     `left`, `right` (n_modes,): widths; `sides` (2, n_modes): sums of the `powers`.
     """
-    log_normalisers = np.log(left + right) + math.lgamma(1 + 1 / p)
-    fits = -n_rows * log_normalisers - sides[0] / left**p - sides[1] / right**p
+    log_normalizers = np.log(left + right) + math.lgamma(1 + 1 / p)
+    fits = -n_rows * log_normalizers - sides[0] / left**p - sides[1] / right**p
     mode = int(np.argmax(fits))
     width = np.where(on_the_right[mode], right[mode], left[mode])
-    return fits[mode], -log_normalisers[mode] - powers[mode] / width**p
+    return fits[mode], -log_normalizers[mode] - powers[mode] / width**p
+
+
+def _quantile(gaps, levels, weights):
+    """Quantiles of rows: of points of equal weights, between the two next to each."""
+    if np.ptp(weights) == 0:
+        return np.quantile(gaps, levels, axis=0)
+    method = "inverted_cdf"
+    return np.quantile(gaps, levels, axis=0, weights=weights, method=method)
 
 
 def _sides_differ(gaps, weights):
     """Whether squares or distances from the mean differ between the sides of axes."""
     n_rows, squares = weights.sum(), gaps**2
     by_square = (weights @ (squares * np.sign(gaps))) ** 2
-    by_distance = (n_rows * np.median(gaps, axis=0)) ** 2
+    by_distance = (n_rows * _quantile(gaps, 0.5, weights)) ** 2
     return (by_square > _LEAST_DIFFERENCE * (weights @ squares**2)) | (
         by_distance > _LEAST_DIFFERENCE * (weights @ squares)
     )

@@ -1,7 +1,5 @@
 """Rounded rows, ratings and counts have the clusters of what was rounded."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -11,6 +9,9 @@ from sklearn.metrics import adjusted_rand_score
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_rounding import rounding_of
 from skpacbayes.cluster._paco_summary import Rows
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")  # others are close
 
 
 def in_a_batch(X):
@@ -59,9 +60,7 @@ def number_found(learn, step, n_features, n_groups):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(300, n_features))
     X += 9.0 * (np.arange(300) % n_groups)[:, None]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few values hardly tell one group from two
-        return learn(step * np.round(X / step)).n_clusters_
+    return learn(step * np.round(X / step)).n_clusters_
 
 
 @pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1.0), (3.0, 1e-3)])
@@ -94,9 +93,7 @@ def test_rounding_of_one_column_does_not_cut_the_others():
 def test_petals_are_measured_to_a_millimetre():
     """Widths of .1 to .4 cm in whole millimetres: no fourth kind of iris."""
     X, y = load_iris(return_X_y=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # another number is not far behind
-        estimator = in_a_batch(X)
+    estimator = in_a_batch(X)
     assert estimator.n_clusters_ == 3
     assert adjusted_rand_score(y, estimator.labels_) > 0.85
 
@@ -111,6 +108,15 @@ def test_a_cluster_for_each_combination_of_two_values_is_warned_of():
     X = np.random.default_rng(0).integers(2, size=(400, 6)).astype(float)
     with pytest.warns(ConvergenceWarning, match="clusters are one row each, repeated"):
         assert in_a_batch(X).n_clusters_ > 4
+
+
+def test_clusters_that_may_not_be_more_are_warned_of_as_such():
+    X = np.random.default_rng(0).integers(2, size=(300, 4)).astype(float)
+    with pytest.warns(ConvergenceWarning) as caught:
+        PACOClusterer(max_clusters=5, random_state=0).fit(X)
+    messages = [str(warning.message) for warning in caught]
+    assert any(message.startswith("all max_clusters=5") for message in messages)
+    assert not any("one row each" in message for message in messages)
 
 
 def test_variance_of_rounding():

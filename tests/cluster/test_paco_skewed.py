@@ -11,7 +11,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_mixture import MixtureProblem
-from skpacbayes.cluster._paco_skewed import SkewedClusters, log_ratios_along
+from skpacbayes.cluster._paco_skewed import (
+    SkewedClusters,
+    _quantile,
+    log_ratios_along,
+)
 
 NOISE = {
     "exponential": lambda rng, size: rng.exponential(size=size),
@@ -144,3 +148,11 @@ def test_a_cluster_must_pay_for_its_skewness(shape):
             assert_allclose(gained[kind], found - price - 3.0)
     assert gained["normal"] == 0
     assert gained["exponential"] > 50
+
+
+def test_quantiles_are_those_of_rows_not_of_points():
+    rng = np.random.default_rng(0)
+    points, weights = rng.normal(size=(9, 2)), rng.integers(1, 5, 9)
+    repeated = np.repeat(points, weights, axis=0)
+    expected = np.quantile(repeated, 0.3, axis=0, method="inverted_cdf")
+    assert_allclose(_quantile(points, 0.3, weights.astype(float)), expected)

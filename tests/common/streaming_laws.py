@@ -454,8 +454,9 @@ def answers(stream, estimator, rows):
 def writers_take_turns(stream, n_threads=4):
     """8. Rows that several threads pass to one estimator are all learnt, or refused."""
     data = stream.rows(stream.length, 0)
-    begun = fed(stream, [part[:20] for part in data])
-    parts = np.array_split(np.arange(20, stream.length), 4 * n_threads)
+    first = stream.length // 4
+    begun = fed(stream, [part[:first] for part in data])
+    parts = np.array_split(np.arange(first, stream.length), 4 * n_threads)
     refused = []
 
     def write(number):

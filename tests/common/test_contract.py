@@ -71,6 +71,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Rows depend"),  # three sorted kinds of iris
     pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise
     pytest.mark.filterwarnings("ignore:n_clusters_="),  # the same
+    pytest.mark.filterwarnings("ignore:.*of the draws for observation"),  # 3 targets
 ]
 
 PUBLIC = {name: getattr(skpacbayes, name) for name in skpacbayes.__all__}
