@@ -82,6 +82,14 @@ def are_finite(values):
     return math.isfinite(np.vdot(values, values))
 
 
+def writeable(array):
+    """Return the array, or a copy of one that is read-only, such as a memory map.
+
+    Numba would compile each kernel anew for it.
+    """
+    return array if array.flags.writeable else array.copy()
+
+
 def are_small(values):
     """Whether the sum of the squares shows that none is NaN or beyond LARGEST."""
     return np.vdot(values, values) <= LARGEST**2

@@ -28,9 +28,8 @@ N_TOTALS = 12
     HIGHEST_TARGET,
 ) = range(N_TOTALS)
 SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
-HIGHEST_SCORE = (
-    345.0  # log of the largest rate, about that of the largest number learnt
-)
+# Log of the largest rate, about that of the largest number learnt.
+HIGHEST_SCORE = 345.0
 
 
 class Aggregation:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from .._base import writeable
 from .._kernels import paco_noise as kernels
 from ._paco_mixture import log_components
 from ._paco_path import log_normaliser
@@ -53,7 +54,7 @@ class ClusterNoise:
         """Distances (n_rows, n_clusters) of rows to the centres."""
         distances = np.empty((len(X), self.n_clusters))
         n_refused = kernels.center_distances(
-            X,
+            writeable(X),
             self.origin,
             self.coordinates,
             self._places,

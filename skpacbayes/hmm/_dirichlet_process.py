@@ -118,8 +118,8 @@ class DirichletProcessHMM(
         The covariances that were chosen.
     transmat_ : ndarray of shape (n_states, n_states)
         Posterior mean of the probabilities of transitions, from row to column. With
-        negative binomial durations, of such moves in the long run, so that a state j
-        lasts 1 / (1 - ``transmat_[j, j]``) rows on average.
+        negative binomial durations, of such moves in the long run, so that in each of
+        `transmat_samples_` a state j lasts 1 / (1 - p[j, j]) rows on average.
     transmat_samples_ : ndarray of shape (n_draws, n_states, n_states)
         The draws that it is the mean of.
     n_stages_samples_ : ndarray of shape (n_draws, n_states)

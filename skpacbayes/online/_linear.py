@@ -22,7 +22,8 @@ COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
-# With n_fourier="auto": their number, and the scale of their prior over the linear one.
+# With n_fourier="auto": their number, and the scale of the prior of the models that
+# have them, linear coefficients included, over that of the linear models.
 N_FOURIER = {"full": 120, "diagonal": 240}
 FOURIER_PRIOR = 3.0
 # With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
@@ -292,8 +293,8 @@ class OnlineLinearModel(OnlineEstimator):
         """Raise AttributeError where the model is not linear in the features."""
         if self.n_fourier:
             raise AttributeError(
-                f"n_fourier={self.n_fourier}: the model is not linear in the features, "
-                "it has no coef_, intercept_ and coef_std_."
+                f"n_fourier={self.n_fourier!r}: the model is not linear in the "
+                "features, it has no coef_, intercept_ and coef_std_."
             )
 
     def _raw_deviations(self):
@@ -350,7 +351,10 @@ class OnlineLinearModel(OnlineEstimator):
 
     @property
     def prior_scales_(self):
-        """The scales of the prior: several with `prior_scale="auto"`."""
+        """The scales of the prior: several with `prior_scale="auto"`.
+
+        With `n_fourier="auto"` also three times each: the models with Fourier features.
+        """
         return np.unique(self._state.prior_scales)
 
     @property

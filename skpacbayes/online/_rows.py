@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import are_small, refuse_large, validate_data
+from .._base import are_small, refuse_large, validate_data, writeable
 from .._stream import StreamingEstimator, checked_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
@@ -127,11 +127,3 @@ class OnlineEstimator(StreamingEstimator):
         False, and nothing learnt, if one is not finite or beyond LARGEST.
         """
         raise NotImplementedError
-
-
-def writeable(array):
-    """Return the array, or a copy of one that is read-only, such as a memory map.
-
-    Numba would compile each kernel anew for it.
-    """
-    return array if array.flags.writeable else array.copy()

@@ -26,8 +26,8 @@ class FilterDisplay:
     name : str, default="state"
         What is drawn.
     function : callable, default=None
-        Monotone function of the state, such as `numpy.exp`, of which the mean and the
-        ends of the band are drawn; None for the state itself.
+        Monotone function of the state, such as `numpy.exp`, through which the mean and
+        the ends of the band are drawn; None for the state itself.
 
     Attributes
     ----------

@@ -10,7 +10,6 @@ from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_rounding import rounding_of
 from skpacbayes.cluster._paco_summary import Rows
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")  # others are close
 
 

@@ -128,6 +128,7 @@ def test_defaults_in_the_guide_are_those_of_an_estimator(page):
     assert len(GUIDE[page]) > 5
     for names, values in GUIDE[page]:
         names, values = re.findall(r"`(\w+)`", names), values.split("; ")
+        assert len(names) == 1 or len(values) == len(names), names
         for number, name in enumerate(names):
             own = values if len(names) == 1 else values[number : number + 1]
             own = {value.removesuffix(" with classes") for value in own}
