@@ -166,12 +166,18 @@ STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after every row, and reads mixtures from row 20 on.
     "PACOClusterer": Stream(paco(), groups, length=28, saturated=2000),
-    "PACOClusterer, forgetting": Stream(paco(forgetting="auto"), groups, length=28),
+    "PACOClusterer, forgetting": Stream(
+        paco(forgetting="auto"), groups, length=28, places=("shifted",)
+    ),
     "PACOClusterer, rate": Stream(
-        paco(forgetting=0.05, refresh=7), groups, length=40, saturated=1000
+        paco(forgetting=0.05, refresh=7),
+        groups,
+        length=40,
+        saturated=1000,
+        places=("shifted",),
     ),
     "PACOClusterer, manhattan": Stream(
-        paco(**MANHATTAN), groups, length=40, saturated=1000
+        paco(**MANHATTAN), groups, length=40, saturated=1000, places=("shifted",)
     ),
     "PACOClusterer, regret": Stream(
         paco(**REGRET), groups, length=40, saturated=1000, places=("small",)
