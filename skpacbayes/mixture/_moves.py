@@ -93,7 +93,9 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
     Returns
     -------
     fit : Fit
-        The last fit that was better; its history holds the bounds that rose.
+        The last fit that was better. To the history of the fit before, it adds the
+        bounds above that fit's. If the bound is not larger (with missing values only
+        the criterion need be), it adds the last bound alone: the history steps down.
     settled : ndarray or None
         The statistics of settled rows, moved along.
     """
@@ -108,9 +110,10 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
         gain = best.criterion - fit.criterion
         if gain <= enough:
             break
-        if best.bound > fit.bound:
-            rising = [bound for bound in best.history if bound > fit.bound]
-            best = best._replace(history=fit.history + rising)
+        rising = [bound for bound in best.history if bound > fit.bound]
+        if best.bound <= fit.bound:
+            rising = best.history[-1:]
+        best = best._replace(history=fit.history + rising)
         fit, settled = best, rest
         if gain <= PATIENCE * enough:  # the same maximum, nearer to its top
             break
