@@ -60,7 +60,7 @@ def test_copies_of_rows_are_seen_through(n_components):
         assert chosen.score(X[100:]) > alone.score(X[100:]) - 0.1
 
 
-def test_rows_that_depend_on_their_neighbours_are_seen_through():
+def test_rows_that_depend_on_their_neighbors_are_seen_through():
     """One broad group, visited slowly: at 0.9 its paths are taken for groups."""
     generator, rows_, row = np.random.default_rng(0), [], np.zeros(2)
     for _ in range(500):
@@ -105,7 +105,7 @@ def test_weights_are_copies(heavy, monkeypatch):
     assert_allclose(*gains, rtol=1e-6, atol=1e-6)
 
 
-def test_blocks_hold_neighbours_and_copies():
+def test_blocks_hold_neighbors_and_copies():
     X = np.random.default_rng(0).normal(size=(60, 2))
     blocks = blocks_of(X, copies=True)
     assert_array_equal(blocks, np.sort(blocks))
