@@ -102,21 +102,21 @@ class TemperedMixture:
             state.concentration, prior
         ) + self.family.divergence(state.components)
 
-    def bound(self, state, log_normaliser, settled=None):
+    def bound(self, state, log_normalizer, settled=None):
         """Evidence bound of rows with the given log-normaliser.
 
         Rows in the `settled` statistics count too, with the responsibilities that
         they had: J is then the bound for these responsibilities.
         """
         if settled is not None:
-            log_normaliser += (
+            log_normalizer += (
                 self.family.expected_log_likelihood(state.components, settled)
                 + settled[:, 0] @ state.log_weights
                 + settled[:, -1].sum()
             )
-        return self.inverse_temperature * log_normaliser - self.divergence(state)
+        return self.inverse_temperature * log_normalizer - self.divergence(state)
 
-    def promise(self, state, statistics):
+    def criterion_of(self, state, statistics):
         """Return the criterion of a state for rows known by their statistics."""
         regained = self.family.regained(state.components)
         return self.bound(state, 0.0, statistics) + regained
@@ -129,8 +129,8 @@ class TemperedMixture:
         mixture, history = self, []
         enough = self.enough(X, sample_weight, tol)
         for n_iter in range(max_iter + 1):
-            statistics, log_normaliser = mixture.expect(state, X, sample_weight)
-            history.append(mixture.bound(state, log_normaliser, settled))
+            statistics, log_normalizer = mixture.expect(state, X, sample_weight)
+            history.append(mixture.bound(state, log_normalizer, settled))
             converged = n_iter > 0 and history[-1] - history[-2] < enough
             if converged or n_iter == max_iter:
                 return Fit(mixture, state, statistics, history, converged)
@@ -214,7 +214,7 @@ class TemperedMixture:
         """`n_sweeps` E and M steps with the `settled` statistics frozen."""
         history = []
         for _ in range(n_sweeps):
-            statistics, log_normaliser = self.expect(state, X, sample_weight)
-            history.append(self.bound(state, log_normaliser, settled))
+            statistics, log_normalizer = self.expect(state, X, sample_weight)
+            history.append(self.bound(state, log_normalizer, settled))
             state = self.maximise(statistics + settled, state)
         return state, history

@@ -10,6 +10,7 @@ from ._diagonal_families import KnownVariance
 from ._moves import best_merge
 from ._outliers import OutlierFamily, WithOutliers
 from ._search import scaled_part, seeding_part, take
+from ._student import StudentComponents
 
 LOOKED_AT = 4000  # rows, at most
 NAMED = 3  # columns, at most
@@ -45,11 +46,12 @@ def warn_of_atoms(fit, X, weight, names):
     columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
     if issparse(X) or not len(columns):
         return False
-    rows, _ = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
+    rows, w = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
     owners = components_of(fit, rows)
     found = []
     for column in columns:
-        message = atom(rows[:, column]) or without_width(rows[:, column], owners)
+        values = rows[:, column]
+        message = atom(values, w) or without_width(values, w, owners)
         if message:
             called = f" ({names[column]!r})" if len(names) else ""
             found.append(f"column {column} of X{called} {message}")
@@ -70,37 +72,40 @@ def warn_of_atoms(fit, X, weight, names):
     return True
 
 
-def atom(column):
+def atom(column, weight):
     """Say that one value is shared by many rows, the others by few; else None."""
-    there = column[~np.isnan(column)]
-    values, counts = np.unique(there, return_counts=True)
+    present = ~np.isnan(column)
+    there, weight = column[present], weight[present]
+    values, codes = np.unique(there, return_inverse=True)
     if len(values) < 2:
         return None
+    counts, total = np.bincount(codes, weight), weight.sum()
+    width = np.sqrt(np.average((there - weight @ there / total) ** 2, weights=weight))
     top = counts.argmax()
     others = np.delete(counts, top)
-    fine = np.diff(values).min() <= FINE * there.std()
+    fine = np.diff(values).min() <= FINE * width
     third = np.sort(others)[-2] if len(others) > 1 else 0
-    least = max(FEWEST, ATOM * len(there), RARE * others.mean(), SECOND * third)
+    least = max(FEWEST, ATOM * total, RARE * others.mean(), SECOND * third)
     if counts[top] < least or not fine:
         return None
-    return f"has the value {values[top]:g} in {counts[top]} of {len(there)} rows"
+    return f"has the value {values[top]:g} in {counts[top]:g} of {total:g} rows"
 
 
-def without_width(column, owners):
+def without_width(column, weight, owners):
     """Say that the rows of a component hardly have a second value; else None."""
     present = ~np.isnan(column)
     values, codes = np.unique(column[present], return_inverse=True)
     if len(values) < 2:
         return None
     table = np.zeros((owners.max() + 1, len(values)))
-    np.add.at(table, (owners[present], codes), 1)
+    np.add.at(table, (owners[present], codes), weight[present])
     counts, tops = table.sum(axis=1), table.max(axis=1)
     narrow = (tops >= NO_WIDTH * counts) & (tops >= FEWEST)
     if not narrow.any():
         return None
     k = np.where(narrow, tops, 0).argmax()
     value = values[table[k].argmax()]
-    return f"has the value {value:g} in {tops[k]:.0f} of {counts[k]:.0f} rows of " + (
+    return f"has the value {value:g} in {tops[k]:g} of {counts[k]:g} rows of " + (
         f"component {k}, which has no width"
     )
 
@@ -144,12 +149,13 @@ def warn_of_outliers(fit, X, weight, surprise):
     merged, _ = best_merge(fit, rows, w)
     if found - mixture.ascend(merged, rows, w, **to).bound < DECISIVE:
         return  # one component fewer is better, without outliers too
+    tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
+    heavy = "" if isinstance(family, StudentComponents) else tails
     warn(
         f"Component {k}, with {100 * share:.2g} % of the rows, seems to be outliers: "
         f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
         "larger. Set outliers=True for such a distribution beside the other "
-        "components, or use a family with heavy tails, 'student' in "
-        "TemperedVBMixture.",
+        f"components{heavy}.",
         UserWarning,
         stacklevel=user_stack_level(),
     )

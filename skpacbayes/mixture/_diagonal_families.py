@@ -181,13 +181,13 @@ class IndependentNormalInverseGamma(InverseGammaFamily):
         """One sweep: the variances given the means, then the means."""
         counts, gaps, scatter = self.moments(statistics, previous.origins)
         counts = counts[:, None]
-        centres = gaps + previous.origins
-        squares = (centres - previous.means) ** 2 + previous.mean_precision
+        centers = gaps + previous.origins
+        squares = (centers - previous.means) ** 2 + previous.mean_precision
         shape = self.shape + 0.5 * self.size * counts
         scale = self.scale + 0.5 * self.pool(scatter + counts * squares)
         evidence = counts * shape / scale
         variances = 1 / (1 / self.prior_variances + evidence)
-        means = self.mean + variances * evidence * (centres - self.mean)
+        means = self.mean + variances * evidence * (centers - self.mean)
         return self.completed(
             Posterior(previous.origins, means, variances, shape[:, 0], scale)
         )

@@ -35,7 +35,7 @@ def wishart_log_determinant(degrees, log_scale, d):
     return digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
 
 
-def wishart_log_normaliser(degrees, log_scale, d):
+def wishart_log_normalizer(degrees, log_scale, d):
     """Logarithm of what the density |L|^((nu-d-1)/2) exp(-tr(W^-1 L)/2) sums to."""
     return 0.5 * degrees * (log_scale + d * np.log(2)) + multigammaln(degrees / 2, d)
 

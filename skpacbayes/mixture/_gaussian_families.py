@@ -201,7 +201,7 @@ def variances(X, weight):
     """Variances of the features; a constant feature gets a small one."""
     mean = column_means(X, weight)
     result, totals = np.zeros((2, X.shape[1]))
-    for gaps, w in centred_tiles(X, weight, mean):
+    for gaps, w in centered_tiles(X, weight, mean):
         totals += w @ ~np.isnan(gaps)
         result += w @ np.nan_to_num(gaps) ** 2
     result /= np.maximum(totals, np.finfo(float).tiny)
@@ -221,7 +221,7 @@ def covariance(X, weight):
     """
     mean = column_means(X, weight)
     result = np.zeros((X.shape[1], X.shape[1]))
-    for gaps, w in centred_tiles(X, weight, mean):
+    for gaps, w in centered_tiles(X, weight, mean):
         gaps = np.nan_to_num(gaps)
         result += (gaps * w[:, None]).T @ gaps
     result /= X.shape[0] if weight is None else weight.sum()
@@ -238,7 +238,7 @@ def covariance(X, weight):
     return result
 
 
-def centred_tiles(X, weight, mean, size=4096):
+def centered_tiles(X, weight, mean, size=4096):
     """Yield the rows minus their mean, and their weights, in tiles."""
     for start in range(0, X.shape[0], size):
         gaps = X[start : start + size] - mean

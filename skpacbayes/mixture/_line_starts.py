@@ -8,6 +8,7 @@ residuals, the rows with the largest are left out, as in least trimmed squares.
 """
 
 import numpy as np
+from scipy.stats import norm
 
 TRIALS = 20
 STEPS = 8
@@ -15,7 +16,6 @@ KEPT = 0.7  # of the rows, by which lines are refitted and compared
 NEAR = 3.0  # standard deviations from a line, within which a row starts with it
 FEW = 1000  # rows by which lines are found
 RIDGE = 1e-6
-NORMAL_QUANTILE = 0.6745  # of absolute values: their median
 
 
 def nearest_lines(inputs, targets, weight, n_lines, rng):
@@ -42,8 +42,19 @@ def nearest_lines(inputs, targets, weight, n_lines, rng):
     lines, _ = min(trials, key=lambda trial: trial[1])
     residuals = np.abs(targets[:, None] - inputs @ lines.T)
     labels, least = residuals.argmin(axis=1), residuals.min(axis=1)
-    spread = np.median(np.sort(least)[: int(KEPT * len(least)) + 1]) / NORMAL_QUANTILE
-    return labels, least <= NEAR * spread
+    return labels, least <= NEAR * normal_scale(least, weight)
+
+
+def normal_scale(residuals, weight):
+    """Return the standard deviation of normal residuals, given their absolute values.
+
+    From the median of the smallest share `KEPT` of the residuals: a weighted quantile
+    of all of them, which large ones do not change.
+    """
+    order = np.argsort(residuals)
+    masses = np.cumsum(weight[order])
+    middle = order[np.searchsorted(masses, KEPT / 2 * masses[-1])]
+    return residuals[middle] / norm.ppf((1 + KEPT / 2) / 2)
 
 
 def trimmed_lines(inputs, targets, weight, n_lines, rng):

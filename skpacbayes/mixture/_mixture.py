@@ -110,7 +110,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         compared across numbers of components, families and priors.
     elbo_history_ : ndarray
         Bounds of the iterations of the best start and of the exchanges that improved
-        it, or of the last block's sweeps.
+        it, or of the last block's sweeps. Where missing values are integrated out, it
+        may step down at an exchange, which is judged by what the bound lacks too.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K); of the
         first block of a stream. Where missing values are integrated out, plus what the

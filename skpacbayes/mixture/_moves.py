@@ -43,7 +43,7 @@ def best_merge(fit, X, sample_weight, settled=None):
             rest = merged_settled(mixture, fit.state, settled, kept, gone)
             statistics, rest = statistics + rest, rest[others]
         state = mixture.maximise(statistics[others], take(fit.state, others))
-        bound = mixture.promise(state, statistics[others])
+        bound = mixture.criterion_of(state, statistics[others])
         if best is None or bound > best[0]:
             best = bound, state, rest
     _, state, rest = best
@@ -77,7 +77,7 @@ def best_split(fit, X, sample_weight, settled=None, *, seed):
         parts[k] = kept[k]
         parts = parts if rest is None else parts + rest
         after = mixture.maximise(parts, take(state, [*range(len(total)), k]))
-        bound = mixture.promise(after, parts)
+        bound = mixture.criterion_of(after, parts)
         if best is None or bound > best[0]:
             best = bound, after
     return (best[1], rest) if rest is not None else (recentred(mixture, best[1]), None)
@@ -93,7 +93,9 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
     Returns
     -------
     fit : Fit
-        The last fit that was better; its history holds the bounds that rose.
+        The last fit that was better. To the history of the fit before, it adds the
+        bounds above that fit's. If the bound is not larger (with missing values only
+        the criterion need be), it adds the last bound alone: the history steps down.
     settled : ndarray or None
         The statistics of settled rows, moved along.
     """
@@ -108,9 +110,10 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
         gain = best.criterion - fit.criterion
         if gain <= enough:
             break
-        if best.bound > fit.bound:
-            rising = [bound for bound in best.history if bound > fit.bound]
-            best = best._replace(history=fit.history + rising)
+        rising = [bound for bound in best.history if bound > fit.bound]
+        if best.bound <= fit.bound:
+            rising = best.history[-1:]
+        best = best._replace(history=fit.history + rising)
         fit, settled = best, rest
         if gain <= PATIENCE * enough:  # the same maximum, nearer to its top
             break
@@ -146,8 +149,8 @@ def best_exchange(fit, few, settled, options, seed):
     if not tries:
         return None, None
     best, rest = max(tries, key=lambda pair: pair[0].criterion)
-    log_normaliser = mixture.expect(fit.state, *few)[1]
-    to_beat = mixture.bound(fit.state, log_normaliser, settled)
+    log_normalizer = mixture.expect(fit.state, *few)[1]
+    to_beat = mixture.bound(fit.state, log_normalizer, settled)
     to_beat += mixture.family.regained(fit.state.components)
     return (best, rest) if hopeful(best, to_beat) else (None, None)
 
@@ -167,7 +170,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
         return
     total = fit.statistics if settled is None else fit.statistics + settled
     to_cut, first, second = halves(mixture, state, total, X, sample_weight, seed=seed)
-    promises, (_, losses) = [], shares_and_losses(mixture, state, X, sample_weight)
+    candidates, (_, losses) = [], shares_and_losses(mixture, state, X, sample_weight)
     for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
         together = merged(mixture, state, total, kept, gone)
         for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
@@ -175,9 +178,9 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
             parts[k], parts[gone] = first[k], second[k]
             previous = take(state, np.where(everyone == gone, k, everyone))
             after = mixture.maximise(parts, previous)
-            promises.append((mixture.promise(after, parts), kept, gone, after))
-    promises.sort(key=lambda promise: -promise[0])
-    for _, kept, gone, after in promises[:TRIES]:
+            candidates.append((mixture.criterion_of(after, parts), kept, gone, after))
+    candidates.sort(key=lambda candidate: -candidate[0])
+    for _, kept, gone, after in candidates[:TRIES]:
         rest = None
         if settled is not None:
             rest = merged_settled(mixture, state, settled, kept, gone)
@@ -191,7 +194,7 @@ def cut_bounds(mixture, state, total, first, second, components):
         parts = np.vstack([total, second[k]])
         parts[k] = first[k]
         cut = mixture.maximise(parts, take(state, [*range(len(total)), k]))
-        bounds[k] = mixture.promise(cut, parts)
+        bounds[k] = mixture.criterion_of(cut, parts)
     return bounds
 
 

@@ -69,7 +69,7 @@ def expect(density, X, sample_weight=None):
     statistics : ndarray of shape (n_components, n_columns)
         The columns hold the counts, the moments and the entropies, which are
         sum_i w_ik (log sum_k exp(joint_ik) - joint_ik).
-    log_normaliser : float
+    log_normalizer : float
         The sum over the rows of weight_i log sum_k exp(joint_ik).
     """
     step = Responsibilities(density)

@@ -67,28 +67,28 @@ def scaled_part(X, sample_weight, n_components, seed, most):
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
     """Labels of greedy k-means++ with three candidates, then Lloyd steps; the loss."""
-    centres, _ = kmeans_plusplus(
+    centers, _ = kmeans_plusplus(
         points, n_clusters, sample_weight=weight, random_state=seed, n_local_trials=3
     )
     if issparse(points):
-        return sparse_lloyd(points, weight, centres, n_steps)
+        return sparse_lloyd(points, weight, centers, n_steps)
     cells = WeightedPoints(points, weight)
-    loss = cells.run_lloyd(np.ascontiguousarray(centres), n_steps)
+    loss = cells.run_lloyd(np.ascontiguousarray(centers), n_steps)
     return cells.labels, loss
 
 
-def sparse_lloyd(points, weight, centres, n_steps):
+def sparse_lloyd(points, weight, centers, n_steps):
     """Lloyd steps on sparse points: labels, and the loss but for a constant."""
     rows = np.arange(points.shape[0])
     for step in range(n_steps + 1):
-        squares = (centres**2).sum(axis=1) - 2 * (points @ centres.T)
+        squares = (centers**2).sum(axis=1) - 2 * (points @ centers.T)
         labels = squares.argmin(axis=1)
         if step == n_steps:
             return labels, weight @ squares[rows, labels]
-        members = csr_matrix((weight, (labels, rows)), (len(centres), len(rows)))
+        members = csr_matrix((weight, (labels, rows)), (len(centers), len(rows)))
         masses = np.asarray(members.sum(axis=1))
         means = (members @ points).toarray()
-        centres = np.where(masses > 0, means / np.maximum(masses, 1e-300), centres)
+        centers = np.where(masses > 0, means / np.maximum(masses, 1e-300), centers)
 
 
 def hard_statistics(density, X, weight, labels):

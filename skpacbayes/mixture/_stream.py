@@ -175,6 +175,6 @@ class Stream:
             return self.settled, self.bound
         if not len(self.window):
             return self.settled, mixture.bound(self.state, 0.0, self.settled)
-        statistics, log_normaliser = mixture.expect(self.state, *self.window.joined())
-        bound = mixture.bound(self.state, log_normaliser, self.settled)
+        statistics, log_normalizer = mixture.expect(self.state, *self.window.joined())
+        bound = mixture.bound(self.state, log_normalizer, self.settled)
         return statistics + self.settled, bound

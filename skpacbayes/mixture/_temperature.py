@@ -8,7 +8,7 @@ from ._answers import log_densities
 
 TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625
 N_FOLDS = 5
-N_BLOCKS = 25  # of neighbouring rows, which go to the folds in turn
+N_BLOCKS = 25  # of neighboring rows, which go to the folds in turn
 ERRORS = 1.0  # standard errors that a smaller temperature must gain
 
 
@@ -16,9 +16,10 @@ class TemperatureChoice:
     """Cross-validation of the inverse temperature, from the fits to all rows.
 
     In each fold the ascent goes on from the fits to all rows at the first temperature,
-    without the rows that are held out: these decide where it begins, not where it
-    ends. At every smaller temperature it goes on from there, with at most as many
-    components as the temperature before had. All have the prior of all rows.
+    without the rows that are held out. Held-out rows influence the start and so,
+    perhaps, which maximum is reached; all temperatures share this. At every smaller
+    temperature the ascent goes on from the fits of the fold at the temperature before,
+    with at most as many components. All fits have the prior of all rows.
 
     Parameters
     ----------
@@ -37,44 +38,68 @@ class TemperatureChoice:
 
         It is the first one unless another one gains more than a standard error.
         """
+        gains = self.gains(X, sample_weight, n_jobs)
+        means = gains.mean(axis=1)
+        errors = gains.std(axis=1, ddof=1) / np.sqrt(gains.shape[1])
+        best = means.argmax()
+        return TEMPERATURES[best if means[best] > ERRORS * errors[best] else 0]
+
+    def gains(self, X, sample_weight, n_jobs):
+        """Return gains in held-out log density over the first temperature.
+
+        All folds fit the same temperatures: after two that are worse in total than one
+        before, smaller ones are not fitted.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_temperatures_fitted, n_blocks)
+            Weighted sums over the rows of each block. With fewer blocks than folds,
+            zeros for the first temperature alone.
+        """
         family = next(iter(self.fits.values())).mixture.family
         blocks = blocks_of(X, copies=family.continuous)
         n_blocks = blocks.max() + 1
         if n_blocks < N_FOLDS:
-            return TEMPERATURES[0]
-        folds = blocks % N_FOLDS
-        held_out = [np.flatnonzero(folds == fold) for fold in range(N_FOLDS)]
-        calls = [(self.scores, X, sample_weight, rows) for rows in held_out]
-        gains = np.zeros((len(TEMPERATURES), n_blocks))
-        for rows, scores in zip(held_out, in_threads(n_jobs, calls), strict=True):
-            weight = 1.0 if sample_weight is None else sample_weight[rows]
-            for gain, score in zip(gains, scores, strict=True):
-                np.add.at(gain, blocks[rows], weight * (score - scores[0]))
-        means = gains.mean(axis=1)
-        errors = gains.std(axis=1, ddof=1) / np.sqrt(n_blocks)
-        best = means.argmax()
-        return TEMPERATURES[best if means[best] > ERRORS * errors[best] else 0]
+            return np.zeros((1, n_blocks))
+        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        held_out = [blocks % N_FOLDS == fold for fold in range(N_FOLDS)]
+        fits, gains, first = [self.fits] * N_FOLDS, [], np.zeros(X.shape[0])
+        for alpha in TEMPERATURES:
+            if worse([gain.sum() for gain in gains]):
+                break
+            calls = [
+                (self.fold, each, alpha, X, sample_weight, rows)
+                for each, rows in zip(fits, held_out, strict=True)
+            ]
+            scores = np.empty(X.shape[0])
+            results = in_threads(n_jobs, calls)
+            for rows, (_, found) in zip(held_out, results, strict=True):
+                scores[rows] = found
+            fits = [after for after, _ in results]
+            if not gains:
+                first = scores
+            gains.append(np.bincount(blocks, weight * (scores - first), n_blocks))
+        return np.array(gains)
 
-    def scores(self, X, sample_weight, held_out):
-        """Log densities of the rows `held_out` at each temperature.
+    def fold(self, fits, alpha, X, sample_weight, held_out):
+        """Follow the fits of a fold to a temperature.
 
-        After two that are worse than one before, all smaller ones count like the last.
+        Returns
+        -------
+        fits : dict of int to Fit
+            The best fit, and those with fewer components.
+        scores : ndarray
+            Log densities of the rows `held_out` under the best fit.
         """
-        seen = np.ones(X.shape[0], dtype=bool)
-        seen[held_out] = False
+        seen = ~held_out
         weight = None if sample_weight is None else sample_weight[seen]
         rows, to = (X[seen], weight), self.choice.options
-        fits, result = self.fits, []
-        for alpha in TEMPERATURES:
-            if worse(result):
-                return result + [result[-1]] * (len(TEMPERATURES) - len(result))
-            fits = {K: self.followed(fit, alpha, rows) for K, fit in fits.items()}
-            most = max(fits, key=lambda K: self.choice.of(fits[K]))
-            fit = fits[most].mixture.ascend(fits[most].state, *rows, **to)
-            fit = fit.mixture.with_best_prior(fit, *rows, **to)
-            result.append(log_densities(fit.mixture.family, fit.state, X[held_out]))
-            fits = {**{K: fits[K] for K in range(min(fits), most)}, most: fit}
-        return result
+        fits = {K: self.followed(fit, alpha, rows) for K, fit in fits.items()}
+        most = max(fits, key=lambda K: self.choice.of(fits[K]))
+        fit = fits[most].mixture.ascend(fits[most].state, *rows, **to)
+        fit = fit.mixture.with_best_prior(fit, *rows, **to)
+        fits = {**{K: fits[K] for K in range(min(fits), most)}, most: fit}
+        return fits, log_densities(fit.mixture.family, fit.state, X[held_out])
 
     def followed(self, fit, alpha, rows):
         """Ascend at another temperature."""
@@ -82,9 +107,8 @@ class TemperatureChoice:
         return fit.mixture.at(alpha).ascend(fit.state, *rows, **to)
 
 
-def worse(results):
-    """Whether the last two results are less, in total, than one before."""
-    totals = [result.sum() for result in results]
+def worse(totals):
+    """Whether the last two totals are less than one before."""
     return len(totals) > 2 and max(totals[-2:]) < max(totals[:-2])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
-from ._divergences import wishart_log_determinant, wishart_log_normaliser
+from ._divergences import wishart_log_determinant, wishart_log_normalizer
 from ._gaussian_families import LOG_2_PI, GaussianFamily, Posterior
 from ._scorers import FullScorer
 
@@ -24,7 +24,7 @@ class NormalWishart(GaussianFamily):
         self.degrees = degrees
         self.inverse_scale = inverse_scale
         self.tied = tied
-        self.log_normaliser = wishart_log_normaliser(
+        self.log_normalizer = wishart_log_normalizer(
             degrees, -np.linalg.slogdet(inverse_scale)[1], self.n_features
         )
 
@@ -63,7 +63,7 @@ class NormalWishart(GaussianFamily):
             return None
         return statistics[:, -1 - self.n_losses : -1]
 
-    def informed(self, posterior):
+    def observed_information(self, posterior):
         """Return the posterior with the information that the observed values have.
 
         The ascent takes the completed rows for observed, as if the missing values
@@ -93,9 +93,9 @@ class NormalWishart(GaussianFamily):
         """
         if posterior.lost is None or not posterior.lost.any():
             return 0.0
-        informed, d = self.informed(posterior), self.n_features
-        means = np.log(posterior.mean_precision / informed.mean_precision).sum()
-        scales = np.log(posterior.degrees / informed.degrees).sum()
+        information, d = self.observed_information(posterior), self.n_features
+        means = np.log(posterior.mean_precision / information.mean_precision).sum()
+        scales = np.log(posterior.degrees / information.degrees).sum()
         return float(0.5 * (d * means + 0.5 * d * (d + 1) * scales))
 
     def check_statistics(self, statistics, posterior):
@@ -126,8 +126,8 @@ class NormalWishart(GaussianFamily):
         log_scale = log_determinants(scaled)
         traces = (scaled * (self.inverse_scale @ scaled)).sum(axis=(1, 2))
         return (
-            self.log_normaliser
-            - wishart_log_normaliser(degrees, log_scale, d)
+            self.log_normalizer
+            - wishart_log_normalizer(degrees, log_scale, d)
             + 0.5
             * (degrees - self.degrees)
             * wishart_log_determinant(degrees, log_scale, d)
@@ -136,7 +136,7 @@ class NormalWishart(GaussianFamily):
 
     def of(self, posterior, k):
         """Degrees and root of the scale of the density of a new row of component k."""
-        posterior, k_scale = self.informed(posterior), 0 if self.tied else k
+        posterior, k_scale = self.observed_information(posterior), 0 if self.tied else k
         degrees = posterior.degrees[k_scale] + 1 - self.n_features
         spread = 1 + 1 / posterior.mean_precision[k]
         return degrees, np.linalg.cholesky(posterior.scale[k_scale] * spread)
@@ -161,7 +161,7 @@ class NormalWishart(GaussianFamily):
 
     def predictive_scorer(self, posterior):
         """Return what writes the log predictive densities, which are Student's."""
-        posterior = self.informed(posterior)
+        posterior = self.observed_information(posterior)
         d, factors = self.n_features, self.inverse_factors(posterior)
         spread = 1 + 1 / posterior.mean_precision
         degrees = np.broadcast_to(posterior.degrees + 1 - d, len(spread))
@@ -181,7 +181,7 @@ class NormalWishart(GaussianFamily):
     def attributes(self, posterior):
         """Fitted attributes, under scikit-learn's names."""
         covariances = posterior.scale / posterior.degrees[:, None, None]
-        posterior = self.informed(posterior)
+        posterior = self.observed_information(posterior)
         identity = np.eye(self.n_features)
         choleskys = np.array(
             [

@@ -8,14 +8,18 @@ from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.datasets import make_mixture
-from skpacbayes.mixture import TemperedVBGaussianMixture, TemperedVBMixture
+from skpacbayes.mixture import (
+    Student,
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
+)
 
 
-def said(mixture, X):
+def said(mixture, X, sample_weight=None):
     """Fit, and return the texts of warnings but those of convergence."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        mixture.fit(X)
+        mixture.fit(X, sample_weight=sample_weight)
     return [str(w.message) for w in caught if w.category is not ConvergenceWarning]
 
 
@@ -28,6 +32,23 @@ def mixtures(n_components=2):
         TemperedVBMixture("normal", n_components, **options),
         TemperedVBMixture(normal, n_components, **options),
     ]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_weights_warn_as_repeated_rows(number):
+    """Of an aggregated table: a shared value, and a component without width."""
+    rng = np.random.default_rng(0)
+    X, counts = rng.normal(size=(60, 3)), np.ones(60)
+    X[:4, 1], counts[:4] = 0.0, 10
+    (message,) = said(mixtures()[number], X, counts)
+    assert message.startswith("Column 1 of X has the value 0 in 40 of 96 rows:")
+    repeated = said(mixtures()[number], np.repeat(X, counts.astype(int), axis=0))
+    assert repeated == [message]
+    X[:, 1] = np.repeat([0.0, 9.0], 30)  # two values, no atom
+    X = X[[*range(6), *range(30, 60)]]
+    for rows, weight in ((X, np.full(36, 3)), (np.repeat(X, 3, axis=0), None)):
+        (message,) = said(mixtures()[number], rows, weight)
+        assert "which has no width" in message
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -93,6 +114,22 @@ def test_outliers_that_a_component_takes_are_named_and_clean_rows_are_not():
         assert "Set outliers=True" in message
         mixture, messages = found("outliers", seed, outliers=True)
         assert (mixture.n_components_, messages) == (3, [])
+
+
+def test_a_student_mixture_is_not_told_to_use_student():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(400, 2)), rng.uniform(-40, 40, (40, 2))])
+    advice = {"student": 0, "gaussian": 0}
+    for family in advice:
+        mixture = (
+            TemperedVBMixture(Student(50.0), 2, n_init=1, random_state=0)
+            if family == "student"
+            else TemperedVBGaussianMixture(2, n_init=1, random_state=0)
+        )
+        (message,) = said(mixture, X)
+        assert "Set outliers=True" in message
+        advice[family] = "'student'" in message
+    assert advice == {"student": False, "gaussian": True}
 
 
 def test_a_component_too_many_is_not_taken_for_outliers():

@@ -33,8 +33,8 @@ every_temperature = pytest.mark.parametrize("inverse_temperature", TEMPERATURES)
 
 def rows(n=45, seed=0):
     generator = np.random.default_rng(seed)
-    centres = np.array([[0.0, 0.0], [3.0, 1.0], [0.0, 4.0]])
-    X = centres[generator.integers(0, 3, n)] + generator.normal(size=(n, 2))
+    centers = np.array([[0.0, 0.0], [3.0, 1.0], [0.0, 4.0]])
+    X = centers[generator.integers(0, 3, n)] + generator.normal(size=(n, 2))
     return X @ np.array([[1.0, 0.4], [0.0, 0.8]])
 
 

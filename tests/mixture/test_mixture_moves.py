@@ -69,9 +69,9 @@ def test_a_group_that_comes_late_gets_a_component(kind, window):
     row is lost; with a window, the four groups get a component each.
     """
     rng = np.random.default_rng(0)
-    centres = 8.0 * np.array([[0, 0], [0, 1], [1, 0], [1.25, 1]])
+    centers = 8.0 * np.array([[0, 0], [0, 1], [1, 0], [1.25, 1]])
     labels = np.append(rng.integers(0, 3, 150), rng.integers(0, 4, 1050))
-    X = centres[labels] + rng.normal(size=(1200, 2))
+    X = centers[labels] + rng.normal(size=(1200, 2))
     stream = gaussian(4, covariance_type=kind, block_size=150, window=window)
     stream.partial_fit(X)
     assert_allclose(stream.statistics_[:, 0].sum(), 1200)

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpacbayes.mixture import Regression, TemperedVBMixture
+from skpacbayes.mixture._line_starts import normal_scale
 
 
 def crossing(n, seed):
@@ -136,6 +137,15 @@ def test_intercept_alone_is_a_normal_column():
     found = TemperedVBMixture(Regression(), 1, random_state=0).fit(y).parameters_
     assert_allclose(found["intercepts"], y.mean(), rtol=1e-3)
     assert_allclose(found["variances"], y.var(), rtol=0.02)
+
+
+def test_scale_of_residuals():
+    """That of normal residuals, with weights as of the repeated rows."""
+    rng = np.random.default_rng(0)
+    residuals, counts = np.abs(rng.normal(0.0, 2.0, 4000)), rng.integers(0, 4, 4000)
+    assert_allclose(normal_scale(residuals, np.ones(4000)), 2.0, rtol=0.05)
+    copies = np.repeat(residuals, counts)
+    assert normal_scale(residuals, counts) == normal_scale(copies, np.ones(len(copies)))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.25])

@@ -62,8 +62,8 @@ class Multinomial(Summing, TemperedVBMultinomialMixture):
 
 def normal_rows(n, seed):
     generator = np.random.default_rng(seed)
-    centres = 3.0 * generator.integers(0, 2, (n, 1))
-    return (rounded(generator.normal(size=(n, 2)) + centres),)
+    centers = 3.0 * generator.integers(0, 2, (n, 1))
+    return (rounded(generator.normal(size=(n, 2)) + centers),)
 
 
 def count_rows(n, seed):

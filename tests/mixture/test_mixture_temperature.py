@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.datasets import make_mixture
@@ -12,7 +12,12 @@ from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMultinomialMixture,
 )
-from skpacbayes.mixture._temperature import N_BLOCKS, TEMPERATURES, blocks_of
+from skpacbayes.mixture._temperature import (
+    N_BLOCKS,
+    TEMPERATURES,
+    TemperatureChoice,
+    blocks_of,
+)
 
 
 def pair(X, n_components="auto", sample_weight=None):
@@ -55,7 +60,7 @@ def test_copies_of_rows_are_seen_through(n_components):
         assert chosen.score(X[100:]) > alone.score(X[100:]) - 0.1
 
 
-def test_rows_that_depend_on_their_neighbours_are_seen_through():
+def test_rows_that_depend_on_their_neighbors_are_seen_through():
     """One broad group, visited slowly: at 0.9 its paths are taken for groups."""
     generator, rows_, row = np.random.default_rng(0), [], np.zeros(2)
     for _ in range(500):
@@ -68,24 +73,39 @@ def test_rows_that_depend_on_their_neighbours_are_seen_through():
     assert chosen.score(new) > usual.score(new) + 0.1
 
 
-def test_weights_are_copies():
-    """The same folds, so the same temperature, whatever the order of the copies."""
+@pytest.mark.parametrize("heavy", [False, True])
+def test_weights_are_copies(heavy, monkeypatch):
+    """The same folds, gains and number of temperatures fitted: unequal weights.
+
+    With heavy weights the weighted gains stop before the smallest temperature.
+    """
+    gains, own = [], TemperatureChoice.gains
+
+    def recorded(*arguments):
+        gains.append(own(*arguments))
+        return gains[-1]
+
+    monkeypatch.setattr(TemperatureChoice, "gains", recorded)
     X, _ = make_mixture(n_samples=100, n_features=3, random_state=0)
+    X = X[:60]
+    counts = np.random.default_rng(0).integers(1, 10, 60)
+    if heavy:
+        counts = np.where(np.random.default_rng(3).random(60) < 0.1, 30, 1)
     chosen = [
         TemperedVBGaussianMixture(
             3, inverse_temperature="auto", n_init=1, random_state=0
         )
         .fit(rows, sample_weight=weight)
         .inverse_temperature_
-        for rows, weight in (
-            (X[:60], np.full(60, 5)),
-            (np.repeat(X[:60], 5, axis=0), None),
-        )
+        for rows, weight in ((X, counts), (np.repeat(X, counts, axis=0), None))
     ]
-    assert chosen[0] == chosen[1] < 0.9
+    assert chosen[0] == chosen[1]
+    assert heavy or chosen[0] < 0.9
+    assert len(gains[0]) == len(TEMPERATURES) - heavy
+    assert_allclose(*gains, rtol=1e-6, atol=1e-6)
 
 
-def test_blocks_hold_neighbours_and_copies():
+def test_blocks_hold_neighbors_and_copies():
     X = np.random.default_rng(0).normal(size=(60, 2))
     blocks = blocks_of(X, copies=True)
     assert_array_equal(blocks, np.sort(blocks))
