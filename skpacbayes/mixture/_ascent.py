@@ -118,8 +118,8 @@ class TemperedMixture:
 
     def criterion_of(self, state, statistics):
         """Return the criterion of a state for rows known by their statistics."""
-        regained = self.family.regained(state.components)
-        return self.bound(state, 0.0, statistics) + regained
+        correction = self.family.regained(state.components)
+        return self.bound(state, 0.0, statistics) + correction
 
     def ascend(self, state, X, sample_weight, settled=None, *, max_iter, tol):
         """Alternate E and M steps until the bound rises by less than `tol` a row.

@@ -258,12 +258,23 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Warns
         -----
         ConvergenceWarning
-            If the bound still rises after `max_iter` iterations, if there are more
-            components than rows, or if another `random_state` may choose another
-            number of components.
+            If the bound of the fit that is kept still rises after `max_iter`
+            iterations.
+        ConvergenceWarning
+            If `n_components` is a number, larger than the number of rows of positive
+            weight.
+        ConvergenceWarning
+            If `n_components="auto"` and another `random_state` may choose another
+            number: the searches find different numbers, or the criterion of the best
+            is too near to that of the second.
         UserWarning
-            If so many rows share a value of a column of real numbers that its density
-            means little, or if a component seems to be outliers.
+            If so many rows, counted with their weights, share a value of a column of
+            real numbers that its density means little.
+        UserWarning
+            If a component seems to be outliers, and there was no warning of shared
+            values. Outliers are looked for with two components or more, ten rows per
+            component and complete rows of real numbers; not with `outliers=True`, and
+            not with Gaussians of known covariance.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()
@@ -314,6 +325,16 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ValueError
             If X does not fit the family or has another width; the mixture is then
             unchanged.
+
+        Warns
+        -----
+        ConvergenceWarning
+            At the first call, if `n_components` is a number, larger than that of the
+            rows of a block.
+        ConvergenceWarning, UserWarning
+            When the first block is fitted, as `fit` does but for the number of rows.
+            While it is unfinished, the fitted attributes and predictions give these
+            warnings when they are computed.
         """
         begun = self._streaming()
         X, weight = self._present(X, sample_weight, reset=not begun)
@@ -347,6 +368,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         -------
         labels : ndarray of shape (n_samples,)
             Most probable component of each row.
+
+        Warns
+        -----
+        ConvergenceWarning, UserWarning
+            As `fit` does.
         """
         return self.fit(X, sample_weight=sample_weight).predict(X)
 

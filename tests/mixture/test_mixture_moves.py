@@ -1,5 +1,7 @@
 """Exchanges of components: what they reach, and that their bounds are bounds."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,8 +12,10 @@ from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMultinomialMixture,
     _learner,
+    _moves,
     _search,
 )
+from skpacbayes.mixture._ascent import Fit, State
 
 
 def no_exchange(fit, X, sample_weight, settled=None, **_):
@@ -88,3 +92,29 @@ def test_one_and_two_components_have_nothing_to_exchange():
     X, _ = make_mixture(n_samples=200, n_components=2, random_state=0)
     for K in (1, 2):
         assert gaussian(K).fit(X).n_components_ == K
+
+
+def test_history_is_whole_where_the_bound_steps_down(monkeypatch):
+    """With missing values an exchange may lower the bound: the criterion counts."""
+    family = SimpleNamespace(regained=lambda components: components[0])
+    mixture = SimpleNamespace(family=family, enough=lambda *arguments: 0.1)
+
+    def fit_with(correction, history):
+        state = State(np.ones(3), (correction,))
+        return Fit(mixture, state, None, history, True)
+
+    before = fit_with(0.0, [-9.0, -5.0])
+    for after, expected in (
+        (fit_with(4.0, [-8.0, -6.0]), [-9.0, -5.0, -6.0]),
+        (fit_with(0.0, [-6.0, -4.0, -3.0]), [-9.0, -5.0, -4.0, -3.0]),
+    ):
+        found = iter([(after, None), (None, None)])
+        monkeypatch.setattr(
+            _moves, "best_exchange", lambda *_, found=found: next(found)
+        )
+        monkeypatch.setattr(_moves, "followed", lambda fit, *_: fit)
+        fit, _ = _moves.exchange_components(
+            before, np.zeros((5, 2)), None, seed=0, options={"tol": 1e-5}
+        )
+        assert fit.history == expected
+        assert fit.bound == after.bound
