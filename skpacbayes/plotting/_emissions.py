@@ -118,7 +118,7 @@ class EmissionsDisplay:
         X = np.asarray(X, dtype=float)
         if not 0 <= feature < X.shape[1]:
             raise ValueError(
-                f"feature={feature} should be from 0 to {X.shape[1] - 1}, a column of X."
+                f"feature={feature} should be a column of X, 0 to {X.shape[1] - 1}."
             )
         values = X[np.isfinite(X[:, feature]), feature]
         if grid is None and len(values) == 0:
