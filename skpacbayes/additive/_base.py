@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
@@ -42,7 +43,7 @@ class Fitted(NamedTuple):
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
-    too_many: int = 0  # weak effects: number of variables that evidence has all in
+    n_variables_needed: int = 0  # for many weak effects, if more than `most`
     full: int = 0  # the largest number of variables, if a chain had as many
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
@@ -75,6 +76,18 @@ class Fitted(NamedTuple):
         if len(pairs) == 0:
             return values
         return np.concatenate([values, self.pairs(X, pairs - n_features)])
+
+
+def has_no_pairs(estimator):
+    """Check that an estimator has no pairs, or will have none once it is fitted."""
+    found = vars(estimator).get("_computed")
+    given = getattr(estimator, "interactions", None)
+    if (given if found is None else found.pairs) is not None:
+        raise AttributeError(
+            "projected_support needs interactions=None: it projects predictions on "
+            "sums of effects of single variables."
+        )
+    return True
 
 
 class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
@@ -159,6 +172,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         mask = self.inclusion_probabilities_ >= threshold
         return np.flatnonzero(mask) if indices else mask
 
+    @available_if(has_no_pairs)
     def projected_support(self, X, *, explained=0.98, indices=False):
         """Select the fewest variables that say what the posterior says.
 
@@ -190,11 +204,6 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
            models: a Bayesian approach via Kullback-Leibler projections. Biometrika 85.
         """
         check_is_fitted(self)
-        if self._answer().pairs is not None:
-            raise NotImplementedError(
-                "projected_support needs interactions=None: it projects predictions "
-                "on sums of effects of single variables."
-            )
         check_scalar(explained, "explained", Real, min_val=0.0, max_val=1.0)
         X, found = self._rows(X), self._answer()
         inclusion = found.posterior.inclusion()
@@ -330,8 +339,10 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         The usual one, or the `whole` one.
         """
         if self.feature_range is None:
-            find = whole_range if whole else usual_range
-            low, high = find(rows.X, rows.weights)
+            if whole:
+                low, high = whole_range(rows.X)
+            else:
+                low, high = usual_range(rows.X, rows.weights)
         else:
             low, high = (
                 np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
@@ -464,7 +475,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
     def _chain_draws(self):
-        """Variables in the model of each draw, and the number that R-hat counts."""
+        """Variables and pairs in the model of each draw, and its value in R-hat."""
         found = self._answer()
         n_terms, width = found.posterior.shape
         n_draws = min(len(run.path) for run in found.runs)
@@ -475,14 +486,15 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 for run, path in zip(found.runs, paths, strict=True)
             ]
         )
-        included = included[:, :, : self.n_features_in_]
+        included, pairs = np.split(included, [self.n_features_in_], axis=2)
         values = np.array([run.values[:n_draws] for run in found.runs])
-        return ChainDraws(
-            {"included": included, "n_variables": included.sum(axis=2)},
-            {self._what_chains_report: values},
-            {"included": ["feature"]},
-            {"feature": feature_labels(self)},
-        )
+        posterior = {"included": included, "n_variables": included.sum(axis=2)}
+        dims, labels = {"included": ["feature"]}, feature_labels(self)
+        coords = {"feature": labels}
+        if found.pairs is not None and len(found.pairs.pairs):
+            posterior["pair_included"], dims["pair_included"] = pairs, ["pair"]
+            coords["pair"] = [f"{labels[i]}, {labels[j]}" for i, j in found.pairs.pairs]
+        return ChainDraws(posterior, {self._what_chains_report: values}, dims, coords)
 
     def _chosen(self, posterior, rng):
         """Coefficients that predict, as `prediction` says."""
@@ -503,23 +515,25 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         distances = abs(inclusion - SELECTED) / np.maximum(found.errors, 1e-12)
         term = distances.argmin()
         if found.r_hat <= R_HAT_LIMIT and distances[term] < N_ERRORS:
-            which = f"feature {term}"
+            which, kind = f"feature {term}", "variables"
+            advice = "inclusion_probabilities_"
             if term >= self.n_features_in_:
                 pair = found.pairs.pairs[term - self.n_features_in_]
-                which = f"the pair {tuple(pair.tolist())}"
+                which, kind = f"the pair {tuple(pair.tolist())}", "interactions"
+                advice = "pair_probabilities_"
             warn(
-                f"Another seed may select other variables: {which} is in the model "
+                f"Another seed may select other {kind}: {which} is in the model "
                 f"with probability {inclusion[term]:.2f}, with a Monte Carlo error of "
                 f"{found.errors[term]:.2f}, and is selected from {SELECTED} on. "
-                "Increase n_iter, or read inclusion_probabilities_.",
+                f"Increase n_iter, or read {advice}.",
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
-        if found.too_many:
+        if found.n_variables_needed:
             warn(
                 f"Many weak effects explain y better than few clear ones, but a model "
-                f"may have {found.most} of the {found.too_many} variables: increase "
-                "max_active, or compare with ridge regression.",
+                f"may have {found.most} of the {found.n_variables_needed} variables: "
+                "increase max_active, or compare with ridge regression.",
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )

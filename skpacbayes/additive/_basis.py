@@ -224,7 +224,7 @@ def smoothest_splines(count):
 
 
 class Orthonormal:
-    """Functions of a dictionary, centred and made orthonormal one after the other.
+    """Functions of a dictionary, centered and made orthonormal one after the other.
 
     The k-th combines the first k of the dictionary, so that the models of orders 1, 2,
     ... are those of the dictionary. A function that adds nothing to those before it is
@@ -285,9 +285,9 @@ class Orthonormal:
         They are 0, their mean, where the dictionary's are NaN.
         """
         transform = self.transform[features].transpose(0, 2, 1)
-        centred = values - self.means[features, :, None]
-        centred[np.isnan(centred)] = 0.0
-        return transform @ centred
+        centered = values - self.means[features, :, None]
+        centered[np.isnan(centered)] = 0.0
+        return transform @ centered
 
     def damped(self):
         """Divide the k-th function of each variable by k.
@@ -309,7 +309,7 @@ class Orthonormal:
 
 
 def largest_along(grid, means, direction):
-    """Largest absolute value of a combination of the centred functions on a grid."""
+    """Largest absolute value of a combination of the centered functions on a grid."""
     along = (direction[:, None] @ grid)[:, 0] - (direction * means).sum(axis=1)[:, None]
     return abs(along).max(axis=1)
 

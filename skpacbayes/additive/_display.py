@@ -3,16 +3,16 @@
 import numpy as np
 
 from .._extras import extra_module
+from ._base import SELECTED
 
 N_POINTS, N_POINTS_OF_PAIR = 200, 40
-SELECTED = 0.5  # least inclusion probability of what is drawn
 
 
 class PartialEffectsDisplay:
     """Effects of variables, with bands of two posterior standard deviations.
 
     The joint effect of a pair of variables, beyond their own effects, is a map of
-    colours. Use :meth:`from_estimator` to make one from a fitted estimator.
+    colors. Use :meth:`from_estimator` to make one from a fitted estimator.
 
     Parameters
     ----------
@@ -174,10 +174,10 @@ class PartialEffectsDisplay:
         axes.set_xlabel(self.names[place])
 
     def _draw_pair(self, axes, place):
-        """Draw the joint effect of a pair, as a map of colours."""
+        """Draw the joint effect of a pair, as a map of colors."""
         effect = self.effects[place]
         largest = abs(effect).max()
-        colours = axes.pcolormesh(
+        colors = axes.pcolormesh(
             *self.points[place],
             effect,
             cmap="RdBu_r",
@@ -185,7 +185,7 @@ class PartialEffectsDisplay:
             vmax=largest,
             shading="nearest",
         )
-        axes.figure.colorbar(colours, ax=axes)
+        axes.figure.colorbar(colors, ax=axes)
         if self.marks is not None:
             axes.plot(*self.marks[place], "k.", markersize=1, alpha=0.3)
         axes.set_xlabel(self.names[place][0])

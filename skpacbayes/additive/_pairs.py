@@ -50,8 +50,8 @@ class Pairs:
             self.products[number] = smallest_products(*orders, width)
             parts = self._parts(number, values[first], values[second])
             self.means[number] = parts @ scales**2
-            centred = (parts - self.means[number][:, None]) * scales
-            self._orthogonalize(number, centred @ centred.T)
+            centered = (parts - self.means[number][:, None]) * scales
+            self._orthogonalize(number, centered @ centered.T)
             found = self.transform[number] @ (parts - self.means[number][:, None])
             self.limits[:, number] = found.min(axis=1), found.max(axis=1)
 

@@ -5,7 +5,7 @@ import numpy as np
 FAR = 10.0  # interquartile ranges from the quartiles, where a range ends at the latest
 
 
-def whole_range(X, weights=None):
+def whole_range(X):
     """Range of the rows; that of a variable of missing values alone is [0, 0]."""
     X = np.where(np.isnan(X).all(axis=0), 0.0, X)
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)

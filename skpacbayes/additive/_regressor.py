@@ -6,6 +6,7 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import (
@@ -38,9 +39,24 @@ FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if mor
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
 # The whole range is taken if it leaves a tenth less of the variance and lowers the BIC
 # by 10.
-CLEARLY, LEAST_GAIN = -math.log(0.9), 10.0
+MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
 MOST_PAIRED = 20  # variables whose pairs are candidates
-ALONE = "gaussian", "collapsed"  # slab and sampler with which pairs are possible
+PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler with which pairs are possible
+
+
+def sums_of(method):
+    """Return the check that a method, which sums products, is available."""
+
+    def check(estimator):
+        if estimator.interactions is not None:
+            raise AttributeError(
+                f"{method} needs interactions=None, got "
+                f"interactions={estimator.interactions!r}: sums of products of the "
+                "variables' functions say nothing of pairs."
+            )
+        return True
+
+    return check
 
 
 class SparseAdditiveGibbsRegressor(
@@ -340,6 +356,7 @@ class SparseAdditiveGibbsRegressor(
         self._warn_of(self._computed)
         return self
 
+    @available_if(sums_of("partial_fit"))
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
         """Learn more rows; the chains run when something is asked.
@@ -364,7 +381,6 @@ class SparseAdditiveGibbsRegressor(
             If X is infinite, y not finite, X has another width, or a variable is
             missing that never was in the first rows; nothing is then changed.
         """
-        self._refuse_interactions("partial_fit")
         streaming = self._streaming()
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
         if not streaming:
@@ -373,6 +389,7 @@ class SparseAdditiveGibbsRegressor(
         vars(self).pop("_computed", None)
         return self
 
+    @available_if(sums_of("sufficient_statistics"))
     def sufficient_statistics(self, X, y, sample_weight=None):
         """Sum products of 1, y and all functions over some rows.
 
@@ -395,10 +412,10 @@ class SparseAdditiveGibbsRegressor(
             weights.
         """
         check_is_fitted(self)
-        self._refuse_interactions("sufficient_statistics")
         rows = self._checked(X, y, sample_weight, reset=False, least=1)
         return self._stream.summed(self._dictionary).sums.products(rows)
 
+    @available_if(sums_of("absorb"))
     @updates_state
     def absorb(self, statistics, memory=1.0):
         """Learn from sums of products, computed elsewhere or before.
@@ -424,7 +441,6 @@ class SparseAdditiveGibbsRegressor(
             which it compares.
         """
         check_is_fitted(self)
-        self._refuse_interactions("absorb")
         stream = self._stream.summed(self._dictionary)
         statistics = np.asarray(statistics, dtype=np.float64)
         stream.sums.check(statistics)
@@ -614,7 +630,7 @@ class SparseAdditiveGibbsRegressor(
                 f"sampler={self.sampler!r} needs slab='gaussian', got "
                 f"slab={self.slab!r}."
             )
-        if self.interactions is not None and (self.slab, self.sampler) != ALONE:
+        if self.interactions is not None and (self.slab, self.sampler) != PAIRS_NEED:
             raise ValueError(
                 f"interactions={self.interactions!r} needs slab='gaussian' and "
                 f"sampler='collapsed', got slab={self.slab!r} and "
@@ -628,14 +644,6 @@ class SparseAdditiveGibbsRegressor(
         many = len(rows) > self._stream.n_kept and n_functions <= FEW_FUNCTIONS
         if many and self.interactions is None:
             self._stream = self._stream.summed(self._dictionary)
-
-    def _refuse_interactions(self, method):
-        if self.interactions is not None:
-            raise ValueError(
-                f"{method} needs interactions=None, got "
-                f"interactions={self.interactions!r}: sums of products of the "
-                "variables' functions say nothing of pairs."
-            )
 
     def _extended(self, rows):
         """Return the stream with more rows, and their number, as attributes."""
@@ -655,7 +663,7 @@ class SparseAdditiveGibbsRegressor(
         far = super()._dictionary(rows, whole=True)
         if (far.low == usual.low).all() and (far.high == usual.high).all():
             return usual
-        price = CLEARLY * rows.weights.sum() + LEAST_GAIN
+        price = MIN_LOG_GAIN * rows.weights.sum() + LEAST_GAIN
         gain = self._criterion(usual, rows) - self._criterion(far, rows)
         return far if gain > price else usual
 
@@ -696,8 +704,9 @@ class SparseAdditiveGibbsRegressor(
             usable = np.flatnonzero(problem.functions.orders)
             if len(usable) > MOST_PAIRED:
                 settings, first = self._settings(problem), rng.spawn(1)[0]
-                posterior = sample(settings, problem, first, None, range).posterior
-                order = np.argsort(-posterior.inclusion()[:, 0], kind="stable")
+                found = sample(settings, problem, first, None, range)
+                inclusion = found.posterior.inclusion()[:, 0]
+                order = np.argsort(-inclusion, kind="stable")
                 usable = order[:MOST_PAIRED]
             pairs = every_pair(usable)
         rows, dictionary = self._stream.rows, problem.dictionary
@@ -707,7 +716,9 @@ class SparseAdditiveGibbsRegressor(
         """Return the pairs in `interactions`, each once, as columns."""
         pairs = set()
         for pair in self.interactions:
-            columns = sorted({self._column(each) for each in pair})
+            columns = []
+            if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
+                columns = sorted({self._column(each) for each in pair})
             if len(columns) != 2:
                 raise ValueError(
                     "interactions must be pairs of two different variables, got "
@@ -741,7 +752,7 @@ class SparseAdditiveGibbsRegressor(
             r_hat=found.r_hat,
             errors=found.errors,
             runs=found.runs,
-            too_many=found.too_many,
+            n_variables_needed=found.n_variables_needed,
             full=found.most if found.full else 0,
             noise_variance=temperature.noise_variance,
             intercept_variance=1 / (2 * temperature.inverse_temperature),

@@ -64,7 +64,7 @@ class Sample(NamedTuple):
     errors: np.ndarray
     runs: tuple
     full: bool  # whether a chain was at the largest number of variables
-    too_many: int  # number of variables, if all are in by evidence, but may not be
+    n_variables_needed: int  # for many weak effects, if more than `most`
     ends: Starts
 
 
@@ -140,7 +140,7 @@ class Setup:
         self.most = min(len(self.ranks), most)
         self._readers = [problem.gram.reader() for _ in range(settings.n_chains)]
         self._generators = rng.spawn(settings.n_chains)
-        self.weak, self.too_many = None, 0  # effects: see `sees_weak_effects`
+        self.weak, self.n_variables_needed = None, 0  # effects: see `sees_weak_effects`
 
     def first_models(self):
         """Choose models: greedily for the first chain, no variable for the others.
@@ -223,9 +223,9 @@ class Setup:
         if found is None:
             return False
         n_variables = np.count_nonzero(self.problem.functions.orders)
-        self.too_many = n_variables if n_variables > self.most else 0
-        self.weak = None if self.too_many else found
-        return not self.too_many
+        self.n_variables_needed = n_variables if n_variables > self.most else 0
+        self.weak = None if self.n_variables_needed else found
+        return not self.n_variables_needed
 
     def every_variable(self, among=None):
         """Return the model of all variables, or some, each of order 1."""
@@ -288,7 +288,7 @@ def summary(chains, setup, temperature):
         errors=agreement.errors,
         runs=agreement.runs,
         full=bool(prior.most < n_usable and (sizes == prior.most).any()),
-        too_many=setup.too_many,
+        n_variables_needed=setup.n_variables_needed,
         ends=Starts([chain.model for chain in chains], temperature.noise_variance),
     )
 

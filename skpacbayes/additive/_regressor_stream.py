@@ -15,7 +15,7 @@ MOST_CHECKED = 2002  # rows of statistics whose eigenvalues are computed
 
 
 class Problem(NamedTuple):
-    """A regression on functions that are centred and orthogonal over the rows.
+    """A regression on functions that are centered and orthogonal over the rows.
 
     The k-th of a variable has variance 1 / k^2; or, if they are `bounded`, functions
     have absolute value 1 at most.

@@ -187,13 +187,13 @@ class StreamDisplay:
         display.estimator_ = model
         return display.plot(ax=ax)
 
-    def plot(self, *, label="found", ax=None):
+    def plot(self, *, label=None, ax=None):
         """Plot the values as steps.
 
         Parameters
         ----------
-        label : str, default="found"
-            Name of the values in a legend.
+        label : str, default=None
+            Name of the values in a legend; None for "found" where `truth` is given.
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
 
@@ -205,8 +205,8 @@ class StreamDisplay:
         ax = axes_of(self, ax)
         if self.truth is not None:
             ax.step(self.n_rows, self.truth, where="post", color="0.6", label="truth")
-        ax.step(self.n_rows, self.values, where="post", label=label)
-        if self.truth is not None:
+        ax.step(self.n_rows, self.values, where="post", label=label or "found")
+        if self.truth is not None or label is not None:
             ax.legend()
         ax.set(xlabel="rows learnt", ylabel=self.name)
         return self

@@ -77,7 +77,7 @@ class EllipsesDisplay:
             Fitted estimator of at least two features; scikit-learn's Gaussian mixtures
             will do, too.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows to draw, in the colours of their labels.
+            Rows to draw, in the colors of their labels.
         features : tuple of int, default=(0, 1)
             Columns of the two axes.
         n_stds : float, default=2.0

@@ -116,7 +116,15 @@ class EmissionsDisplay:
             include_boundaries="neither",
         )
         X = np.asarray(X, dtype=float)
+        if not 0 <= feature < X.shape[1]:
+            raise ValueError(
+                f"feature={feature} should be a column of X, 0 to {X.shape[1] - 1}."
+            )
         values = X[np.isfinite(X[:, feature]), feature]
+        if grid is None and len(values) == 0:
+            raise ValueError(
+                f"X has no finite value in feature={feature}: give a grid."
+            )
         if grid is None:
             low, high = values.min(), values.max()
             counts = estimator.emission_ == "poisson"
@@ -127,6 +135,10 @@ class EmissionsDisplay:
         tails = [(1 - probability) / 2, (1 + probability) / 2]
         densities = estimator.emission_density(points)
         chosen = list(range(densities.shape[1])) if states is None else list(states)
+        if names is not None and len(names) != len(chosen):
+            raise ValueError(
+                f"names={names} should be one for each of {len(chosen)} states."
+            )
         return cls(
             grid,
             densities[:, chosen],

@@ -1,4 +1,4 @@
-"""Particles of a filter, where it stands."""
+"""Particles of a filter at the last row."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -78,6 +78,10 @@ class ParticlesDisplay:
         needs_matplotlib(cls)
         check_is_fitted(estimator)
         particles = estimator.particles_
+        if len(set(states)) != 2 or len(states) != 2 or min(states) < 0:
+            raise ValueError(
+                f"states={states} should be two different numbers, 0 or more."
+            )
         if max(states) >= particles.shape[1]:
             raise ValueError(
                 f"states={states} needs a state of at least {max(states) + 1} "

@@ -83,7 +83,7 @@ class RegimesDisplay:
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):
-        """Plot the values; behind them each state has a colour, mixed where unsure.
+        """Plot the values; behind them each state has a color, mixed where unsure.
 
         Parameters
         ----------

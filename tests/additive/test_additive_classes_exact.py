@@ -77,7 +77,7 @@ def design_of(values, orders):
 def logistic_posterior(values, positive, weights, ranks, most=2):
     """Log weight, mean intercept and mean probability of each model, by quadrature.
 
-    Gauss-Hermite in as many dimensions as there are coefficients, centred and scaled
+    Gauss-Hermite in as many dimensions as there are coefficients, centered and scaled
     by the mode and the Hessian.
     """
     found = {}

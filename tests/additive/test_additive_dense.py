@@ -64,18 +64,18 @@ def test_more_weak_effects_than_a_model_may_have():
 
 @pytest.mark.parametrize(("n", "p"), [(40, 6), (15, 25)])
 def test_evidence_is_that_of_the_normal_distribution(n, p):
-    """Of the centred targets, in the n - 1 dimensions orthogonal to a constant."""
+    """Of the centered targets, in the n - 1 dimensions orthogonal to a constant."""
     X, y, *_ = weak(n, p, 0.3, 0)
     rows = Rows.of(X, y, np.ones(n))
     known = Dictionary("legendre", 2, X.min(axis=0), X.max(axis=0))
     problem = rows.problem(known, False)
     found = linear_evidence(problem, *explained_squares(problem))
     linear = problem.gram.values[:, 0]
-    centred = np.linalg.qr(np.c_[np.ones(n), np.eye(n)[:, :-1]])[0][:, 1:]
+    centered = np.linalg.qr(np.c_[np.ones(n), np.eye(n)[:, :-1]])[0][:, 1:]
     covariance = found.noise_variance * np.eye(n)
     covariance += found.slab_variance * linear.T @ linear
     exact = multivariate_normal.logpdf(
-        centred.T @ y, cov=centred.T @ covariance @ centred
+        centered.T @ y, cov=centered.T @ covariance @ centered
     )
     constant = (n - 1) / 2 * np.log(2 * np.pi)
     assert found.log_evidence == pytest.approx(exact + constant, rel=1e-8)

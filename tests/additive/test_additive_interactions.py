@@ -197,20 +197,17 @@ def test_candidates_are_those_given_or_of_the_most_probable_variables(monkeypatc
 
 def test_what_interactions_do_not_have_is_refused(friedman, found):
     X, y, *_ = friedman
-    named = r"needs interactions=None, got interactions='auto'"
-    for method in found.partial_fit, found.sufficient_statistics:
-        with pytest.raises(ValueError, match=named):
-            method(X, y)
-    with pytest.raises(ValueError, match=named):
-        found.absorb(np.eye(66))
-    with pytest.raises(NotImplementedError, match="needs interactions=None"):
-        found.projected_support(X)
+    for name in "partial_fit", "sufficient_statistics", "absorb", "projected_support":
+        assert not hasattr(found, name)
+        with pytest.raises(AttributeError) as raised:
+            getattr(found, name)
+        assert f"{name} needs interactions=None" in str(raised.value.__cause__)
     with pytest.raises(NotImplementedError, match="certificate needs"):
         found.certificate()
     for other in {"slab": "l1ball"}, {"sampler": "carlin_chib"}:
         with pytest.raises(ValueError, match=f"{next(iter(other.values()))}"):
             quick(**other).fit(X, y)
-    for pairs in [(1, 1)], [(0, 1, 2)], [(3,)]:
+    for pairs in [(1, 1)], [(0, 1, 2)], [(3,)], [1, 4], ["ab"]:
         wanted = re.escape(f"got {pairs[0]!r}")
         with pytest.raises(ValueError, match=f"two different variables, {wanted}"):
             quick(interactions=pairs).fit(X, y)
@@ -228,7 +225,16 @@ def test_a_pair_is_drawn_as_a_map(friedman, found):
     effect, std = found.partial_effects(row, (0, 1))
     np.testing.assert_allclose(display.effects[-1][17, 3], effect[0])
     np.testing.assert_allclose(display.stds[-1][17, 3], std[0])
-    (colours,) = display.axes_[-1].collections
-    np.testing.assert_allclose(colours.get_array().reshape(40, 40), display.effects[-1])
+    (colors,) = display.axes_[-1].collections
+    np.testing.assert_allclose(colors.get_array().reshape(40, 40), display.effects[-1])
     one = PartialEffectsDisplay.from_estimator(found, features=[(1, 0)])
     assert one.axes_[0].get_ylabel() == "x1"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_draws_of_pairs_are_in_arviz(found):
+    pytest.importorskip("arviz", reason="ArviZ is not installed")
+    draws = found.to_arviz().posterior["pair_included"]
+    assert draws["pair"].to_numpy()[0] == "0, 1"
+    means = draws.astype(float).mean(("chain", "draw")).to_numpy()
+    np.testing.assert_allclose(means, found.pair_probabilities_)

@@ -88,6 +88,8 @@ def test_clusters_along_a_stream():
         assert expected.partial_fit(rows[start:stop]).n_clusters_ == found
     assert not hasattr(model, "n_clusters_")  # a clone has learnt
     np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), display.values)
+    alone = StreamDisplay(display.n_rows, display.values).plot(label="PACO")
+    assert alone.ax_.get_legend().get_texts()[0].get_text() == "PACO"
 
 
 @pytest.mark.parametrize("smooth", [True, False])
@@ -231,6 +233,9 @@ def test_particles_have_areas_by_their_weights(ax):
     assert ax.get_xlabel() == "state 1"
     with pytest.raises(ValueError, match=r"states=\(0, 5\) needs .* 6 coord"):
         ParticlesDisplay.from_estimator(model, states=(0, 5))
+    for states in (0, 0), (-1, 0), (0,):
+        with pytest.raises(ValueError, match="should be two different numbers"):
+            ParticlesDisplay.from_estimator(model, states=states)
 
 
 @pytest.mark.parametrize("counts", [False, True])
@@ -255,5 +260,13 @@ def test_emission_densities(counts, ax):
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names[-2:] == [f"state {second}", f"state {first}"]
     total = np.trapezoid(display.densities, display.grid, axis=0)
+    empty = np.full_like(rows, np.nan)
+    for table, wrong in (
+        (rows, {"feature": 3}),
+        (rows, {"names": ["slow"]}),
+        (empty, {"feature": 1}),
+    ):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            EmissionsDisplay.from_estimator(model, table, **wrong)
     assert (total > 0.8).all()
     assert (total < 1.1).all()
