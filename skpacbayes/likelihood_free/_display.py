@@ -104,8 +104,7 @@ class PosteriorDisplay:
             The display, plotted.
         """
         extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
-        bounds = {"min_val": 0.5, "max_val": 1, "include_boundaries": "neither"}
-        check_scalar(probability, "probability", Real, **bounds)
+        _check_probability(probability)
         draws = estimator.sample(X, n_samples, random_state)
         if len(draws) != 1:
             raise ValueError(f"X must be one observation, got {len(draws)}.")
@@ -136,7 +135,7 @@ class PosteriorDisplay:
         """
         what = f"{type(self).__name__}.plot"
         plt = extra_module("matplotlib.pyplot", "plot", what)
-
+        _check_probability(self.probability)
         p = self.draws.shape[1]
         if figure is None:
             figure = plt.figure(figsize=(1.5 + 2.2 * p,) * 2, layout="constrained")
@@ -196,3 +195,9 @@ def _smooth(draws, limits):
     widths = spread * n_draws ** (-1 / (n_columns + 4)) / cells
     grids = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
     return grids, gaussian_filter(counts, widths, mode="reflect")
+
+
+def _check_probability(probability):
+    """Refuse what is not between the half, which is drawn too, and 1."""
+    bounds = {"min_val": 0.5, "max_val": 1, "include_boundaries": "neither"}
+    check_scalar(probability, "probability", Real, **bounds)

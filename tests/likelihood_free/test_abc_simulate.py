@@ -168,6 +168,8 @@ def test_display_is_smooth_up_to_the_bounds_and_marks_the_interval():
     expected = np.sqrt(chi2(2).ppf([0.9, 0.5]))  # of a normal pair
     assert_allclose(radii, expected, rtol=0.12)  # 0.05 is the kernel's width
     plt.close("all")
+    with pytest.raises(ValueError, match=r"^probability == 1.5, must be < 1"):
+        PosteriorDisplay(draws, probability=1.5).plot()
 
 
 def second_round(first_prior, observed, n=1500, **parameters):
