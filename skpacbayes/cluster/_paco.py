@@ -357,18 +357,18 @@ class PACOClusterer(
         self : PACOClusterer
             The fitted estimator.
 
+        Raises
+        ------
+        ValueError
+            If X or `sample_weight` is not valid, or a row is farther than `radius`
+            from the origin of the prior.
+
         Warns
         -----
         ConvergenceWarning
             If other numbers of clusters describe the rows almost as well, chains
             disagree, all of `max_clusters` are in use, or clusters are one row each in
             columns of two values.
-
-        Raises
-        ------
-        ValueError
-            If X or `sample_weight` is not valid, or a row is farther than `radius`
-            from the origin of the prior.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)

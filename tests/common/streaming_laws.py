@@ -408,7 +408,7 @@ def interrupted_at(step, estimator, arguments, keywords):
     return next(counter)
 
 
-def any_thread_may_ask(stream, n_threads=4, rounds=5):
+def any_thread_may_ask(stream, n_threads=4, rounds=3):
     """8. Threads that ask a state at rest get the answers that one would."""
     data = stream.rows(stream.length, 0)
     saved = pickle.dumps(fed(stream, data))
@@ -501,6 +501,8 @@ def parameters_are_kept(stream):
             estimator.partial_fit(*last)
             continue
         before = state_of(estimator)
+        if not hasattr(estimator, "partial_fit"):  # a value that excludes streams
+            continue
         with pytest.raises(ValueError, match=f"^{name} changed"):
             estimator.partial_fit(*last)
         assert not changes(before, state_of(estimator)), name
