@@ -106,6 +106,10 @@ def sample(settings, problem, rng, starts, tasks):
         setup.chain(kind, number, model, temperature)
         for number, model in enumerate(models)
     ]
+    if settings.sampler == "collapsed":
+        sequence = setup.promising(models[0], temperature)
+        for chain in chains:
+            chain.choose_among(sequence)
     for chain in chains:
         chain.expect(settings.n_iter)
     run_chains(
@@ -192,10 +196,15 @@ class Setup:
             chain.start(*model)
         return chain
 
+    def promising(self, model, temperature):
+        """Sort the variables, those first that may come into a model soon."""
+        return self.chain(Chain, 0, model, temperature).promising()
+
     def estimated_noise(self, model, noise):
         """Estimate the noise by short runs from a model; return where they end too."""
         temperature = self.temperature(noise)
         pilot = self.chain(self.kind, 0, model, temperature)
+        pilot.choose_among(self.promising(model, temperature))
         for _ in range(N_PILOTS):
             pilot.expect(PILOT_MOVES)
             pilot.advance(PILOT_MOVES)
