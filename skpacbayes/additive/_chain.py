@@ -208,13 +208,11 @@ class Chain:
 
     def choose_among(self, sequence):
         """Choose among the first of a sequence of all variables, and a few others."""
-        n_others = len(sequence) - PROMISING
-        if n_others > WINDOW:
-            self.reader.arrange(sequence)
-            first = sequence[:PROMISING]
-            self.reader.fetch(first, np.minimum(self.reader.source.ranks[first], 1))
-            self.windows = PROMISING, -(-n_others // WINDOW)
-            self.state.forget()
+        first, n_others = sequence[:PROMISING], len(sequence) - PROMISING
+        self.reader.arrange(sequence)
+        self.reader.fetch(first, np.minimum(self.reader.source.ranks[first], 1))
+        self.windows = PROMISING, -(-n_others // WINDOW)
+        self.state.forget()
 
     def _run(self, uniforms, record, windows):
         fixed = self.prior[:3], tuple(self.state), record[:2]

@@ -20,7 +20,7 @@ from skpacbayes.additive import _chain
 from skpacbayes.additive._basis import Dictionary
 from skpacbayes.additive._chain import Prior
 from skpacbayes.additive._posterior import Posterior
-from skpacbayes.additive._regressor_chains import greedy_model
+from skpacbayes.additive._regressor_chains import greedy_model, runs_of
 from skpacbayes.additive._regressor_drawing import BallChain, CarlinChibChain
 from skpacbayes.additive._regressor_stream import Rows, Sums
 
@@ -248,3 +248,11 @@ def test_greedy_model_is_the_one_that_least_squares_finds():
     assert dict(zip(features.tolist(), orders.tolist(), strict=True)) == model
     assert least == pytest.approx(criterion(model), rel=1e-6)
     assert noise == pytest.approx(0.09, rel=0.35)
+
+
+def test_equal_models_have_equal_log_weights():
+    """Whatever the last digits say, which depend on the sequence of the variables."""
+    first = np.array([0, 1, 0]), np.array([[0, 2], [1, -1]]), None, np.array([5.0, 3.0])
+    again = np.array([0, 0, 1]), np.array([[1], [2]]), None, np.array([3.0 - 1e-13, 4])
+    values = [run.values.tolist() for run in runs_of([first, again])]
+    assert values == [[5.0, 3.0, 5.0], [3.0, 3.0, 4.0]]
