@@ -12,11 +12,11 @@ model only if both of its variables are: other models have no neighbours and no 
 
 A `form` is what is known of G and b: `diagonal` (n_features, max_order, max_order),
 the blocks of G; `linear` (n_features * max_order,), b; `rows`, rows of G, as they are
-needed; `index` (6, n_features): how many functions each variable has (RANK), of how many
-the rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable; the
-variables in the SEQUENCE in which moves choose among them, and the POSITION of each in
-this sequence; and `places` (n_features, max_order), where the rows of each function are
-in `rows`.
+needed; `index` (6, n_features): how many functions each variable has (RANK), of how
+many the rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable;
+the variables in the SEQUENCE in which moves choose among them, and the POSITION of each
+in this sequence; and `places` (n_features, max_order), where the rows of each function
+are in `rows`.
 
 A `prior` is a table and the ridge. The table's columns are numbers of variables, or of
 functions; its rows the probabilities that a move is of a kind or of one before it, logs

@@ -271,7 +271,8 @@ class CarlinChibChain(DrawingChain):
 
     def _rows(self):
         """Rows of G of the current model's functions."""
-        return self.reader.rows[self.reader.places[self.state.owners, self.state.places]]
+        places = self.reader.places[self.state.owners, self.state.places]
+        return self.reader.rows[places]
 
     def _coefficients(self):
         factor, solution = self.state.factor, self.state.solution
