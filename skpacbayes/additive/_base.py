@@ -54,6 +54,8 @@ class Fitted(NamedTuple):
     most: int = 0  # the largest number of variables of a model
     runs: tuple = ()  # what each chain went through
     pairs: Pairs | None = None  # of variables, that count as variables after these
+    freedom: float = np.inf  # degrees of freedom of the noise, if it has heavy tails
+    residual_variance: float = 0.0  # of all rows, where it has
 
     def values(self, X, terms):
         """Values of the functions of some terms: variables, then pairs, ascending.
@@ -339,10 +341,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         The usual one, or the `whole` one.
         """
         if self.feature_range is None:
-            if whole:
-                low, high = whole_range(rows.X)
-            else:
-                low, high = usual_range(rows.X, rows.weights)
+            low, high = self._range(rows, whole)
         else:
             low, high = (
                 np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
@@ -356,6 +355,10 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         if isinstance(self.basis, str) and self.basis == "auto":
             return self._best([of(basis) for basis in AUTOMATIC], rows)
         return of(self.basis)
+
+    def _range(self, rows, whole):
+        """Range of the variables over some rows, the usual one or the `whole` one."""
+        return whole_range(rows.X) if whole else usual_range(rows.X, rows.weights)
 
     def _categorical(self):
         """Columns of the categorical features, given by mask, column or name."""

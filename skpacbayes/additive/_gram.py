@@ -78,6 +78,10 @@ class WeightedRows:
         part = self._flat[columns]
         return (part * self.weights) @ part.T
 
+    def values_of(self, columns):
+        """Return the values of some functions, of shape (n_columns, n_samples)."""
+        return self._flat[columns]
+
     def rows_of(self, columns):
         """Return the rows of G of some functions."""
         return (self._flat[columns] * self.weights) @ self._flat.T

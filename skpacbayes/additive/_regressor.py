@@ -32,8 +32,10 @@ from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
 from ._gram import NO_PAIRS
 from ._pairs import every_pair
+from ._ranges import widened
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream
+from ._regressor_tails import NORMAL, heavy_tailed
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
@@ -86,7 +88,8 @@ class SparseAdditiveGibbsRegressor(
         the range of the rows of `fit`, or of the first rows of a stream, at most ten
         interquartile ranges beyond their quartiles; or their whole range, as in the
         paper, where it leaves a tenth less of the variance of y and the BIC of a greedy
-        model is smaller by 10.
+        model is smaller by 10. Under "gaussian" it is widened at both ends by its
+        length divided by the number of rows.
     categorical_features : array-like of int, str or bool, default=None
         Columns or names of categorical features, or a mask: their values are numbers
         that stand for categories. Those that are rarer than the `max_order` most
@@ -108,7 +111,8 @@ class SparseAdditiveGibbsRegressor(
     gamma : float, default=0.5
         See `inverse_temperature`.
     noise_variance : "auto" or float, default="auto"
-        Variance of the noise; "auto" estimates it by short runs.
+        Variance of the noise; "auto" estimates it by short runs, and weighs rows by
+        Student's t where that explains them clearly better (see Notes).
     sampler : {"collapsed", "carlin_chib"}, default="collapsed"
         "carlin_chib" is the paper's, corrected, far slower; for comparison.
     n_iter : int, default=3000
@@ -164,6 +168,8 @@ class SparseAdditiveGibbsRegressor(
         Standard deviation of a coefficient a priori, given or found.
     noise_variance_ : float
         Variance of the noise, given or estimated.
+    noise_freedom_ : float
+        Degrees of freedom of the noise, where it has heavy tails; inf if it is normal.
     inverse_temperature_ : float
         lambda.
     acceptance_rate_ : float
@@ -210,6 +216,15 @@ class SparseAdditiveGibbsRegressor(
     variances of the coefficients and of the noise are used, and most variables are in.
     With more than `max_active` variables a warning says so instead.
 
+    Under the normal likelihood a few far rows can hide all effects. Where
+    ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
+    ``inverse_temperature``, greedy models under normal and under Student's t noise are
+    compared by their likelihoods less the BIC's price. If the latter is 20 times as
+    probable, the root of the number of rows taken off, and its residuals are free of
+    bias, each row is weighed by its expected precision under Student's t, of
+    `noise_freedom_` degrees of freedom [3]_. The posterior is that of the weighted
+    rows. Rows that a stream keeps no more, after the first ones, are not weighed.
+
     A variable with missing values (NaN) has one function more, its first: the level of
     the rows where it is missing. One that is missing only in new rows then has the mean
     effect, 0. The functions of a categorical variable are those of being in one of its
@@ -234,6 +249,8 @@ class SparseAdditiveGibbsRegressor(
        Surveys 51, section 5.
     .. [2] Guedj, B. and Alquier, P. (2013). PAC-Bayesian estimation and prediction in
        sparse additive models. Electronic Journal of Statistics 7.
+    .. [3] Lange, K. L., Little, R. J. A. and Taylor, J. M. G. (1989). Robust
+       statistical modeling using the t distribution. JASA 84.
 
     Examples
     --------
@@ -349,10 +366,10 @@ class SparseAdditiveGibbsRegressor(
         rows = self._checked(X, y, sample_weight, reset=True, least=2)
         self._begin(rows)
         rng = np.random.default_rng(self._seed)
-        problem = self._stream.problem(self._dictionary, self._bounded())
+        problem, tails = self._problem()
         if self.interactions is not None:
-            problem = self._paired(problem, rng)
-        self._computed = self._learned(problem, None, rng, self._parts)
+            problem, tails = self._paired(problem, rng)
+        self._computed = self._learned(problem, tails, None, rng, self._parts)
         self._warn_of(self._computed)
         return self
 
@@ -480,7 +497,7 @@ class SparseAdditiveGibbsRegressor(
         if not return_std:
             return mean
         found = self._answer()
-        variance = found.noise_variance + found.intercept_variance
+        variance = self.noise_variance_ + found.intercept_variance
         return mean, np.sqrt(variance + self._variance(X))
 
     def certificate(self, X=None, y=None, *, confidence=0.95):
@@ -581,7 +598,13 @@ class SparseAdditiveGibbsRegressor(
     @property
     def noise_variance_(self):
         """Variance of the noise, given or estimated."""
-        return float(self._answer().noise_variance)
+        found = self._answer()
+        return float(max(found.noise_variance, found.residual_variance))
+
+    @property
+    def noise_freedom_(self):
+        """Degrees of freedom of the noise; inf if it is normal."""
+        return float(self._answer().freedom)
 
     # How rows come in.
 
@@ -667,15 +690,24 @@ class SparseAdditiveGibbsRegressor(
         gain = self._criterion(usual, rows) - self._criterion(far, rows)
         return far if gain > price else usual
 
+    def _range(self, rows, whole):
+        low, high = super()._range(rows, whole)
+        if self._bounded():
+            return low, high
+        return widened(low, high, rows.weights.sum())
+
     def _best(self, dictionaries, rows):
         """Choose functions: those whose greedy model has the smallest criterion."""
         return min(dictionaries, key=lambda each: self._criterion(each, rows))
 
     def _criterion(self, dictionary, rows):
         """Criterion of the greedy model with the functions of a dictionary."""
-        most = MOST_VARIABLES if self.max_active is None else self.max_active
         problem = rows.problem(dictionary, self._bounded())
-        return greedy_model(problem, problem.gram.reader(), most)[-1]
+        reader = problem.gram.reader()
+        return greedy_model(problem, reader, self._most_variables())[-1]
+
+    def _most_variables(self):
+        return MOST_VARIABLES if self.max_active is None else self.max_active
 
     def __sklearn_is_fitted__(self):
         return self._streaming() and self.n_samples_seen_ > 0
@@ -685,10 +717,30 @@ class SparseAdditiveGibbsRegressor(
     def _compute(self):
         """Run the chains on all rows so far."""
         rng = np.random.default_rng(self._seed)
-        problem = self._stream.problem(self._dictionary, self._bounded())
-        found = self._learned(problem, self._stream.ends, rng, range)
+        problem, tails = self._problem()
+        found = self._learned(problem, tails, self._stream.ends, rng, range)
         self._warn_of(found)
         return found
+
+    def _problem(self):
+        """Return the regression on all rows so far, and how heavy its tails are."""
+        problem = self._stream.problem(self._dictionary, self._bounded())
+        return self._weighed(problem)
+
+    def _weighed(self, problem):
+        """Weigh rows by Student's t where the tails are heavy, if there are rows."""
+        usual = "auto", "gaussian", "likelihood", "collapsed"
+        given = self.noise_variance, self.slab, self.inverse_temperature, self.sampler
+        rows = self._stream.rows
+        if rows is None or given != usual:
+            return problem, NORMAL
+        dictionary = problem.dictionary
+        pairs = NO_PAIRS if problem.pairs is None else problem.pairs.pairs
+
+        def rebuild(reweighted):
+            return reweighted.problem(dictionary, False, pairs)
+
+        return heavy_tailed(rows, problem, rebuild, self._most_variables())
 
     def _run(self, sums, starts, n_rows):
         """Run the chains within a stream; return where they end."""
@@ -710,7 +762,7 @@ class SparseAdditiveGibbsRegressor(
                 usable = order[:MOST_PAIRED]
             pairs = every_pair(usable)
         rows, dictionary = self._stream.rows, problem.dictionary
-        return rows.problem(dictionary, False, pairs)
+        return self._weighed(rows.problem(dictionary, False, pairs))
 
     def _given_pairs(self):
         """Return the pairs in `interactions`, each once, as columns."""
@@ -737,7 +789,7 @@ class SparseAdditiveGibbsRegressor(
             )
         return Settings(**{name: getattr(self, name) for name in Settings._fields})
 
-    def _learned(self, problem, starts, rng, tasks):
+    def _learned(self, problem, tails, starts, rng, tasks):
         """Run the chains; return what predictions read."""
         found = sample(self._settings(problem), problem, rng, starts, tasks)
         temperature = found.temperature
@@ -760,4 +812,6 @@ class SparseAdditiveGibbsRegressor(
             slab_scale=found.slab_scale,
             most=found.most,
             pairs=problem.pairs,
+            freedom=tails.freedom,
+            residual_variance=tails.variance,
         )

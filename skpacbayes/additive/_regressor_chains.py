@@ -370,8 +370,7 @@ def greedy_model(problem, reader, most):
         allowed &= len(features) + lacking < prior.most
         if not allowed.any():
             break
-        price = functions * np.log(weight)
-        price = price + 2 * (len(features) + 1 + lacking) * np.log(len(ranks))
+        price = model_price(problem, functions, len(features) + 1 + lacking)
         criterion = np.where(allowed, weight * np.log(residual) + price, np.inf)
         j, a = np.unravel_index(criterion.argmin(), criterion.shape)
         if not criterion[j, a] < best:
@@ -385,6 +384,12 @@ def greedy_model(problem, reader, most):
     noise = (problem.square - 2 * fit) / max(weight - 1 - used, 1.0)
     noise = max(noise, least_noise(problem))
     return np.array(features, dtype=int), np.array(orders, dtype=int), noise, best
+
+
+def model_price(problem, n_functions, n_variables):
+    """Return what the criterion asks for a model."""
+    choice = 2 * np.log(len(problem.gram.ranks))
+    return n_functions * np.log(problem.weight) + n_variables * choice
 
 
 def explained(chain, features, orders):

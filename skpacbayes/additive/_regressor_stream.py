@@ -79,6 +79,10 @@ class Rows:
         """Weights."""
         return self._table[: self._count, -1]
 
+    def reweighted(self, weights):
+        """Return these rows with other weights."""
+        return Rows.of(self.X, self.y, weights)
+
     def part(self, start, stop):
         """Return some of the rows."""
         part = self._table[start : min(stop, self._count)]

@@ -184,8 +184,12 @@ def test_outside_the_range_is_at_its_end():
     X, y = data()
     model = quick().fit(X, y)
     far = np.where(X > 0, 1e6, -1e6)
-    ends = np.where(X > 0, X.max(axis=0), X.min(axis=0))
+    low, high = model.feature_ranges_.T
+    ends = np.where(X > 0, high, low)
     np.testing.assert_array_equal(model.predict(far), model.predict(ends))
+    # The range is one mean distance between rows longer, at both ends.
+    np.testing.assert_allclose(high - X.max(axis=0), np.ptp(X, axis=0) / len(X))
+    np.testing.assert_allclose(X.min(axis=0) - low, np.ptp(X, axis=0) / len(X))
 
 
 def test_more_variables_than_rows():
