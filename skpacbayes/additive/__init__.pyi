@@ -160,6 +160,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     pair_probabilities_: NDArray[Any]
     slab_scale_: float
     noise_variance_: float
+    noise_freedom_: float
     inverse_temperature_: float
     acceptance_rate_: float
     r_hat_: float

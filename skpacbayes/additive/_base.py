@@ -2,21 +2,19 @@
 
 from numbers import Integral, Real
 from typing import NamedTuple
-from warnings import warn
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
-from .._base import PacBayesEstimator, user_stack_level
-from .._chains import R_HAT_LIMIT, warn_unmixed
+from .._base import PacBayesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal
+from ._doubts import SELECTED
 from ._mixing import variables_of
 from ._pairs import Pairs
 from ._posterior import Posterior
@@ -26,9 +24,7 @@ from ._ranges import usual_range, whole_range
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
 BLOCK = 2**20  # values of functions that are held at a time, to predict
-SELECTED = 0.5  # least inclusion probability of a variable that is selected
 NEGLIGIBLE = 0.05  # inclusion probability below which a projection leaves it out
-N_ERRORS = 2.0  # Monte Carlo errors from SELECTED within which a selection is unsure
 
 
 class Fitted(NamedTuple):
@@ -506,44 +502,3 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         if self.prediction == "map":
             return posterior.most_probable()
         return posterior.draw(rng)
-
-    def _warn_of(self, found):
-        """Warn if the chains disagree, or if another seed may find another model."""
-        warn_unmixed(
-            found.r_hat,
-            "increase n_iter or burn_in",
-            of="the loss and of the variables in the model",
-        )
-        inclusion = found.posterior.inclusion()[:, 0]
-        distances = abs(inclusion - SELECTED) / np.maximum(found.errors, 1e-12)
-        term = distances.argmin()
-        if found.r_hat <= R_HAT_LIMIT and distances[term] < N_ERRORS:
-            which, kind = f"feature {term}", "variables"
-            advice = "inclusion_probabilities_"
-            if term >= self.n_features_in_:
-                pair = found.pairs.pairs[term - self.n_features_in_]
-                which, kind = f"the pair {tuple(pair.tolist())}", "interactions"
-                advice = "pair_probabilities_"
-            warn(
-                f"Another seed may select other {kind}: {which} is in the model "
-                f"with probability {inclusion[term]:.2f}, with a Monte Carlo error of "
-                f"{found.errors[term]:.2f}, and is selected from {SELECTED} on. "
-                f"Increase n_iter, or read {advice}.",
-                ConvergenceWarning,
-                stacklevel=user_stack_level(),
-            )
-        if found.n_variables_needed:
-            warn(
-                f"Many weak effects explain y better than few clear ones, but a model "
-                f"may have {found.most} of the {found.n_variables_needed} variables: "
-                "increase max_active, or compare with ridge regression.",
-                ConvergenceWarning,
-                stacklevel=user_stack_level(),
-            )
-        if found.full:
-            warn(
-                f"A chain had {found.full} variables in its model, and may have "
-                "no more: increase max_active.",
-                ConvergenceWarning,
-                stacklevel=user_stack_level(),
-            )

@@ -13,6 +13,7 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
+from ._doubts import warn_of_doubts
 from ._two_classes import _TwoClassAdditiveGibbs
 
 
@@ -260,7 +261,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
-        self._warn_of(self._computed)
+        warn_of_doubts(self._computed, self.n_features_in_)
         return self
 
     def decision_function(self, X):

@@ -12,6 +12,7 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import ranking_divergence
+from ._doubts import warn_of_doubts
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 from ._two_classes import _TwoClassAdditiveGibbs
 
@@ -276,7 +277,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         equal = np.ptp(rows.weights) == 0
         if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
             self._risk = self._certified_risk(problem, target, chains, exponents)
-        self._warn_of(self._computed)
+        warn_of_doubts(self._computed, self.n_features_in_)
         return self
 
     def decision_function(self, X):

@@ -30,6 +30,7 @@ from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
 from ._basis import NAMED
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
+from ._doubts import warn_of_doubts
 from ._gram import NO_PAIRS
 from ._pairs import every_pair
 from ._ranges import widened
@@ -370,7 +371,7 @@ class SparseAdditiveGibbsRegressor(
         if self.interactions is not None:
             problem, tails = self._paired(problem, rng)
         self._computed = self._learned(problem, tails, None, rng, self._parts)
-        self._warn_of(self._computed)
+        warn_of_doubts(self._computed, self.n_features_in_)
         return self
 
     @available_if(sums_of("partial_fit"))
@@ -719,7 +720,7 @@ class SparseAdditiveGibbsRegressor(
         rng = np.random.default_rng(self._seed)
         problem, tails = self._problem()
         found = self._learned(problem, tails, self._stream.ends, rng, range)
-        self._warn_of(found)
+        warn_of_doubts(found, self.n_features_in_)
         return found
 
     def _problem(self):

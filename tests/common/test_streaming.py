@@ -135,7 +135,7 @@ SUMS_ROWS = {"_stream": None}
 
 
 def additive(length=120, inexact=KEEPS_FEW, **parameters):
-    cheap = {"max_order": 3, "n_iter": 50, "burn_in": 10, "random_state": 0}
+    cheap = {"max_order": 3, "n_iter": 400, "burn_in": 100, "random_state": 0}
     return Stream(
         lambda: skpacbayes.SparseAdditiveGibbsRegressor(**(cheap | parameters)),
         numbers,
@@ -254,7 +254,9 @@ STREAMS = {
     "ClusteredParticleFilter, plain": filtering(n_clusters=None),
     "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
     "SparseAdditiveGibbsRegressor": additive(),
-    "SparseAdditiveGibbsRegressor, sums": additive(1300, SUMS_ROWS),
+    "SparseAdditiveGibbsRegressor, sums": additive(
+        1300, SUMS_ROWS, n_iter=50, burn_in=10
+    ),
     "DirichletProcessHMM": markov(),
     "DirichletProcessHMM, full": markov(emission="per_state", covariance_type="full"),
     "EWARegressor": online(EWARegressor),
