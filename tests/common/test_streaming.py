@@ -166,9 +166,13 @@ def markov(**parameters):
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after every row, and reads mixtures from row 20 on.
-    "PACOClusterer": Stream(paco(), groups, length=28, saturated=2000),
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=1000),
     "PACOClusterer, forgetting": Stream(
-        paco(forgetting="auto"), groups, length=28, places=("shifted",)
+        paco(forgetting="auto"),
+        groups,
+        length=28,
+        saturated=1000,
+        places=("shifted",),
     ),
     "PACOClusterer, rate": Stream(
         paco(forgetting=0.05, refresh=7),
