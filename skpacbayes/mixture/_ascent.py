@@ -201,8 +201,6 @@ class TemperedMixture:
 
         The priors are compared at the statistics of the fit, then followed.
         """
-        if not fit.converged:
-            return fit
         enough = self.enough(X, sample_weight, 10 * to["tol"])
         mixture, state, statistics = fit.mixture, fit.state, fit.statistics
         best = mixture.bound(state, 0.0, statistics)
