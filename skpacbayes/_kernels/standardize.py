@@ -9,8 +9,8 @@ from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START, UNIT_OF
 
 LARGEST = 1e150  # of what is learnt: its square, times many rows, is a number
 SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
-# Growth of a variance at which a new unit is taken. No ratio of variances of integers is
-# a root of five, so that rounding decides no tie.
+# Growth of a variance at which a new unit is taken. Ratios of variances of integers are
+# never the root of five, so that rounding decides no tie.
 GROWTH = math.sqrt(5.0)
 
 

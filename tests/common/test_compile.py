@@ -8,6 +8,7 @@ from pathlib import Path
 import numba
 import pytest
 from cases import ESTIMATORS
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import skpacbayes
 from skpacbayes.compile import compile_kernels, estimators, main
@@ -58,6 +59,21 @@ def test_the_command_knows_every_estimator():
 
 def test_options_compile_more():
     assert list(compile_kernels(["SSMCKMeansInit"], options=True)) == ["SSMCKMeansInit"]
+
+
+def test_classifiers_learn_two_classes_and_three(monkeypatch):
+    """Several classes may have kernels of their own, as a softmax has."""
+    learnt = set()
+
+    class Recorder(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            learnt.add(len(set(y)))
+            return self
+
+    monkeypatch.setattr("skpacbayes.compile.estimators", lambda: {"Recorder": Recorder})
+    Recorder._parameter_constraints = {}
+    compile_kernels(["Recorder"])
+    assert learnt == {2, 3}
 
 
 def test_an_unknown_name_is_named(capsys):

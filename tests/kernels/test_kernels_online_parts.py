@@ -73,7 +73,10 @@ def test_take_units(kernel):
     state.precisions[:] = 0.5
     state.variances[:] = before = rng.uniform(0.1, 1.0, 3)
     state.means[:] = 3.0
-    for row, shares in (([0.0, 0.3, 0.3, 0.3], 1.0), ([1.0, 1.0, 0.3, 0.0], [1, 0.3, 0])):
+    for row, shares in (
+        ([0.0, 0.3, 0.3, 0.3], 1.0),
+        ([1.0, 1.0, 0.3, 0.0], [1, 0.3, 0]),
+    ):
         kernel(state.models[0], np.array(row), state.stream)
         expected = 0.5 + np.array(shares) * (1 / before - 0.5)
         assert_allclose(1 / state.variances[0], expected, rtol=1e-12)

@@ -233,7 +233,7 @@ def test_equivariance(covariance, loss):
 
 @pytest.mark.parametrize("change", ["begins late", "grows", "grows again and again"])
 def test_a_feature_whose_scale_grows_is_learnt(change):
-    """What it said in its small unit does not outweigh what it says in its large one."""
+    """What it said in a small unit does not outweigh what it says in a large one."""
     rng = np.random.default_rng(0)
     before, known, n = 2000, 2500, 4000
     X = rng.normal(size=(n, 3))
