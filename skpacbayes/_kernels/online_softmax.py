@@ -190,7 +190,7 @@ def learn_softmax(
             _step(z, label, weight, models, numbers, e, n_experts, stream, work)
         if experts is not None:
             suffered = _softmax_loss(label, mean)
-            count_losses(suffered, own, weight, experts[0][0], experts[1][0])
+            count_losses(suffered, own, weight, shares, experts[0][0], experts[1][0])
     return True
 
 

@@ -221,7 +221,7 @@ def simulate(
         source = TruncatedPrior(partial(_draw, prior), proposal, observed, rng)
     starts = range(0, n_simulations, batch_size)
     sizes = [min(batch_size, n_simulations - start) for start in starts]
-    # Batches share nothing and return all that they make: processes do as well as threads.
+    # Batches share nothing and return all that they make: any backend will do.
     batches = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_batch)(source, simulator, size, seed, vectorized)
         for size, seed in zip(sizes, root.spawn(len(sizes)), strict=True)

@@ -116,6 +116,8 @@ def assert_same(stream, law, actual, expected):
     """Same state bit for bit, but for the exceptions of the stream."""
     tolerances = stream.inexact.get(law, {})
     assert_same_state(actual, expected, apart_from=tolerances)
+    if not tolerances:
+        return
     actual, expected = copy.deepcopy((actual, expected))  # some compute when looked at
     for name, rtol in tolerances.items():
         if rtol is None:
@@ -270,6 +272,7 @@ def bounded_memory(stream):
     batch, estimator = 100, stream.make()
     between = 3 * stream.saturated * stream.rows(1, 0)[0].nbytes
     sizes, peaks = [], []
+    gc.collect()
     gc.freeze()  # or each collection would look at the whole process
     try:
         for start in (0, stream.saturated):
@@ -283,7 +286,6 @@ def bounded_memory(stream):
             sizes.append(len(pickle.dumps(estimator)))
     finally:
         tracemalloc.stop()
-        gc.unfreeze()
     assert sizes[1] - sizes[0] < between / 20, f"pickled sizes {sizes}"
     assert peaks[1] - peaks[0] < between / 2, f"peaks of memory {peaks}"
 
@@ -361,6 +363,7 @@ def interrupts(stream, tries=25):
         arguments = [part[rows] for part in data]
         saved = pickle.dumps(estimator)
         before = state_of(pickle.loads(saved))
+        pickle.loads(saved).partial_fit(*arguments, **first)  # imports and compiles
         whole = pickle.loads(saved)
         n_steps = interrupted_at(None, whole, arguments, first)
         after = state_of(whole)
@@ -395,9 +398,13 @@ def interrupted_at(step, estimator, arguments, keywords):
         if not module.startswith(("skpacbayes", "sklearn.base", "sklearn.utils.valid")):
             return None
         frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        return trace_opcodes
+
+    def trace_opcodes(frame, event, argument):
         if event == "opcode" and next(counter) == step:
             raise Interrupt
-        return trace
+        return trace_opcodes
 
     tracing = sys.gettrace()
     sys.settrace(trace)

@@ -345,6 +345,7 @@ def test_aggregate(kernel, kind, loss):
     found = predictions.copy()
     kernel(y, -1, weights, LOSSES.index(loss), found, losses, totals)
     cumulative, t, total, rates, rises, last = np.zeros(3), 0, 0.0, 0.0, 0.0, 0.0
+    gaps = 0.0
     seen = np.empty(0)
 
     def soft_minimum(rate):
@@ -365,18 +366,20 @@ def test_aggregate(kernel, kind, loss):
         if not labels and len(seen):
             own = own.clip(seen.min(), seen.max())
         seen = np.append(seen, y[i])
-        expected = shares @ own / shares.sum()
-        assert_allclose(found[0, i], expected, rtol=1e-10, atol=1e-12)
-        cumulative += weights[i] * np.array([loss_of(loss, y[i], a) for a in own])
+        shares /= shares.sum()
+        assert_allclose(found[0, i], shares @ own, rtol=1e-10, atol=1e-12)
+        suffered = weights[i] * np.array([loss_of(loss, y[i], a) for a in own])
+        if rate:
+            gaps += shares @ suffered + np.log(shares @ np.exp(-rate * suffered)) / rate
+        cumulative += suffered
         rates += rate * weights[i] ** 2
     assert_allclose(losses, cumulative, rtol=1e-12)
-    assert_allclose(totals[aggregation.RATES], rates, rtol=1e-12)
+    assert_allclose(totals[aggregation.GAPS], gaps, rtol=1e-8, atol=1e-10)
     assert_allclose(totals[aggregation.RISES], rises, rtol=1e-8, atol=1e-10)
     assert totals[aggregation.STEPS] == t
-    # the bound of Theorem 1, with what the increases of the rate add
-    largest = totals[aggregation.LARGEST]
-    bound = soft_minimum(last) + rates * largest**2 / 8 + rises
-    assert totals[aggregation.LOSS] <= bound
+    # the bound of Theorem 1, as observed and as published, and what the rises add
+    assert totals[aggregation.LOSS] <= soft_minimum(last) + gaps + rises
+    assert gaps <= rates * totals[aggregation.LARGEST] ** 2 / 8
 
 
 @twin_of(aggregation.aggregation_rate)

@@ -182,12 +182,27 @@ def test_weigh_next(kernel):
 @twin_of(aggregation.count_losses)
 def test_count_losses(kernel):
     losses, totals, own = np.ones(2), np.zeros(12), np.array([0.5, 4.0])
-    totals[aggregation.RATE] = 0.3
-    kernel(1.5, own, 2.0, losses, totals)
+    totals[aggregation.RATE], shares = 0.3, np.array([0.25, 0.75])
+    kernel(1.5, own, 2.0, shares, losses, totals)
     assert_allclose(losses, 1.0 + 2.0 * own)
-    entries = [aggregation.WEIGHT, aggregation.STEPS, aggregation.RATES]
-    assert_allclose(totals[entries], [2.0, 1.0, 0.3 * 4.0])
+    gap = shares @ (2 * own) + np.log(shares @ np.exp(-0.3 * 2 * own)) / 0.3
+    entries = [aggregation.WEIGHT, aggregation.STEPS, aggregation.GAPS]
+    assert_allclose(totals[entries], [2.0, 1.0, gap])
     assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [3.0, 4.0])
+
+
+@twin_of(aggregation.mixability_gap)
+def test_mixability_gap(kernel):
+    """At most what Hoeffding's lemma says; none at rate 0, or where experts agree."""
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1.0, 1e3, 1e200):
+        own, shares = rng.uniform(0, size, 5), np.append(rng.dirichlet(np.ones(4)), 0.0)
+        gap = kernel(own, 2.0, shares, 1.0 / size)
+        assert 0.0 < gap <= size / 2
+        assert kernel(own, 2.0, shares, 0.0) == 0.0
+        assert kernel(np.full(5, size), 2.0, shares, 1.0 / size) <= 1e-15 * size
+    # the mean, where the rate is so high that the soft minimum is the least loss
+    assert_allclose(kernel(np.array([1.0, 3.0]), 1.0, np.full(2, 0.5), 1e300), 1.0)
 
 
 def full_model(d, seed=0):

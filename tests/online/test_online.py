@@ -26,6 +26,7 @@ from skpacbayes import (
 )
 from skpacbayes._kernels import online_full, online_predict
 from skpacbayes._kernels.online_state import UNIT_OF
+from skpacbayes.certificates import exponential_weights_terms
 from skpacbayes.certificates.online import best_gaussian, expected_losses
 from skpacbayes.online._linear import N_FOURIER
 
@@ -396,6 +397,26 @@ def test_scale_of_the_prior_chooses_itself(loss):
         )
         certificate = model.certificate()
         assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+        assert certificate.bound < 1.05 * certificate.observed  # it says something
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_rates_that_rise_with_the_first_loss_are_covered(loss):
+    """No bound of the losses is known: the rate is 0 until an expert has lost.
+
+    Where one expert never loses, until a sudden change, the rate falls by much.
+    """
+    X = np.arange(60.0)[:, None] % 7
+    y = np.where(np.arange(60) < 40, X[:, 0], -1e3)
+    y[:3] = 0.0
+    X[:3] = 0.0
+    line, twice = (Ridge(alpha=1e-12).fit(X[3:20], k * y[3:20]) for k in (1.0, 2.0))
+    model = EWARegressor([("line", line), ("twice", twice)], loss=loss)
+    for start in range(0, 60, 7):
+        model.partial_fit(X[start : start + 7], y[start : start + 7])
+        certificate = model.certificate()
+        assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+    assert certificate.terms["rises of the rate"] >= 0.0
 
 
 def test_scale_of_the_prior_chooses_itself_among_numbers():
@@ -614,6 +635,16 @@ def test_aggregation_keeps_its_promise(temperature):
     certificate = model.certificate()
     assert all(certificate.assumptions.values())
     assert certificate.observed <= certificate.bound
+    rates = np.full(200, 0.05)
+    if temperature == "auto":
+        rates = np.sqrt(8 * math.log(3) / np.arange(1, 201)) / 25.0
+    published = exponential_weights_terms(
+        model.cumulative_losses_,
+        last_inverse_temperature=rates[-1],
+        rate_sum=rates.sum(),
+        loss_bound=25.0,
+    )
+    assert certificate.bound <= sum(published.values())
     if temperature == "auto":  # the order of the regret: no more than sqrt(T log K)
         regret = 25.0 * math.sqrt(200 * math.log(3)) * (8**-0.5 + 2**-0.5)
         assert certificate.bound <= model.cumulative_losses_.min() + regret
@@ -635,8 +666,6 @@ def test_no_certificate_without_a_theorem():
             model.fit(X, y).certificate(X, y)
     with pytest.raises(ValueError, match="needs the 30 rows"):
         OnlineVIRegressor("sva", learning_rate=0.1).fit(X, y).certificate(X[1:], y[1:])
-    with pytest.raises(ValueError, match="needs loss_bound"):
-        EWARegressor().fit(X, y).certificate()
     labels = np.arange(30) % 3
     three = OnlineVIClassifier("sva", learning_rate=0.1).fit(X, labels)
     with pytest.raises(NotImplementedError, match="two classes"):
