@@ -8,6 +8,7 @@ import copy
 
 import numpy as np
 import pytest
+from cases import cheap
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 from streaming_laws import (
@@ -253,6 +254,15 @@ STREAMS = {
     "ClusteredParticleFilter": filtering(),
     "ClusteredParticleFilter, plain": filtering(n_clusters=None),
     "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
+    "SMC2": Stream(
+        lambda: cheap("SMC2"),
+        rows_with_gaps,
+        length=24,
+        weights=False,
+        missing=True,
+        grows=True,
+        places=("shifted",),
+    ),
     "SparseAdditiveGibbsRegressor": additive(),
     "SparseAdditiveGibbsRegressor, sums": additive(1300, SUMS_ROWS),
     "DirichletProcessHMM": markov(),
