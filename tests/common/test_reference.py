@@ -181,7 +181,7 @@ SECTIONS = {
     "Diagnostics": "_`",  # fitted attributes that tell
     "Further uses": "",
     "Limits": "",
-    "Comparison with other libraries": "benchmarks/",  # no number without a script
+    "Comparison with other libraries": "benchmark",  # no number without a script
     "References": r"^[.][.] \[1\]",
 }
 
