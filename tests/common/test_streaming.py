@@ -159,6 +159,7 @@ def markov(**parameters):
         weights=False,
         missing=True,
         grows=True,
+        rounds=1,
     )
 
 
