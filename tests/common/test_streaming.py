@@ -159,6 +159,7 @@ def markov(**parameters):
         weights=False,
         missing=True,
         grows=True,
+        rounds=1,
     )
 
 
@@ -235,7 +236,7 @@ STREAMS = {
     ),
     "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
     "OnlineVIClassifier": online(OnlineVIClassifier, labels),
-    "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
+    "OnlineVIClassifier, hinge": online(OnlineVIClassifier, labels, loss="hinge"),
     "OnlineVIClassifier, softmax": Stream(
         lambda: OnlineVIClassifier(loss="log_loss", forgetting="auto"),
         three_labels,
