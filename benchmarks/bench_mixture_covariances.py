@@ -102,7 +102,8 @@ def main(full):
         print(*rows[-1], flush=True)
     report.table(
         "Nats per new row, and what was chosen",
-        ["rows", "full", "K", "by elbo_path_", "K", "BIC", "K", "times the seconds"],
+        ["rows", "full", "K", "by elbo_path_", "it chose"]
+        + ["BIC", "BIC chose", "times the seconds"],
         rows,
     )
     report.save()
