@@ -100,12 +100,9 @@ def main(full):
         cells = [cell for pair in zip(nats, numbers, strict=True) for cell in pair]
         rows.append([name, *cells, f"{seconds[0] / seconds[1]:.1f}"])
         print(*rows[-1], flush=True)
-    report.table(
-        "Nats per new row, and what was chosen",
-        ["rows", "full", "K", "by elbo_path_", "it chose"]
-        + ["BIC", "BIC chose", "times the seconds"],
-        rows,
-    )
+    names = ["rows", "full", "K", "by elbo_path_", "it chose"]
+    names += ["BIC", "BIC chose", "times the seconds"]
+    report.table("Nats per new row, and what was chosen", names, rows)
     report.save()
 
 
