@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level, validate_data
-from .._chains import r_hat, run_chains, warn_unmixed
+from .._chains import in_threads, r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -110,7 +110,10 @@ class PACOClusterer(
         The chain runs on a stream after every so many rows. "auto": after each of the
         first 200 rows, then whenever the stream has grown by 10 % of what came since
         (10 features or more: after every second row, 20 or more: after every
-        n_features / 10 rows, then 20 %).
+        n_features / 10 rows, then 20 %). After the first 20 rows it waits, until the
+        stream has grown by 10 % or 20 rows, while the clusters explain the latest row,
+        which lies where nine of ten of theirs do; not with `calibration="regret"`, a
+        given `inverse_temperature` or `forgetting`.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate at which `partial_fit` forgets: after each row the weight of all earlier
         ones falls by this share, a memory of about ``1 / forgetting`` rows. A cluster
@@ -715,15 +718,11 @@ class PACOClusterer(
 
     def _open_stream(self):
         """Forget the past; start a summary and a source of random numbers."""
-        self._stream = Stream(
-            Setting.of(self),
-            StreamSummary(
-                self.n_features_in_, self.summary_size, self._manhattan, self.forgetting
-            ),
-            self.refresh,
-            self._generator(),
-        )
-        return self._stream
+        size, forgetting = self.summary_size, self.forgetting
+        new = StreamSummary(self.n_features_in_, size, self._manhattan, forgetting)
+        stream = Stream(Setting.of(self), new, self.refresh, self._generator())
+        self._stream = stream
+        return stream
 
     def _refresh(self):
         """Sample the quasi-posterior of the stream: the next forecast."""
@@ -744,18 +743,23 @@ class PACOClusterer(
                 f"rows are up to {problem.largest_norm:.6g} from their mean, more than "
                 f"radius={problem.radius:.6g}: the prior may not reach their clusters."
             )
-        self._sample(problem, range, warn=False)
+        self._sample(problem)
 
-    def _sample(self, problem, tasks, *, warn=True):
-        """Run the chains, and set the fitted attributes from what they found."""
+    def _sample(self, problem, tasks=None):
+        """Run the chains, and set the fitted attributes from what they found.
+
+        In blocks, with the `tasks` of `fit` between them; along a stream at once.
+        """
+        n_jobs, n_iter = self.n_jobs, self.n_iter
         chains = problem.start_chains(self._stream.rng)
-        run_chains(
-            chains, burn_in=0, n_iter=self.n_iter, tasks=tasks, n_jobs=self.n_jobs
-        )
+        if tasks is None:
+            in_threads(n_jobs, [(chain.advance, n_iter) for chain in chains])
+        else:
+            run_chains(chains, burn_in=0, n_iter=n_iter, tasks=tasks, n_jobs=n_jobs)
         outcome = read_chains(problem, chains)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))
-        if warn:
+        if tasks is not None:
             self._warn_of(outcome)
 
     def _publish_outcome(self, outcome, order):

@@ -164,7 +164,7 @@ def markov(**parameters):
 # The estimator's name, and which setting of it.
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
-    # The chain runs after every row, and reads mixtures from row 20 on.
+    # The chain runs after each of the first rows, and reads mixtures from row 20 on.
     "PACOClusterer": Stream(paco(), groups, length=28, saturated=2000),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"), groups, length=28, places=("shifted",)
@@ -177,7 +177,7 @@ STREAMS = {
         places=("shifted",),
     ),
     "PACOClusterer, manhattan": Stream(
-        paco(**MANHATTAN), groups, length=40, saturated=1000, places=("shifted",)
+        paco(**MANHATTAN), groups, length=40, saturated=2000, places=("shifted",)
     ),
     "PACOClusterer, regret": Stream(
         paco(**REGRET), groups, length=40, saturated=1000, places=("small",)
