@@ -125,6 +125,8 @@ def is_plain(values, shape, dtype=np.float64):
 def validate_data(estimator, X, *others, **checks):
     """Validate rows as scikit-learn does; an error names the column that has words.
 
+    Arrays with masked values are refused: scikit-learn would read what the mask hides.
+
     Parameters
     ----------
     estimator : estimator
@@ -139,6 +141,14 @@ def validate_data(estimator, X, *others, **checks):
     validated : ndarray, or tuple of ndarray
         X, or X and y.
     """
+    for values in (X, *others):
+        if np.ma.is_masked(values):
+            raise ValueError(
+                f"{type(estimator).__name__} got an array of which "
+                f"{np.ma.count_masked(values)} values are masked, and a mask is not "
+                "read: give what is missing as NaN, values.filled(numpy.nan), to an "
+                "estimator that takes it, or leave these rows out."
+            )
     try:
         return validation.validate_data(estimator, X, *others, **checks)
     except ValueError as error:

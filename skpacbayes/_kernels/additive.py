@@ -12,10 +12,11 @@ model only if both of its variables are: other models have no neighbours and no 
 
 A `form` is what is known of G and b: `diagonal` (n_features, max_order, max_order),
 the blocks of G; `linear` (n_features * max_order,), b; `rows`, rows of G, as they are
-needed; and `index` (5, n_features): how many functions each variable has (RANK), that
-the rows of the first READY of them are in rows[SLOT], (max_order, n_features *
-max_order), and the FIRST and the SECOND variable of a pair, -1 for
-a variable.
+needed; `index` (6, n_features): how many functions each variable has (RANK), of how
+many the rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable;
+the variables in the SEQUENCE in which moves choose among them, and the POSITION of each
+in this sequence; and `places` (n_features, max_order), where the rows of each function
+are in `rows`.
 
 A `prior` is a table and the ridge. The table's columns are numbers of variables, or of
 functions; its rows the probabilities that a move is of a kind or of one before it, logs
@@ -34,14 +35,16 @@ import math
 from . import kernel
 
 ADD, DELETE, ORDER, SWAP, STAY = 0, 1, 2, 3, 4
-RANK, SLOT, READY, FIRST, SECOND = 0, 1, 2, 3, 4  # rows of the index
+# Rows of the index.
+RANK, READY, FIRST, SECOND, SEQUENCE, POSITION = 0, 1, 2, 3, 4, 5
 # Rows of the table, after those of the kinds; those of the logs are of ADD and DELETE.
 LOG_RATIO, LOG_TOTAL, LOG_SIZE = 4, 6, 7
 # Rows of a model: its variables, their orders; of its functions the variables they
-# belong to, and their places there; counts: of variables and of functions, whether its
-# larger and its smaller neighbours have been weighed, and it factorised, of its pairs,
-# and of how often they need a variable that is absent; and of each variable 1 if it is
-# in, and 2 for each pair that needs it.
+# belong to, and their places there; counts: of variables and of functions, of the first
+# variables of the sequence whose larger neighbours have been weighed, whether its
+# smaller neighbours have, and it factorised, of its pairs, and of how often they need a
+# variable that is absent; and of each variable 1 if it is in, and 2 for each pair that
+# needs it.
 FEATURES, ORDERS, OWNERS, PLACES, COUNTS, STATUS = 0, 1, 2, 3, 4, 5
 LARGER, SMALLER, SIZE, TOTAL, KNOWN, PAIRS, ABSENT = 0, 1, 2, 3, 4, 5, 6
 # Rows of its numbers: log weights of its LARGER and SMALLER neighbours against its own,
@@ -55,25 +58,27 @@ CURRENT, MODELS, MOVES = 0, 1, 2
 SCRATCH = 2  # number of a factor
 FITS, HALF_LOGS = -2, -1  # rows of the scratch
 TINY = 1e-300
-BLOCK = 64  # columns of the scratch that are computed at a time
+BLOCK = 64  # columns of G that are computed at a time, about
 
 
 @kernel
-def run(form, prior, chain, record, uniforms, n_windows):
+def run(form, prior, chain, record, uniforms, windows):
     """Move the chain, once for each row of `uniforms`, or until it needs rows of G.
 
-    A move that adds a variable, or deletes one, chooses among those of one of
-    `n_windows` windows, drawn whatever the model is. With each window such moves leave
-    the posterior invariant, and weigh so many variables less.
+    A move to another variable chooses among the first variables of the sequence and
+    those of one window of the others, drawn whatever the model is: `windows` are the
+    number of the former, and of the windows. With each window such moves leave the
+    posterior invariant, and weigh so many variables less.
 
     Returns the number of moves made. If it is smaller than asked for, the rows of some
     variable of the current model are not ready. A uniform number of 1, the first of its
     row of four, has the chain stay and weigh the neighbours of its model. If the record
     has no rows nothing is recorded.
     """
-    (diagonal, _, _, index), (table, _, _), (visits, weights) = form, prior, record
+    index, (table, _, _), (visits, _) = form[3], prior, record
     model, numbers, _, _ = chain
-    p, width = diagonal.shape[:2]
+    p, width = form[0].shape[:2]
+    n_first, n_windows = windows
     for step in range(uniforms.shape[0]):
         now = model[TALLY, OTHER, CURRENT]
         new, size = 1 - now, model[now, COUNTS, SIZE]
@@ -85,60 +90,84 @@ def run(form, prior, chain, record, uniforms, n_windows):
         kind = ADD
         while kind < STAY and uniforms[step, 0] >= table[kind, size]:
             kind += 1
-        position, column = size, -1
-        first, last = 0, p
-        if kind <= DELETE and n_windows > 1:
-            window = int(uniforms[step, 2] * n_windows)
-            first, last = window * p // n_windows, (window + 1) * p // n_windows
-        forth, back = LARGER, SMALLER
-        if DELETE <= kind <= SWAP:
-            forth, back = SMALLER, LARGER
-        log_uniform, log_ratio = math.log(1.0 - uniforms[step, 1]), math.inf
+        left = uniforms[step, 2]
         if ORDER <= kind <= SWAP:
-            position = int(uniforms[step, 2] * size)
-            if kind == ORDER:
-                first = model[now, FEATURES, position]
-                last = first + 1
+            place = int(left * size)
+            left = left * size - place
+        window = int(left * n_windows)
+        first = n_first + window * (p - n_first) // max(n_windows, 1)
+        last = n_first + (window + 1) * (p - n_first) // max(n_windows, 1)
+        offered, left = (n_first, first, last), uniforms[step, 3]
+        accepted = moved = True
+        if kind == STAY:
+            _weigh(LARGER, form, prior, chain, now, offered)
+            _weigh(SMALLER, form, prior, chain, now, offered)
+            continue
+        if ORDER <= kind <= SWAP:
+            column = _redraw(kind, form, prior, chain, place, offered, left)
+            moved = column >= 0
+            if moved:
+                _propose(form, prior, chain, now, new, place, column)
         else:
-            _weigh(forth, form, prior, chain, now, first, last)
-            if kind != STAY:
-                log_ratio = numbers[now, SCALARS, forth] + table[LOG_RATIO + kind, size]
-        # The current model is one of those back, so the ratio is not larger than that.
-        accepted = log_uniform < log_ratio
-        if accepted:
-            if kind <= DELETE:
-                left = uniforms[step, 3]
-                picked = _pick(forth, model, numbers, now, first, last, width, left)
+            forth, back = (LARGER, SMALLER) if kind == ADD else (SMALLER, LARGER)
+            log_uniform = math.log(1.0 - uniforms[step, 1])
+            _weigh(forth, form, prior, chain, now, offered)
+            log_ratio = numbers[now, SCALARS, forth] + table[LOG_RATIO + kind, size]
+            # The current model is one of those back, so the ratio is not larger.
+            accepted = log_uniform < log_ratio
+            if accepted:
+                picked = _pick(forth, form, chain, now, offered, left)
                 log_ratio -= numbers[now, forth, picked]
-                position = picked if kind == DELETE else size
-                column = picked if kind == ADD else -1
-            if kind != STAY:
-                _propose(form, prior, chain, now, new, position, column)
-            _weigh(back, form, prior, chain, now if kind == STAY else new, first, last)
-            if kind == STAY:
-                continue
-            if ORDER <= kind <= SWAP:
-                left = uniforms[step, 3]
-                column = _pick(LARGER, model, numbers, new, first, last, width, left)
-                _propose(form, prior, chain, now, new, position, column)
-            else:
+                place, column = (size, picked) if kind == ADD else (picked, -1)
+                _propose(form, prior, chain, now, new, place, column)
+                _weigh(back, form, prior, chain, new, offered)
                 log_ratio -= numbers[new, SCALARS, back]
                 accepted = log_uniform < log_ratio
         model[TALLY, TRIED, kind] += 1
-        if accepted:
-            model[TALLY, ACCEPTED, kind] += 1
+        model[TALLY, ACCEPTED, kind] += accepted
+        if accepted and moved:
             model[TALLY, OTHER, CURRENT] = new
         if visits.shape[0] > 0:
-            if accepted or model[TALLY, OTHER, MODELS] == 0:
-                now = model[TALLY, OTHER, CURRENT]
-                for s in range(model[now, COUNTS, TOTAL]):
-                    column = model[now, OWNERS, s] * width + model[now, PLACES, s]
-                    visits[model[TALLY, OTHER, MODELS], 1 + s] = column + 1
-                weights[model[TALLY, OTHER, MODELS]] = numbers[now, SCALARS, WEIGHT]
-                model[TALLY, OTHER, MODELS] += 1
-            visits[model[TALLY, OTHER, MOVES], 0] = model[TALLY, OTHER, MODELS] - 1
-            model[TALLY, OTHER, MOVES] += 1
+            _record(chain, record, width, accepted and moved)
     return uniforms.shape[0]
+
+
+@kernel
+def _redraw(kind, form, prior, chain, place, offered, left):
+    """Draw anew the order of the variable at a place, or the variable and its order.
+
+    Another variable, by a SWAP, is one of those that the move is offered, if the one at
+    the place is one of them, too. Returns the column of the last function; -1 if it is
+    the same as before.
+    """
+    index, width = form[3], form[0].shape[1]
+    model = chain[0]
+    now = model[TALLY, OTHER, CURRENT]
+    j, order = model[now, FEATURES, place], model[now, ORDERS, place]
+    at = index[POSITION, j]
+    if kind == ORDER:
+        offered = 0, at, at + 1
+    elif not _is_offered(at, offered):
+        return -1
+    _propose(form, prior, chain, now, 1 - now, place, -1)
+    _weigh(LARGER, form, prior, chain, 1 - now, offered)
+    column = _pick(LARGER, form, chain, 1 - now, offered, left)
+    return -1 if column == j * width + order - 1 else column
+
+
+@kernel
+def _record(chain, record, width, is_new):
+    """Record the current model, if it is new, and its number."""
+    (visits, weights), (model, numbers, _, _) = record, chain
+    now = model[TALLY, OTHER, CURRENT]
+    if is_new or model[TALLY, OTHER, MODELS] == 0:
+        for s in range(model[now, COUNTS, TOTAL]):
+            column = model[now, OWNERS, s] * width + model[now, PLACES, s]
+            visits[model[TALLY, OTHER, MODELS], 1 + s] = column + 1
+        weights[model[TALLY, OTHER, MODELS]] = numbers[now, SCALARS, WEIGHT]
+        model[TALLY, OTHER, MODELS] += 1
+    visits[model[TALLY, OTHER, MOVES], 0] = model[TALLY, OTHER, MODELS] - 1
+    model[TALLY, OTHER, MOVES] += 1
 
 
 @kernel
@@ -149,7 +178,7 @@ def _propose(form, prior, chain, source, which, position, column):
     if it is not -1, the functions up to it come in. An entry of G is in the rows of
     either of its variables: one of them suffices.
     """
-    (diagonal, linear, rows, index), (table, ridge, _) = form, prior
+    (diagonal, linear, rows, index, places), (table, ridge, _) = form, prior
     model, numbers, factors, _ = chain
     width, size, q, pairs = diagonal.shape[1], 0, 0, 0
     for i in range(model[source, COUNTS, SIZE]):
@@ -181,9 +210,9 @@ def _propose(form, prior, chain, source, which, position, column):
             if j == k:
                 factors[which, s, t] = diagonal[j, a, b]
             elif index[READY, j] > a:
-                factors[which, s, t] = rows[index[SLOT, j], a, k * width + b]
+                factors[which, s, t] = rows[places[j, a], k * width + b]
             else:
-                factors[which, s, t] = rows[index[SLOT, k], b, j * width + a]
+                factors[which, s, t] = rows[places[k, b], j * width + a]
         factors[which, q, s] = linear[j * width + a]
     _eliminate(factors, which, q, ridge)
     log_weight = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
@@ -238,107 +267,187 @@ def _eliminate(factors, which, q, ridge):
 
 
 @kernel
-def _weigh(kind, form, prior, chain, which, first, last):
+def _weigh(kind, form, prior, chain, which, offered):
     """Log weights, against a model's, of its LARGER or SMALLER neighbours, if unknown.
 
-    They have one of some variables more, or less. One Cholesky factor, of what the
-    model leaves of the variable's block of G, gives all its orders; for the smaller
-    ones it is that of the variable's block of P^-1. Both are W'W, W = L^-1 times the
-    rows of G, or times I.
+    They have one of the variables offered more, or one less; the sum of those offered
+    follows. One Cholesky factor, of what the model leaves of the variable's block of G,
+    gives all its orders; for the smaller ones it is that of the variable's block of
+    P^-1. Both are W'W, W = L^-1 times the rows of G, or times I.
     """
-    (diagonal, linear, rows, index), (table, ridge, most) = form, prior
-    model, numbers, factors, work = chain
-    p, width = diagonal.shape[:2]
-    if model[which, COUNTS, kind] == 1:
-        if last - first < p:
-            _sum(kind, model, numbers, which, first, last, width)
-        return
-    size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
-    pairs = model[which, COUNTS, PAIRS]
-    model[which, COUNTS, kind] = last - first == p
-    window = first, last
-    low, high = first * width, last * width
+    model, (n_first, first, last) = chain[0], offered
     if kind == SMALLER:
-        first, last, low, high = 0, size, 0, q
-    for start in range(low, high, BLOCK):  # columns that stay in the nearest cache
-        end = min(start + BLOCK, high)
-        for s in range(q + 1):
-            slot, a = index[SLOT, model[which, OWNERS, s]], model[which, PLACES, s]
-            for d in range(start, end):
-                if kind == SMALLER:
-                    work[s, d] = s == d
-                else:
-                    work[s, d] = rows[slot, a, d] if s < q else linear[d]
-            _subtract(factors, which, work, s, start, end)
-            if s < q:
-                x = 1.0 / factors[which, s, s]
-                for d in range(start, end):
-                    work[s, d] *= x
-    d, before = low, table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
-    for c in range(first, last):
-        own, sign, least = c, -1.0, ridge
-        if kind == SMALLER:
-            own, sign, least = model[which, FEATURES, c], 1.0, TINY
-        n_pairs = _pairs_of(kind, index, model, which, own)
-        order = index[RANK, c] if n_pairs >= 0 and size < most else 0
-        if kind == SMALLER:
-            order = model[which, ORDERS, c]
-        for a in range(order):
-            for b in range(order):
-                factors[SCRATCH, a, b] = diagonal[c, a, b] if kind == LARGER else 0.0
-            factors[SCRATCH, order, a] = work[q, d + a]
-        for s in range(q):
-            for a in range(order):
-                x = sign * work[s, d + a]
-                for b in range(order):  # not to a alone: whole vectors are faster
-                    factors[SCRATCH, a, b] += x * work[s, d + b]
-        _eliminate(factors, SCRATCH, order, least)
-        fit, half_log = 0.0, 0.0
-        for a in range(order):
-            fit += 0.5 * factors[SCRATCH, order, a] ** 2
-            half_log += math.log(factors[SCRATCH, a, a])
-            if kind == LARGER:
-                work[FITS, d + a], work[HALF_LOGS, d + a] = fit, half_log
-                after = table[LOG_SIZE + n_pairs, size + 1 - n_pairs]
-                after += table[LOG_TOTAL, q + a + 1]
-                numbers[which, LARGER, d + a] = fit - half_log + (after - before)
-        if kind == SMALLER:
-            numbers[which, SMALLER, c] = -math.inf
-            if n_pairs >= 0:
-                after = table[LOG_SIZE + n_pairs, size - 1 - n_pairs]
-                after += table[LOG_TOTAL, q - order]
-                numbers[which, SMALLER, c] = (after - before) - fit - half_log
-            d += order
-        else:
-            for a in range(order, width):
-                numbers[which, LARGER, d + a] = -math.inf
-            d += width
-    _sum(kind, model, numbers, which, window[0], window[1], width)
+        if model[which, COUNTS, SMALLER] == 0:
+            _weigh_smaller(form, prior, chain, which)
+            model[which, COUNTS, SMALLER] = 1
+    else:
+        known = model[which, COUNTS, LARGER]
+        if known < n_first:
+            _weigh_larger(form, prior, chain, which, known, n_first)
+            model[which, COUNTS, LARGER] = n_first
+        if first < last:
+            _weigh_larger(form, prior, chain, which, first, last)
+    _sum(kind, form, chain, which, offered)
 
 
 @kernel
-def _sum(kind, model, numbers, which, first, last, width):
-    """Log weight, as a scalar, of the neighbours by some variables together."""
-    low, high = first * width, last * width
-    if kind == SMALLER:
-        low, high = 0, model[which, COUNTS, SIZE]
-    highest, total = -math.inf, 0.0
-    for d in range(low, high):
-        if kind == LARGER or first <= model[which, FEATURES, d] < last:
-            highest = max(highest, numbers[which, kind, d])
-    if highest > -math.inf:
-        for d in range(low, high):
-            if kind == LARGER or first <= model[which, FEATURES, d] < last:
-                total += math.exp(numbers[which, kind, d] - highest)
+def _weigh_larger(form, prior, chain, which, first, last):
+    """Log weights of the models with a variable more, of some places of the sequence.
+
+    Columns are computed in blocks that stay in the nearest cache.
+    """
+    (diagonal, linear, rows, index, places), (table, ridge, most) = form, prior
+    model, numbers, factors, work = chain
+    width = diagonal.shape[1]
+    size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
+    pairs = model[which, COUNTS, PAIRS]
+    before = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
+    step = max(1, BLOCK // width)
+    for start in range(first, last, step):
+        end = min(start + step, last)
+        for s in range(q + 1):
+            place = places[model[which, OWNERS, s], model[which, PLACES, s]]
+            for i in range(start, end):
+                here, there = (i - start) * width, index[SEQUENCE, i] * width
+                for b in range(width):
+                    d = there + b
+                    work[s, here + b] = rows[place, d] if s < q else linear[d]
+            _divide(factors, which, work, s, q, 0, (end - start) * width)
+        for i in range(start, end):
+            c, here = index[SEQUENCE, i], (i - start) * width
+            n_pairs = _pairs_of(LARGER, index, model, which, c)
+            order = index[RANK, c] if n_pairs >= 0 and size < most else 0
+            for a in range(order):
+                for b in range(order):
+                    factors[SCRATCH, a, b] = diagonal[c, a, b]
+            _add_square(factors, work, here, q, order, -1.0)
+            _eliminate(factors, SCRATCH, order, ridge)
+            fit, half_log = 0.0, 0.0
+            for a in range(order):
+                d = c * width + a
+                fit += 0.5 * factors[SCRATCH, order, a] ** 2
+                half_log += math.log(factors[SCRATCH, a, a])
+                work[FITS, d], work[HALF_LOGS, d] = fit, half_log
+                after = table[LOG_SIZE + n_pairs, size + 1 - n_pairs]
+                after += table[LOG_TOTAL, q + a + 1]
+                numbers[which, LARGER, d] = fit - half_log + (after - before)
+            for a in range(order, width):
+                numbers[which, LARGER, c * width + a] = -math.inf
+
+
+@kernel
+def _weigh_smaller(form, prior, chain, which):
+    """Log weights of the models with a variable less."""
+    index, table = form[3], prior[0]
+    model, numbers, factors, work = chain
+    size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
+    pairs = model[which, COUNTS, PAIRS]
+    before = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
+    for start in range(0, q, BLOCK):
+        end = min(start + BLOCK, q)
+        for s in range(q + 1):
+            for d in range(start, end):
+                work[s, d] = s == d
+            _divide(factors, which, work, s, q, start, end)
+    d = 0
+    for c in range(size):
+        order = model[which, ORDERS, c]
+        n_pairs = _pairs_of(SMALLER, index, model, which, model[which, FEATURES, c])
+        numbers[which, SMALLER, c] = -math.inf
+        if n_pairs >= 0:
+            for a in range(order):
+                for b in range(order):
+                    factors[SCRATCH, a, b] = 0.0
+            _add_square(factors, work, d, q, order, 1.0)
+            _eliminate(factors, SCRATCH, order, TINY)
+            after = table[LOG_SIZE + n_pairs, size - 1 - n_pairs]
+            after += table[LOG_TOTAL, q - order]
+            log_weight = after - before
+            for a in range(order):
+                log_weight -= 0.5 * factors[SCRATCH, order, a] ** 2
+                log_weight -= math.log(factors[SCRATCH, a, a])
+            numbers[which, SMALLER, c] = log_weight
+        d += order
+
+
+@kernel
+def _add_square(factors, work, column, q, order, sign):
+    """Add sign W'W to the scratch, W some columns; below it, what b has of them."""
+    for a in range(order):
+        factors[SCRATCH, order, a] = work[q, column + a]
+    for s in range(q):
+        for a in range(order):
+            x = sign * work[s, column + a]
+            for b in range(order):  # not to a alone: whole vectors are faster
+                factors[SCRATCH, a, b] += x * work[s, column + b]
+
+
+@kernel
+def _is_offered(position, offered):
+    """Whether a move is offered the variable of a position of the sequence."""
+    n_first, first, last = offered
+    return position < n_first or first <= position < last
+
+
+@kernel
+def _sum(kind, form, chain, which, offered):
+    """Log weight, as a scalar, of the neighbours by the variables offered together."""
+    numbers, highest, total = chain[1], -math.inf, 0.0
+    for again in range(2):
+        for i in range(_n_offered(kind, chain, which, offered)):
+            low, high = _neighbors_of(kind, form, chain, which, offered, i)
+            for d in range(low, high):
+                if again:
+                    total += math.exp(numbers[which, kind, d] - highest)
+                else:
+                    highest = max(highest, numbers[which, kind, d])
+        if highest == -math.inf:
+            break
+    if total > 0.0:
         highest += math.log(total)
     numbers[which, SCALARS, kind] = highest
 
 
 @kernel
-def _subtract(factors, which, work, s, start, end):
-    """Subtract from row s of the scratch the rows before it, times those of L.
+def _pick(kind, form, chain, which, offered, left):
+    """Draw one of the neighbours, in proportion to their weights."""
+    numbers, picked = chain[1], -1
+    for i in range(_n_offered(kind, chain, which, offered)):
+        low, high = _neighbors_of(kind, form, chain, which, offered, i)
+        for d in range(low, high):
+            share = math.exp(numbers[which, kind, d] - numbers[which, SCALARS, kind])
+            if share > 0.0:
+                picked = d
+                left -= share
+                if left < 0.0:
+                    return picked
+    return picked
 
-    Four at a time: an entry is then read and written a quarter as often.
+
+@kernel
+def _n_offered(kind, chain, which, offered):
+    """Return the number of variables whose neighbours may be offered."""
+    n_first, first, last = offered
+    return chain[0][which, COUNTS, SIZE] if kind == SMALLER else n_first + last - first
+
+
+@kernel
+def _neighbors_of(kind, form, chain, which, offered, i):
+    """Return where the weights of the neighbours by one variable begin and end."""
+    index, width = form[3], form[0].shape[1]
+    n_first, first, _ = offered
+    if kind == SMALLER:
+        at = index[POSITION, chain[0][which, FEATURES, i]]
+        return i, i + _is_offered(at, offered)
+    c = index[SEQUENCE, i if i < n_first else first + i - n_first]
+    return c * width, c * width + index[RANK, c]
+
+
+@kernel
+def _divide(factors, which, work, s, q, start, end):
+    """Row s of L^-1 times the scratch, from the rows before it; of b if s is q.
+
+    Four rows at a time: an entry is then read and written a quarter as often.
     """
     r = 0
     while r + 4 <= s:
@@ -355,22 +464,7 @@ def _subtract(factors, which, work, s, start, end):
         for d in range(start, end):
             work[s, d] -= x * work[r, d]
         r += 1
-
-
-@kernel
-def _pick(kind, model, numbers, which, first, last, width, left):
-    """Draw one of the neighbours by some variables, in proportion to their weights."""
-    low, high = first * width, last * width
-    if kind == SMALLER:
-        low, high = 0, model[which, COUNTS, SIZE]
-    picked = low
-    for d in range(low, high):
-        if kind == SMALLER and not first <= model[which, FEATURES, d] < last:
-            continue
-        share = math.exp(numbers[which, kind, d] - numbers[which, SCALARS, kind])
-        if share > 0.0:
-            picked = d
-            left -= share
-            if left < 0.0:
-                break
-    return picked
+    if s < q:
+        x = 1.0 / factors[which, s, s]
+        for d in range(start, end):
+            work[s, d] *= x

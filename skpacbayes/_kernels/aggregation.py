@@ -18,7 +18,7 @@ N_TOTALS = 12
     STEPS,  # rows of positive weight
     LARGEST,  # largest loss of an expert; at the start a bound, if one is known
     LOSS,  # cumulative loss of the aggregate
-    RATES,  # sum of the inverse temperatures times the squared weights
+    GAPS,  # what averaging cost: see `mixability_gap`
     RISES,  # what increases of the inverse temperature add to the bound
     RATE,  # inverse temperature of the last row
     KIND,
@@ -160,18 +160,40 @@ def soft_minimum(losses, rate):
 def weigh_next(losses, totals, shares):
     """`weigh` for a row about to be learnt; note what a rise of the rate adds."""
     rate = weigh(losses, totals, shares)
-    if totals[KIND] == NOISE and rate > totals[RATE]:
+    if rate > totals[RATE]:
         rise = soft_minimum(losses, totals[RATE]) - soft_minimum(losses, rate)
         totals[RISES] += rise
     totals[RATE] = rate
 
 
 @part
-def count_losses(suffered, own, weight, losses, totals):
+def mixability_gap(own, weight, shares, rate):
+    """By how much the mean of the losses `own` is above their soft minimum.
+
+    Both are weighed by `shares`. It is at most rate (weight B)^2 / 8 for losses in
+    [0, B], by Hoeffding's lemma, the step of the proof of Theorem 1 that asks for B.
+    """
+    if rate == 0.0:
+        return 0.0
+    lowest, mean, total = math.inf, 0.0, 0.0
+    for k in range(own.shape[0]):
+        if shares[k] > 0.0 and own[k] < lowest:
+            lowest = own[k]
+    for k in range(own.shape[0]):
+        if shares[k] > 0.0:
+            excess = weight * (own[k] - lowest)
+            mean += shares[k] * excess
+            total += shares[k] * math.exp(-rate * excess)
+    gap = mean + math.log(total) / rate
+    return gap if gap > 0.0 else 0.0
+
+
+@part
+def count_losses(suffered, own, weight, shares, losses, totals):
     """Count a row: the loss of the aggregate, and those of the experts, `own`."""
     totals[WEIGHT] += weight
     totals[STEPS] += 1.0
-    totals[RATES] += totals[RATE] * weight * weight
+    totals[GAPS] += mixability_gap(own, weight, shares, totals[RATE])
     totals[LOSS] += weight * suffered
     for k in range(losses.shape[0]):
         losses[k] += weight * own[k]
@@ -223,5 +245,5 @@ def aggregate(
             prediction += shares[k] * predictions[k, i]
             own[k] = point_loss(loss, target, predictions[k, i], up, down)
         suffered = point_loss(loss, target, prediction, up, down)
-        count_losses(suffered, own, weight, losses, totals)
+        count_losses(suffered, own, weight, shares, losses, totals)
         predictions[0, i] = prediction

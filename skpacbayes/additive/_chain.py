@@ -11,7 +11,9 @@ from .._kernels.state import named
 from ._chain_state import ChainRecord, ChainState
 
 MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
-WINDOW = 512  # variables among which a move adds or deletes one, about
+# A move to another variable chooses among so many promising ones, and so many others.
+PROMISING, WINDOW = 128, 256
+N_VIEWS = 20  # models whose neighbours say what is promising, at most
 EVERY = slice(None)
 
 
@@ -138,7 +140,7 @@ class Chain:
         self.rng = rng
         p, width, _ = reader.source.diagonal.shape
         self._largest = prior.table.shape[1] - 1
-        self._n_windows = -(-p // WINDOW)
+        self._all = self.windows = p, 0  # all variables are promising, no windows
         self.state = ChainState.empty(p, width, self._largest)
         self.record = self._no_record = ChainRecord.empty(0, self._largest)
         self.change(reader, linear, prior)
@@ -174,22 +176,50 @@ class Chain:
     def _advance(self, n_iter, keep):
         """Move `n_iter` times, where there is more than one model."""
         uniforms = self.rng.random((n_iter, 4))
-        if keep:
-            self._run(uniforms, self.record, self._n_windows)
-        else:  # a chain finds its way from the empty model by the best of all variables
-            self._run(uniforms, self._no_record, 1)
+        self._run(uniforms, self.record if keep else self._no_record, self.windows)
 
     def weigh_neighbors(self):
         """Weigh the neighbours of the current model; the state has their weights."""
         if self.prior.most > 0:
-            self._run(np.array([[1.0, 0.0, 0.0, 0.0]]), self._no_record, 1)
+            stay = np.array([[1.0, 0.0, 0.0, 0.0]])
+            self._run(stay, self._no_record, self._all)
 
-    def _run(self, uniforms, record, n_windows):
+    def promising(self):
+        """Sort all variables, those first that may come in soon.
+
+        A variable is judged by its best place among the neighbours of the current
+        model, of this model less one of its variables, and of the empty model.
+        """
+        features, orders = self.model
+        views = [(features, orders), (features[:0], orders[:0])]
+        for i in range(min(len(features), N_VIEWS)):
+            views.append((np.delete(features, i), np.delete(orders, i)))
+        best = np.full(len(self.reader.source.ranks), len(self.linear))
+        best[features] = -1
+        for view in views:
+            self.start(*view)
+            self.weigh_neighbors()
+            weights = self.state.larger.reshape(len(best), -1).max(axis=1)
+            places = np.empty_like(best)
+            places[np.argsort(-weights, kind="stable")] = np.arange(len(best))
+            best = np.minimum(best, places)
+        self.start(features, orders)
+        return np.argsort(best, kind="stable")
+
+    def choose_among(self, sequence):
+        """Choose among the first of a sequence of all variables, and a few others."""
+        first, n_others = sequence[:PROMISING], len(sequence) - PROMISING
+        self.reader.arrange(sequence)
+        self.reader.fetch(first, np.minimum(self.reader.source.ranks[first], 1))
+        self.windows = PROMISING, -(-n_others // WINDOW)
+        self.state.forget()
+
+    def _run(self, uniforms, record, windows):
         fixed = self.prior[:3], tuple(self.state), record[:2]
         while True:
             self.reader.fetch(self.state.features, self.state.orders)
             form = self.reader.form(self.linear)
-            done = kernels.run(form, *fixed, uniforms, n_windows)
+            done = kernels.run(form, *fixed, uniforms, windows)
             uniforms = uniforms[done:]
             if len(uniforms) == 0:
                 return
@@ -226,4 +256,4 @@ class Chain:
 
     def columns(self):
         """Functions of the current model, as columns of G."""
-        return self.state.owners * self.reader.rows.shape[1] + self.state.places
+        return self.state.owners * self.reader.places.shape[1] + self.state.places

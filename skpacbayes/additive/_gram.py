@@ -5,8 +5,7 @@ from scipy.linalg import cholesky
 
 from .._kernels import additive as kernels
 
-# A chain keeps the rows of as many variables as fit into this number of bytes.
-CACHE_BYTES = 2**27
+CACHE_BYTES = 2**27  # of the rows that a chain keeps
 ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
 
 
@@ -29,19 +28,18 @@ class Gram:
     def __init__(self, matrix, ranks, pairs=NO_PAIRS):
         p, n_columns = len(ranks), len(matrix)
         self.ranks, self.pairs = ranks, pairs
-        self._rows = np.ascontiguousarray(matrix).reshape(p, n_columns // p, n_columns)
+        self._rows = np.ascontiguousarray(matrix)
         blocks = matrix.reshape(p, n_columns // p, p, n_columns // p)
         every = np.arange(p)
         self.diagonal = np.ascontiguousarray(blocks[every, :, every, :])
 
     def among(self, columns):
         """Return G among some functions."""
-        return self._rows.reshape(-1, self._rows.shape[2])[np.ix_(columns, columns)]
+        return self._rows[np.ix_(columns, columns)]
 
     def reader(self):
         """Return rows of G for one chain: all of them are there."""
-        every = np.arange(len(self.ranks))
-        return Reader(self, self._rows, slots=every, ready=self.ranks)
+        return Reader(self, self._rows, all_ready=True)
 
 
 class WeightedRows:
@@ -86,46 +84,59 @@ class WeightedRows:
 
     def reader(self):
         """Return rows of G for one chain: none is there yet."""
-        p, width, _ = self.values.shape
-        n_slots = int(max(1, min(p, CACHE_BYTES // (8 * p * width**2))))
-        rows = np.empty((n_slots, width, p * width))
-        # With room for all variables each has a slot of its own from the start.
-        slots = np.arange(p) if n_slots == p else np.full(p, -1)
-        return Reader(self, rows, slots=slots, ready=np.zeros_like(slots))
+        n_columns = len(self._flat)
+        n_rows = max(1, min(n_columns, CACHE_BYTES // (8 * n_columns)))
+        return Reader(self, np.empty((n_rows, n_columns)))
 
 
 class Reader:
     """Rows of G that one chain has asked for, as many as there is room for.
 
-    A variable that asks for a slot when all are taken gets that of a variable that is
-    not in the model, in turn.
+    Where there is none, those of variables that are not in the model go, in turn.
+
+    Parameters
+    ----------
+    source : Gram or WeightedRows
+        G.
+    rows : ndarray of shape (n_rows, n_functions)
+        Its rows, or room for some.
+    all_ready : bool, default=False
+        Whether they are all rows of G.
     """
 
-    def __init__(self, source, rows, slots, ready):
+    def __init__(self, source, rows, all_ready=False):
         self.source, self.rows = source, rows
-        parents = np.full((2, len(slots)), -1)
-        parents[:, len(slots) - len(source.pairs) :] = source.pairs.T
-        self.index = np.array([source.ranks, slots, ready, *parents])
-        _, self._slots, self._ready = self.index[:3]
+        p, width, _ = source.diagonal.shape
+        parents = np.full((2, p), -1)
+        parents[:, p - len(source.pairs) :] = source.pairs.T
+        every = np.arange(p)
+        ready = source.ranks if all_ready else np.zeros_like(every)
+        self.index = np.array([source.ranks, ready, *parents, every, every])
+        self._ready = self.index[kernels.READY]
+        self.places = np.arange(p * width).reshape(p, width)
+        self._free = [] if all_ready else list(range(len(rows)))[::-1]
         self._turn = 0
+
+    def arrange(self, sequence):
+        """Take another sequence of all variables, the most promising first."""
+        self.index[kernels.SEQUENCE] = sequence
+        self.index[kernels.POSITION, sequence] = np.arange(len(sequence))
 
     def without_pairs(self):
         """Return rows for a chain to which a pair is like any variable."""
         reader = self.source.reader()
-        reader.index[kernels.FIRST :] = -1
+        reader.index[[kernels.FIRST, kernels.SECOND]] = -1
         return reader
 
     def form(self, linear):
         """Return the quadratic form with the linear terms b; see the kernel."""
-        return self.source.diagonal, linear, self.rows, self.index
+        return self.source.diagonal, linear, self.rows, self.index, self.places
 
     def among(self, columns):
         """Return G among some functions."""
-        width = self.rows.shape[1]
-        features, places = np.divmod(columns, width)
-        if (places < self._ready[features]).all():
-            slots = self._slots[features]
-            return self.rows[slots[:, None], places[:, None], columns]
+        features, orders = np.divmod(columns, self.places.shape[1])
+        if (orders < self._ready[features]).all():
+            return self.rows[self.places[features, orders][:, None], columns]
         return self.source.among(columns)
 
     def fetch(self, features, orders):
@@ -133,34 +144,31 @@ class Reader:
         missing = np.flatnonzero(self._ready[features] < orders)
         if len(missing) == 0:
             return
-        for i in missing:
-            if self._slots[features[i]] < 0:
-                self._slots[features[i]] = self._free_slot(features)
         counts = orders[missing] - self._ready[features[missing]]
         owners = np.repeat(features[missing], counts)
-        places = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-        places += self._ready[owners]
-        rows = self.source.rows_of(owners * self.rows.shape[1] + places)
-        self.rows[self._slots[owners], places] = rows
+        own = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        own += self._ready[owners]
+        rows = self.source.rows_of(owners * self.places.shape[1] + own)
+        while len(self._free) < len(owners):
+            self._make_room(features)
+        places = [self._free.pop() for _ in owners]
+        self.rows[places] = rows
+        self.places[owners, own] = places
         self._ready[features[missing]] = orders[missing]
 
-    def _free_slot(self, features):
-        holder = np.full(len(self.rows), -1)
-        taken = np.flatnonzero(self._slots >= 0)
-        holder[self._slots[taken]] = taken
-        in_model = np.isin(holder, features)
-        if in_model.all():
-            more = np.empty((2 * len(holder), *self.rows.shape[1:]))
-            more[: len(holder)] = self.rows
-            self.rows = more
-            return len(holder)
-        while in_model[self._turn]:
-            self._turn = (self._turn + 1) % len(holder)
-        slot = self._turn
-        self._turn = (slot + 1) % len(holder)
-        if holder[slot] >= 0:
-            self._slots[holder[slot]], self._ready[holder[slot]] = -1, 0
-        return slot
+    def _make_room(self, features):
+        """Drop the rows of a variable that is not in the model, or take more room."""
+        kept = np.flatnonzero(self._ready)
+        kept = kept[~np.isin(kept, features)]
+        if len(kept) == 0:
+            count = len(self.rows)
+            self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
+            self._free.extend(range(count, 2 * count))
+            return
+        self._turn = int(kept[np.searchsorted(kept, self._turn) % len(kept)])
+        self._free.extend(self.places[self._turn, : self._ready[self._turn]].tolist())
+        self._ready[self._turn] = 0
+        self._turn += 1
 
 
 def precision_factor(gram, ridge):

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._chains import run_chains
-from ._chain import MOST_VARIABLES, Chain, Prior
+from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._mixing import Run, mixing
-from ._posterior import Posterior, conditional_means
+from ._posterior import Posterior, conditional_means, padded
 from ._regressor_drawing import BallChain, CarlinChibChain
 from ._regressor_slab import weak_effects
 
@@ -106,6 +106,8 @@ def sample(settings, problem, rng, starts, tasks):
         setup.chain(kind, number, model, temperature)
         for number, model in enumerate(models)
     ]
+    if settings.sampler == "collapsed":
+        setup.choose_among(chains, models[0], temperature)
     for chain in chains:
         chain.expect(settings.n_iter)
     run_chains(
@@ -192,10 +194,18 @@ class Setup:
             chain.start(*model)
         return chain
 
+    def choose_among(self, chains, model, temperature):
+        """Have chains choose mostly among what is promising at a model, if many are."""
+        if len(self.ranks) > PROMISING + WINDOW:
+            sequence = self.chain(Chain, 0, model, temperature).promising()
+            for chain in chains:
+                chain.choose_among(sequence)
+
     def estimated_noise(self, model, noise):
         """Estimate the noise by short runs from a model; return where they end too."""
         temperature = self.temperature(noise)
         pilot = self.chain(self.kind, 0, model, temperature)
+        self.choose_among([pilot], model, temperature)
         for _ in range(N_PILOTS):
             pilot.expect(PILOT_MOVES)
             pilot.advance(PILOT_MOVES)
@@ -267,10 +277,7 @@ def summary(chains, setup, temperature):
         ridge=prior.ridge,
         among=problem.gram.among,
     )
-    runs = []
-    for chain in chains:
-        path, columns, _, log_weights = chain.recorded()
-        runs.append(Run(path, columns, log_weights[path]))
+    runs = runs_of([chain.recorded() for chain in chains])
     agreement = mixing(runs, posterior.inclusion()[:, 0], shape[1])
     # Moves to other variables: the first two kinds.
     tried = sum(chain.state.tried[:2].sum() for chain in chains)
@@ -291,6 +298,25 @@ def summary(chains, setup, temperature):
         n_variables_needed=setup.n_variables_needed,
         ends=Starts([chain.model for chain in chains], temperature.noise_variance),
     )
+
+
+def runs_of(recorded):
+    """Return what chains went through; equal models have the same log weight.
+
+    Its last digits depend on the sequence of the variables. R-hat, which reads ranks,
+    would take them for a difference between chains.
+    """
+    counts = np.cumsum([len(columns) for _, columns, _, _ in recorded])[:-1]
+    largest = max(columns.shape[1] for _, columns, _, _ in recorded)
+    columns = np.concatenate([padded(each[1], largest, -1) for each in recorded])
+    _, first, group = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    log_weights = np.concatenate([each[3] for each in recorded])[first][group.ravel()]
+    return [
+        Run(path, columns, own[path])
+        for (path, columns, _, _), own in zip(
+            recorded, np.split(log_weights, counts), strict=True
+        )
+    ]
 
 
 # The first model.

@@ -66,9 +66,7 @@ class BallChain(DrawingChain):
         """Propose and accept or refuse; returns whether it was accepted."""
         state = self.state
         before, accepted = int(state.current), state.accepted.copy()
-        self._run(self.rng.random((1, 4)), self._no_record, 1)
-        if state.current == before:
-            return False
+        self._run(self.rng.random((1, 4)), self._no_record, self.windows)
         normal = self.rng.standard_normal(state.n_functions)
         draws = solve_triangular(
             state.factor, state.solution + normal, lower=True, trans=1
@@ -273,10 +271,8 @@ class CarlinChibChain(DrawingChain):
 
     def _rows(self):
         """Rows of G of the current model's functions."""
-        width = self.reader.source.diagonal.shape[1]
-        columns = self.columns()
-        slots = self.reader.index[1, columns // width]
-        return self.reader.rows[slots, columns % width]
+        places = self.reader.places[self.state.owners, self.state.places]
+        return self.reader.rows[places]
 
     def _coefficients(self):
         factor, solution = self.state.factor, self.state.solution

@@ -58,18 +58,20 @@ def exponential_weights_terms(
     >>> {name: round(value, 2) for name, value in terms.items()}
     {'loss of the best expert': 20.0, 'complexity': 1.37, 'rate': 6.25}
     """
+    terms = split_soft_minimum(losses, last_inverse_temperature)
+    return {**terms, "rate": float(rate_sum * loss_bound**2 / 8.0)}
+
+
+def split_soft_minimum(losses, inverse_temperature):
+    """Return the infimum of Theorem 1, by its part: the least loss, and the rest."""
     losses = np.asarray(losses, dtype=float)
-    eta = last_inverse_temperature
+    eta = inverse_temperature
     best = losses.min()
     excess = losses - best
     complexity = excess.mean()  # its limit as eta falls to 0
     if eta > 0:
         complexity = (math.log(len(losses)) - logsumexp(-eta * excess)) / eta
-    return {
-        "loss of the best expert": float(best),
-        "complexity": float(complexity),
-        "rate": float(rate_sum * loss_bound**2 / 8.0),
-    }
+    return {"loss of the best expert": float(best), "complexity": float(complexity)}
 
 
 def gaussian_divergence(mean, scale, *, prior_scale):

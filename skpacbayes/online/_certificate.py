@@ -8,8 +8,8 @@ import numpy as np
 from .._kernels import aggregation
 from .._kernels.online_state import SEEN
 from .._kernels.standardize import add_waves, standardize
-from ..certificates import Certificate, exponential_weights_terms
-from ..certificates.online import certify_sva, certify_svb
+from ..certificates import Certificate
+from ..certificates.online import PAPER, certify_sva, certify_svb, split_soft_minimum
 
 
 def certify_linear(model, X, y, sample_weight):
@@ -43,11 +43,13 @@ def certify_linear(model, X, y, sample_weight):
     return certify_svb(problem, observed=observed, scaled_gradients=scaled)
 
 
-def certify_aggregation(losses, totals, observed, loss_bound=None):
-    """Theorem 1 for experts aggregated by Algorithm 1.
+def certify_aggregation(losses, totals, observed):
+    """Theorem 1 for experts aggregated by Algorithm 1, the rate as observed.
 
-    The theorem is for inverse temperatures that do not rise. Where they do, the bound
-    has another term: by how much the rises lower the soft minimum of the losses.
+    The theorem bounds what averaging costs at each row by Hoeffding's lemma, from the
+    largest loss and the rate of the weights; the rows show what it did cost. And the
+    theorem is for rates that do not rise: where they do, the bound has another term,
+    by how much the rises lower the soft minimum of the losses.
 
     Parameters
     ----------
@@ -57,32 +59,19 @@ def certify_aggregation(losses, totals, observed, loss_bound=None):
         Counts of `aggregation`.
     observed : float
         Cumulative loss of the aggregates.
-    loss_bound : float, default=None
-        Bound on the losses that is known beforehand; None takes the largest loss.
     """
     terms = {}
     for own, counts in zip(losses, totals, strict=True):
-        largest = counts[aggregation.LARGEST]
-        found = exponential_weights_terms(
-            own,
-            last_inverse_temperature=counts[aggregation.RATE],
-            rate_sum=counts[aggregation.RATES],
-            loss_bound=largest if loss_bound is None else loss_bound,
-        )
-        if counts[aggregation.KIND] == aggregation.NOISE:
-            found["rises of the rate"] = float(counts[aggregation.RISES])
+        found = split_soft_minimum(own, counts[aggregation.RATE])
+        found["rate"] = float(counts[aggregation.GAPS])
+        found["rises of the rate"] = float(counts[aggregation.RISES])
         terms = {name: terms.get(name, 0.0) + value for name, value in found.items()}
-    largest = float(totals[:, aggregation.LARGEST].max())
-    bound = largest if loss_bound is None else float(loss_bound)
     return Certificate(
-        theorem="Theorem 1 of Chérief-Abdellatif, Alquier and Khan (2019)",
+        theorem=f"Theorem 1 of {PAPER}, rate as observed",
         observed=observed,
-        bound=float(sum(terms.values())),
+        bound=sum(terms.values()),
         terms=terms,
-        assumptions={
-            "the loss is convex in the prediction": True,
-            f"the losses are in [0, {bound:.6g}]": bool(largest <= bound),
-        },
+        assumptions={"the loss is convex in the prediction": True},
     )
 
 

@@ -52,8 +52,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     loss : {"squared_error", "absolute_error"}, default="squared_error"
         Loss of a prediction.
     loss_bound : float or None, default=None
-        Largest loss of any expert on any row. If None, "auto" uses the largest loss so
-        far, and has no certificate.
+        Largest loss of any expert on any row, for the rate "auto". None for the largest
+        loss so far.
 
     Attributes
     ----------
@@ -216,28 +216,19 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     def certificate(self):
         """Theorem 1: how much the best expert could have been better.
 
+        What averaging the predictions cost is what the rows show; to bound it before
+        the rows are known, by the largest loss,
+        :func:`skpacbayes.certificates.exponential_weights_terms` has the theorem as
+        published.
+
         Returns
         -------
         certificate : Certificate
             The cumulative loss and its bound.
-
-        Raises
-        ------
-        ValueError
-            If `inverse_temperature` is "auto" and `loss_bound` is None: the rates
-            then depend on the losses, which the theorem does not cover.
         """
         check_is_fitted(self)
-        if self.loss_bound is None and self.inverse_temperature == "auto":
-            raise ValueError(
-                "certificate needs loss_bound or a fixed inverse_temperature, got "
-                "loss_bound=None and inverse_temperature='auto'."
-            )
         return certify_aggregation(
-            self._state.losses[None],
-            self._state.totals[None],
-            self.cumulative_loss_,
-            self.loss_bound,
+            self._state.losses[None], self._state.totals[None], self.cumulative_loss_
         )
 
     @property

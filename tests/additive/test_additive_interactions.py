@@ -56,6 +56,8 @@ def distance(problem, y, exact, change=None, seed=0):
         chain.reader = chain.reader.without_pairs()
     if change == "sets not counted":
         prior.log_sizes[1:] = prior.log_sizes[0]
+    if _chain.PROMISING < 6:
+        chain.choose_among(np.array([4, 0, 1, 5, 2, 3]))
     chain.expect(20_000)
     chain.advance(20_000)
     shares = visited(chain, 6, 2)
@@ -68,15 +70,16 @@ def exact_pairs(problem, y):
     return dict(zip(models, np.exp(logs - logsumexp(logs)), strict=True))
 
 
-@pytest.mark.parametrize("window", [512, 4])
+@pytest.mark.parametrize("n_first", [128, 2])
 @pytest.mark.parametrize("change", [None, "no hierarchy", "sets not counted"])
-def test_the_chain_has_the_exact_distribution(monkeypatch, window, change):
+def test_the_chain_has_the_exact_distribution(monkeypatch, n_first, change):
     """Over all models with the variables of their pairs, by enumeration.
 
     20,000 moves are .03 to .05 away in total variation, over 8 runs; chains that may
     hold a pair alone, or whose prior counts no sets of pairs, .14 to .16.
     """
-    monkeypatch.setattr(_chain, "WINDOW", window)
+    monkeypatch.setattr(_chain, "PROMISING", n_first)
+    monkeypatch.setattr(_chain, "WINDOW", 2)
     problem, y = small_pairs()
     exact = exact_pairs(problem, y)
     assert (distance(problem, y, exact, change) < 0.08) == (change is None)

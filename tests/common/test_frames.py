@@ -5,6 +5,7 @@ import pytest
 from cases import ESTIMATORS, cheap, learn, rows
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
 KINDS = ["pandas", "polars", "pyarrow"]
@@ -13,6 +14,9 @@ METHODS = [
     for name, public in ESTIMATORS.items()
     for method in ("fit", "partial_fit")
     if hasattr(public, method)
+]
+TAKING_MISSING = [
+    name for name in ESTIMATORS if get_tags(cheap(name)).input_tags.allow_nan
 ]
 TRANSFORMERS = [name for name in ESTIMATORS if hasattr(ESTIMATORS[name], "transform")]
 X, Y = rows(60)
@@ -69,6 +73,38 @@ def test_words_are_refused_in_a_question(name):
     estimator: BaseEstimator = cheap(name).fit(table, Y)
     with pytest.raises(ValueError, match="Column 'town' of X has 'Oslo'"):
         estimator.predict(table.assign(town="Oslo"))
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_a_mask_is_refused_where_it_hides_something(name, method):
+    nothing_hidden = np.ma.masked_array(X)
+    learnt = learn(cheap(name), method, nothing_hidden, Y)
+    expected = answers(learn(cheap(name), method, X, Y), X)
+    for ours, theirs in zip(answers(learnt, nothing_hidden), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    hidden = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) % 7 == 0)
+    with pytest.raises(ValueError, match="18 values are masked"):
+        learn(cheap(name), method, hidden, Y)
+    for question in ("predict", "score_samples"):  # scikit-learn's selectors transform
+        if hasattr(learnt, question):
+            with pytest.raises(ValueError, match="18 values are masked"):
+                getattr(learnt, question)(hidden)
+
+
+@pytest.mark.parametrize("name", TAKING_MISSING)
+def test_missing_values_of_nullable_columns_are_missing_values(name):
+    pandas = pytest.importorskip("pandas")
+    holes = X.copy()
+    holes[4, 0] = holes[9, 1] = np.nan
+    table = pandas.DataFrame(holes, columns=["dose", "age"])
+    of_array = cheap(name).fit(table, Y)
+    of_frame = cheap(name).fit(table.astype("Int64"), Y)
+    for ours, expected in zip(
+        answers(of_frame, table.astype("Float64")),
+        answers(of_array, table),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, expected)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])

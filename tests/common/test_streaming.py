@@ -8,6 +8,7 @@ import copy
 
 import numpy as np
 import pytest
+from cases import cheap
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 from streaming_laws import (
@@ -158,6 +159,7 @@ def markov(**parameters):
         weights=False,
         missing=True,
         grows=True,
+        rounds=1,
     )
 
 
@@ -165,9 +167,13 @@ def markov(**parameters):
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after each of the first rows, and reads mixtures from row 20 on.
-    "PACOClusterer": Stream(paco(), groups, length=28, saturated=2000),
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=1000),
     "PACOClusterer, forgetting": Stream(
-        paco(forgetting="auto"), groups, length=28, places=("shifted",)
+        paco(forgetting="auto"),
+        groups,
+        length=28,
+        saturated=1000,
+        places=("shifted",),
     ),
     "PACOClusterer, rate": Stream(
         paco(forgetting=0.05, refresh=7),
@@ -230,7 +236,7 @@ STREAMS = {
     ),
     "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
     "OnlineVIClassifier": online(OnlineVIClassifier, labels),
-    "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
+    "OnlineVIClassifier, hinge": online(OnlineVIClassifier, labels, loss="hinge"),
     "OnlineVIClassifier, softmax": Stream(
         lambda: OnlineVIClassifier(loss="log_loss", forgetting="auto"),
         three_labels,
@@ -249,6 +255,15 @@ STREAMS = {
     "ClusteredParticleFilter": filtering(),
     "ClusteredParticleFilter, plain": filtering(n_clusters=None),
     "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
+    "SMC2": Stream(
+        lambda: cheap("SMC2"),
+        rows_with_gaps,
+        length=24,
+        weights=False,
+        missing=True,
+        grows=True,
+        places=("shifted",),
+    ),
     "SparseAdditiveGibbsRegressor": additive(),
     "SparseAdditiveGibbsRegressor, sums": additive(1300, SUMS_ROWS),
     "DirichletProcessHMM": markov(),

@@ -1,15 +1,10 @@
 """A cache of kernels that cannot be read or written costs time, not answers."""
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numba
 import pytest
-
-import skpacbayes
+from processes import python
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is cached")
 
@@ -51,18 +46,7 @@ caching.IndexDataCacheFile.save = full
 
 def call(folder, cache, before=""):
     """Call kernels of a folder in a new process; return what it warned of."""
-    done = subprocess.run(
-        [sys.executable, "-c", CALL.format(before=before, folder=str(folder))],
-        env={
-            **os.environ,
-            "NUMBA_CACHE_DIR": str(cache),
-            "PYTHONPATH": str(Path(skpacbayes.__file__).parents[1]),
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python("-c", CALL.format(before=before, folder=str(folder)), cache=cache)
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def call(kernel, chain, uniforms):
     chain.expect(len(uniforms))
     form = chain.reader.form(chain.linear)
     state, record = tuple(chain.state), chain.record[:2]
-    return kernel(form, chain.prior[:3], state, record, uniforms, 1)
+    return kernel(form, chain.prior[:3], state, record, uniforms, chain.windows)
 
 
 STAY = np.array([[1.0, 0.0, 0.0, 0.0]])

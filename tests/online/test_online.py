@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from online_reference import Reference, standardised
+from online_reference import Reference, kept_shares, standardised
 from scipy.stats import binom
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -25,6 +25,8 @@ from skpacbayes import (
     online,
 )
 from skpacbayes._kernels import online_full, online_predict
+from skpacbayes._kernels.online_state import UNIT_OF
+from skpacbayes.certificates import exponential_weights_terms
 from skpacbayes.certificates.online import best_gaussian, expected_losses
 from skpacbayes.online._linear import N_FOURIER
 
@@ -47,8 +49,10 @@ def test_diagonal_is_the_reference():
     X, y = linear()
     Z = np.column_stack([np.ones(len(X)), standardised(X, np.ones(len(X)), math.inf)])
     reference = Reference("ngvi", "squared_error", 5, intercept=True)
-    for z, target in zip(Z, y, strict=True):
-        reference.learn(z, target)
+    kept = kept_shares(X, np.ones(len(X)))
+    assert np.any(kept < 1.0)
+    for z, target, share in zip(Z, y, kept, strict=True):
+        reference.learn(z, target, kept=share)
     model = OnlineVIRegressor(covariance="diagonal").fit(X, y)
     assert_allclose(model.cumulative_loss_, reference.loss_sum, rtol=1e-9)
     assert_allclose(model.coef_ * X.std(axis=0), reference.m[1:], rtol=1e-8)
@@ -114,6 +118,7 @@ def test_classifier_is_one_against_the_others(method, loss):
     y = rng.integers(3, size=80)
     weights = rng.choice([0.0, 1.0, 2.0], 80)
     Z = np.column_stack([np.ones(80), standardised(X, weights, 1.0)])
+    kept = kept_shares(X, weights)
     natural = method.startswith("ngvi")
     rate = "auto" if natural else 0.1
     options = {"learning_rate": rate, "prior_scale": 1.0, "clip": 1.0}
@@ -123,8 +128,8 @@ def test_classifier_is_one_against_the_others(method, loss):
     total = 0.0
     for k in range(3):
         reference = Reference(method, loss, 4, learning_rate=rate)
-        for z, label, weight in zip(Z, y, weights, strict=True):
-            reference.learn(z, 1.0 if label == k else -1.0, weight)
+        for z, label, weight, share in zip(Z, y, weights, kept, strict=True):
+            reference.learn(z, 1.0 if label == k else -1.0, weight, share)
         centre = np.average(X, axis=0, weights=weights)
         scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weights))
         assert_allclose(model.coef_[k] * scale, reference.m[1:], rtol=1e-8, atol=1e-10)
@@ -200,6 +205,8 @@ def test_uncertainty_only_shrinks_without_forgetting(method, loss):
         rows = slice(start, start + 50)
         model.partial_fit(X[rows], y[rows], classes=[0, 1])
         variances = model._state.variances[0].copy()
+        if method == "ngvi":  # in one unit: that of a feature may grow
+            variances[1:] /= model._state.moments[UNIT_OF]
         assert np.all(variances <= last)
         last = variances
 
@@ -223,6 +230,26 @@ def test_equivariance(covariance, loss):
     if loss == "squared_error":
         _, std = plain.predict(X, return_std=True)
         assert_allclose(scaled.predict(X, return_std=True)[1] / 1e3, std, rtol=1e-9)
+
+
+@pytest.mark.parametrize("change", ["begins late", "grows", "grows again and again"])
+def test_a_feature_whose_scale_grows_is_learnt(change):
+    """What it said in a small unit does not outweigh what it says in a large one."""
+    rng = np.random.default_rng(0)
+    before, known, n = 2000, 2500, 4000
+    X = rng.normal(size=(n, 3))
+    X[:before, 2] *= {"begins late": 0.0, "grows": 1e-2}.get(change, 1e-6)
+    if change == "grows again and again":
+        X[before : before + 100, 2] *= 1e-3
+    target = X @ [1.0, 2.0, 5.0]
+    model = OnlineVIRegressor(covariance="diagonal").fit(X[:known], target[:known])
+    assert model.score(X[known:], target[known:]) > 0.9
+    y = (target + rng.logistic(size=n) > 0).astype(int)
+    best = np.logaddexp(0.0, np.where(y == 1, -target, target))[known:].mean()
+    for loss in ("hinge", "log_loss"):
+        model = OnlineVIClassifier(loss=loss).fit(X[:known], y[:known])
+        found = model.predict_proba(X[known:])[np.arange(n - known), y[known:]]
+        assert -np.log(found).mean() - best < 0.1
 
 
 def test_average_is_the_average_of_the_means():
@@ -370,6 +397,26 @@ def test_scale_of_the_prior_chooses_itself(loss):
         )
         certificate = model.certificate()
         assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+        assert certificate.bound < 1.05 * certificate.observed  # it says something
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_rates_that_rise_with_the_first_loss_are_covered(loss):
+    """No bound of the losses is known: the rate is 0 until an expert has lost.
+
+    Where one expert never loses, until a sudden change, the rate falls by much.
+    """
+    X = np.arange(60.0)[:, None] % 7
+    y = np.where(np.arange(60) < 40, X[:, 0], -1e3)
+    y[:3] = 0.0
+    X[:3] = 0.0
+    line, twice = (Ridge(alpha=1e-12).fit(X[3:20], k * y[3:20]) for k in (1.0, 2.0))
+    model = EWARegressor([("line", line), ("twice", twice)], loss=loss)
+    for start in range(0, 60, 7):
+        model.partial_fit(X[start : start + 7], y[start : start + 7])
+        certificate = model.certificate()
+        assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+    assert certificate.terms["rises of the rate"] >= 0.0
 
 
 def test_scale_of_the_prior_chooses_itself_among_numbers():
@@ -588,6 +635,16 @@ def test_aggregation_keeps_its_promise(temperature):
     certificate = model.certificate()
     assert all(certificate.assumptions.values())
     assert certificate.observed <= certificate.bound
+    rates = np.full(200, 0.05)
+    if temperature == "auto":
+        rates = np.sqrt(8 * math.log(3) / np.arange(1, 201)) / 25.0
+    published = exponential_weights_terms(
+        model.cumulative_losses_,
+        last_inverse_temperature=rates[-1],
+        rate_sum=rates.sum(),
+        loss_bound=25.0,
+    )
+    assert certificate.bound <= sum(published.values())
     if temperature == "auto":  # the order of the regret: no more than sqrt(T log K)
         regret = 25.0 * math.sqrt(200 * math.log(3)) * (8**-0.5 + 2**-0.5)
         assert certificate.bound <= model.cumulative_losses_.min() + regret
@@ -609,8 +666,6 @@ def test_no_certificate_without_a_theorem():
             model.fit(X, y).certificate(X, y)
     with pytest.raises(ValueError, match="needs the 30 rows"):
         OnlineVIRegressor("sva", learning_rate=0.1).fit(X, y).certificate(X[1:], y[1:])
-    with pytest.raises(ValueError, match="needs loss_bound"):
-        EWARegressor().fit(X, y).certificate()
     labels = np.arange(30) % 3
     three = OnlineVIClassifier("sva", learning_rate=0.1).fit(X, labels)
     with pytest.raises(NotImplementedError, match="two classes"):
