@@ -179,11 +179,11 @@ STREAMS = {
         paco(forgetting=0.05, refresh=7),
         groups,
         length=40,
-        saturated=1000,
+        saturated=1500,
         places=("shifted",),
     ),
     "PACOClusterer, manhattan": Stream(
-        paco(**MANHATTAN), groups, length=40, saturated=2000, places=("shifted",)
+        paco(**MANHATTAN), groups, length=40, saturated=1500, places=("shifted",)
     ),
     "PACOClusterer, regret": Stream(
         paco(**REGRET), groups, length=40, saturated=1000, places=("small",)
