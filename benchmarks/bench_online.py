@@ -144,8 +144,10 @@ REGRESSORS = {
     "river, LinearRegression with Adam": river_regressor(optim.Adam),
 }
 CLASSIFIERS = {
-    "OnlineVIClassifier()": ours(OnlineVIClassifier),
-    "OnlineVIClassifier(clip=5)": ours(lambda: OnlineVIClassifier(clip=5)),
+    "OnlineVIClassifier('hinge')": ours(lambda: OnlineVIClassifier(loss="hinge")),
+    "OnlineVIClassifier('hinge', clip=5)": ours(
+        lambda: OnlineVIClassifier(loss="hinge", clip=5)
+    ),
     "SGDClassifier()": sgd_classifier(),
     "SGDClassifier, passive-aggressive 1": sgd_classifier(
         loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0
@@ -229,8 +231,8 @@ def speed(report, turns):
         }
         classifiers = {
             "SGDClassifier": SGDClassifier(),
-            "OnlineVIClassifier, hinge": OnlineVIClassifier(),
-            "OnlineVIClassifier, log_loss": OnlineVIClassifier(loss="log_loss"),
+            "OnlineVIClassifier, hinge": OnlineVIClassifier(loss="hinge"),
+            "OnlineVIClassifier, log_loss": OnlineVIClassifier(),
         }
         for models, target, first in (
             (regressors, y, {}),
@@ -347,7 +349,7 @@ def certificates(report):
     table = []
     for name, (X, y) in {"pima": pima(), "breast cancer": breast_cancer()}.items():
         X, y = permuted(X, y, 0)
-        box = {"clip": 5, "mean_bound": 20.0, "scale_bound": 1.0}
+        box = {"loss": "hinge", "clip": 5, "mean_bound": 20.0, "scale_bound": 1.0}
         rate = len(y) ** -0.5
         for model in (
             OnlineVIClassifier("sva", learning_rate=rate, **box),
@@ -482,9 +484,9 @@ def prior_scales(report, permutations):
 def beyond_linear(report):
     """Accuracy of models that are not linear, each row predicted, then learnt."""
     models = {
-        "OnlineVIClassifier()": OnlineVIClassifier(loss="log_loss"),
+        "OnlineVIClassifier()": OnlineVIClassifier(),
         "OnlineVIClassifier(n_fourier=60)": OnlineVIClassifier(
-            loss="log_loss", n_fourier=60, random_state=0
+            n_fourier=60, random_state=0
         ),
         "OnlineVIMLPClassifier()": OnlineVIMLPClassifier(random_state=0),
     }

@@ -15,7 +15,9 @@ from _online_data import (
     boston,
     california,
     permuted,
+    predictions,
     present,
+    probabilities,
 )
 from bench_online import standardised
 from river import linear_model, optim
@@ -40,27 +42,14 @@ LEVELS = (0.05, 0.5, 0.9)
 
 def ours(multi_class):
     def run(X, y):
-        model = OnlineVIClassifier(loss="log_loss", multi_class=multi_class)
-        classes = np.unique(y)
-        answers = np.full((len(y), len(classes)), 1.0 / len(classes))
-        model.partial_fit(X[:1], y[:1], classes=classes)
-        for t in range(1, len(y)):
-            answers[t] = model.predict_proba(X[t : t + 1])[0]
-            model.partial_fit(X[t : t + 1], y[t : t + 1])
-        return answers
+        return probabilities(OnlineVIClassifier(multi_class=multi_class), X, y)
 
     return run
 
 
 def sgd(X, y):
-    model, classes = SGDClassifier(loss="log_loss", random_state=0), np.unique(y)
-    answers = np.full((len(y), len(classes)), 1.0 / len(classes))
-    Z = standardised(X)
-    model.partial_fit(Z[:1], y[:1], classes=classes)
-    for t in range(1, len(y)):
-        answers[t] = model.predict_proba(Z[t : t + 1])[0]
-        model.partial_fit(Z[t : t + 1], y[t : t + 1])
-    return answers
+    model = SGDClassifier(loss="log_loss", random_state=0)
+    return probabilities(model, standardised(X), y)
 
 
 def river_softmax(X, y):
@@ -131,15 +120,6 @@ def classes(report, quick):
 
 
 # Numbers: the loss of the predictions.
-
-
-def predictions(model, X, y):
-    answers = np.zeros(len(y))
-    for t in range(len(y)):
-        if t:
-            answers[t] = model.predict(X[t : t + 1])[0]
-        model.partial_fit(X[t : t + 1], y[t : t + 1])
-    return answers
 
 
 def river_predictions(loss, X, y):

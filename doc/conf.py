@@ -19,7 +19,7 @@ import skpacbayes
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from make_benchmarks import write_benchmarks, write_if_changed
+from make_benchmarks import BenchmarkTable, write_benchmarks, write_if_changed
 
 project = "skpacbayes"
 author = "The skpacbayes developers"
@@ -217,6 +217,7 @@ def setup(app):
     """Connect what is above."""
     app.add_directive("fold", Fold)
     app.add_directive("endfold", EndFold)
+    app.add_directive("benchmark-table", BenchmarkTable)
     app.connect("builder-inited", write_whats_new)
     app.connect("builder-inited", write_benchmarks)
     app.connect("doctree-read", group_the_sidebar, priority=100)  # before it is listed

@@ -4,6 +4,10 @@ import ast
 import json
 from pathlib import Path
 
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 INDEX = """\
@@ -51,11 +55,49 @@ def page(docstring, result):
 
 def table(content):
     """A table, its title above."""
-    lines = [escaped(content["title"]), "", ".. list-table::", "   :header-rows: 1", ""]
-    for row in [content["columns"], *content["rows"]]:
+    rows = [content["columns"], *content["rows"]]
+    return "\n".join([escaped(content["title"]), "", *list_table(rows)])
+
+
+def list_table(rows):
+    """Lines of a table of these rows; the first is the header."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in rows:
         for first, cell in enumerate(row):
             lines.append(f"   {' ' if first else '*'} - {escaped(str(cell))}".rstrip())
-    return "\n".join(lines)
+    return lines
+
+
+class BenchmarkTable(Directive):
+    """A table of a benchmark, as it was saved, so that no page has another number.
+
+    `.. benchmark-table:: mixture_tables Beginning of the title`; the option `columns`
+    names the columns to show, one a line, all if there is none.
+    """
+
+    required_arguments = 1
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"columns": str}
+
+    def run(self):
+        """Return the table."""
+        name, title = self.arguments
+        path = BENCHMARKS / f"results/{name}.json"
+        self.state.document.settings.record_dependencies.add(str(path))
+        tables = json.loads(path.read_text("utf-8"))["tables"]
+        found = [t for t in tables if t["title"].startswith(title)]
+        if len(found) != 1:
+            raise self.error(f"{len(found)} tables of {name} begin with {title!r}.")
+        header, rows = found[0]["columns"], found[0]["rows"]
+        names = self.options.get("columns", "\n".join(header)).strip().splitlines()
+        if missing := set(map(str.strip, names)) - set(header):
+            raise self.error(f"No columns {sorted(missing)} in {title!r}: {header}.")
+        kept = [header.index(name.strip()) for name in names]
+        lines = list_table([[row[i] for i in kept] for row in [header, *rows]])
+        parent = nodes.Element()
+        self.state.nested_parse(StringList(lines, str(path)), 0, parent)
+        return parent.children
 
 
 def escaped(text):

@@ -1,6 +1,7 @@
 """Write the map of the page "Which estimator?", whose boxes are links.
 
-Run ``python doc/make_flowchart.py`` after a change of the table below.
+There are two forms: a picture, and a list for screens narrower than the picture. Run
+``python doc/make_flowchart.py`` after a change of the table below.
 """
 
 from pathlib import Path
@@ -27,6 +28,7 @@ QUESTIONS = {
         ("regimes, no model of them", "hmm.DirichletProcessHMM"),
         ("a model: follow its state", "filtering.ClusteredParticleFilter"),
         ("a model: learn its parameters", "filtering.ParticleMarginalMetropolis"),
+        ("a model: its parameters, on a stream", "filtering.SMC2"),
     ],
     "A simulator": [
         ("parameters that fit an observation", "likelihood_free.ABCPosteriorKDE"),
@@ -66,6 +68,19 @@ def flowchart():
     return "\n".join([head, *parts, "</svg>", ""])
 
 
+def stacked():
+    """Return the map as a list of links, which can be read at any width."""
+    parts = []
+    for question, answers in QUESTIONS.items():
+        parts += [f"<p><strong>{escape(question)}</strong></p>", "<ul>"]
+        for answer, name in answers:
+            link = f"../generated/skpacbayes.{name}.html"
+            short = name.rpartition(".")[2]
+            parts.append(f'<li>{escape(answer)}:<br/><a href="{link}">{short}</a></li>')
+        parts.append("</ul>")
+    return "\n".join([*parts, ""])
+
+
 def _text(x, y, words, anchor, *, bold=False):
     weight = ' font-weight="bold"' if bold else ""
     return (
@@ -84,6 +99,9 @@ def _link(name, y):
     )
 
 
+FORMS = {"choose.svg": flowchart, "choose.html": stacked}
+
 if __name__ == "__main__":
-    path = Path(__file__).parent / "images" / "choose.svg"
-    path.write_text(flowchart(), encoding="utf-8")
+    for name, write in FORMS.items():
+        path = Path(__file__).parent / "images" / name
+        path.write_text(write(), encoding="utf-8")

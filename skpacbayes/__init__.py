@@ -30,7 +30,7 @@ _FAMILIES = {
         "make_paco_model",
         "make_subspace_groups",
     ],
-    "filtering": ["ClusteredParticleFilter", "ParticleMarginalMetropolis"],
+    "filtering": ["SMC2", "ClusteredParticleFilter", "ParticleMarginalMetropolis"],
     "hmm": ["DirichletProcessHMM"],
     "likelihood_free": [
         "ABCPosteriorKDE",

@@ -22,6 +22,7 @@ from skpacbayes.datasets import make_mixture as make_mixture
 from skpacbayes.datasets import make_paco_model as make_paco_model
 from skpacbayes.datasets import make_subspace_groups as make_subspace_groups
 from skpacbayes import filtering as filtering
+from skpacbayes.filtering import SMC2 as SMC2
 from skpacbayes.filtering import ClusteredParticleFilter as ClusteredParticleFilter
 from skpacbayes.filtering import ParticleMarginalMetropolis as ParticleMarginalMetropolis
 from skpacbayes import hmm as hmm

@@ -16,6 +16,7 @@ import warnings
 import numpy as np
 from scipy import stats
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
 import skpacbayes
 
@@ -101,11 +102,12 @@ def compile_kernels(names=None, *, options=False):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few rows, and few iterations
             few, *others = _settings(known[name], options)
-            _run(known[name], few)
-            for parameters in others:
-                # An option that another one excludes has no kernels of its own.
-                with contextlib.suppress(ValueError, NotImplementedError):
-                    _run(known[name], parameters)
+            for n_classes in _numbers_of_classes(known[name](**few)):
+                _run(known[name], few, n_classes)
+                for parameters in others:
+                    # An option that another one excludes has no kernels of its own.
+                    with contextlib.suppress(ValueError, NotImplementedError):
+                        _run(known[name], parameters, n_classes)
         seconds[name] = time.perf_counter() - start
     return seconds
 
@@ -129,10 +131,16 @@ def _settings(estimator, options):
     return settings
 
 
-def _run(estimator, parameters):
+def _numbers_of_classes(estimator):
+    """Return numbers of classes that have kernels of their own."""
+    tags = get_tags(estimator).classifier_tags
+    return (2,) if tags is None or not tags.multi_class else (2, 3)
+
+
+def _run(estimator, parameters, n_classes):
     """Learn a few rows, and ask for every answer."""
     rng = np.random.default_rng(0)
-    y = 1.0 + np.arange(40) % 2
+    y = 1.0 + np.arange(40) % n_classes
     X = rng.poisson(9.0 * y[:, None] - 6.0, size=(40, 2)).astype(float)
     for method in ("fit", "partial_fit"):
         if not hasattr(estimator, method):
@@ -140,7 +148,7 @@ def _run(estimator, parameters):
         model = estimator(**parameters)
         learn = getattr(model, method)
         takes_classes = "classes" in inspect.signature(learn).parameters
-        classes = {"classes": [1.0, 2.0]} if takes_classes else {}
+        classes = {"classes": np.unique(y)} if takes_classes else {}
         learn(X, y, **classes)
         if method == "partial_fit":
             learn(X[:1], y[:1])

@@ -13,7 +13,7 @@ import numpy as np
 from . import kernel, part
 from .aggregation import SQUARED, aggregate, point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
-from .online_parts import enter, forget, project, suffer
+from .online_parts import enter, forget, project, suffer, take_units
 from .online_state import (
     ADAGRAD,
     CONSTANT,
@@ -85,7 +85,9 @@ def _start_flat(model, y, weight, numbers):
 
 
 @part
-def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predictions):
+def _learn_natural(
+    Z, kept, y, output, sample_weight, model, numbers, stream, predictions
+):
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
     loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
@@ -96,6 +98,7 @@ def _learn_natural(Z, y, output, sample_weight, model, numbers, stream, predicti
         if weight == 0.0:
             continue
         z, target = Z[i], target_of(y[i], output)
+        take_units(model, kept[i], stream)
         a = v = 0.0
         for j in range(n_parameters):
             a += mean[j] * z[j]
@@ -150,14 +153,16 @@ def learn_natural(
     predictions : (n_experts, n_rows), receives the predictions of the last output,
     made before the row was learnt; with several experts, row 0 the aggregate's.
     """
-    Z = np.empty((X.shape[0], models.shape[2]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+    Z, kept = np.empty((len(X), models.shape[2])), np.zeros((len(X), 1 + X.shape[1]))
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
     for k in range(models.shape[0]):
         output = k // n_experts if models.shape[0] > n_experts else -1
         own = predictions[k % n_experts]
-        _learn_natural(Z, y, output, sample_weight, models[k], numbers[k], stream, own)
+        _learn_natural(
+            Z, kept, y, output, sample_weight, models[k], numbers[k], stream, own
+        )
         if experts is not None and k % n_experts == n_experts - 1:
             losses, totals = experts[0][k // n_experts], experts[1][k // n_experts]
             loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
@@ -303,7 +308,7 @@ def learn_published(
     As `learn_natural`, with one expert.
     """
     Z = np.empty((X.shape[0], models.shape[2]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):
         output = k if models.shape[0] > 1 else -1

@@ -25,7 +25,15 @@ from .online_covariance import (
     forget_covariance,
     settle,
 )
-from .online_parts import deviation_along, enter, forget, inner_product, project, suffer
+from .online_parts import (
+    deviation_along,
+    enter,
+    forget,
+    inner_product,
+    project,
+    suffer,
+    take_units,
+)
 from .online_state import FORGETTING, MEAN, PANEL, SMALLEST, TEMPERATURE, VARIANCE
 
 
@@ -74,7 +82,7 @@ def implicit_log_rate(y, a, v, strength, spread):
 
 
 @part
-def _learn_counts(Z, y, sample_weight, model, numbers, stream, predictions):
+def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions):
     """Predict, suffer and learn each row with one model."""
     n_parameters = Z.shape[1]
     mean, variance = model[MEAN], model[VARIANCE]
@@ -84,6 +92,7 @@ def _learn_counts(Z, y, sample_weight, model, numbers, stream, predictions):
         if weight == 0.0:
             continue
         z = Z[i]
+        take_units(model, kept[i], stream)
         a = v = 0.0
         for j in range(n_parameters):
             a += mean[j] * z[j]
@@ -174,13 +183,13 @@ def learn_counts(
     for i in range(y.shape[0]):
         if y[i] < 0.0:
             return False
-    Z = np.empty((X.shape[0], models.shape[2]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+    Z, kept = np.empty((len(X), models.shape[2])), np.zeros((len(X), 1 + X.shape[1]))
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     for k in range(models.shape[0]):
         model, counts, own = models[k], numbers[k], predictions[k]
         if covariances is None:
-            _learn_counts(Z, y, sample_weight, model, counts, stream, own)
+            _learn_counts(Z, kept, y, sample_weight, model, counts, stream, own)
         else:
             _learn_counts_full(
                 Z, y, sample_weight, origin, model, covariances, k, counts, stream, own

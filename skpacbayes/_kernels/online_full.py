@@ -123,7 +123,7 @@ def learn_full(
     was learnt; with several experts, row 0 the aggregate's.
     """
     Z = np.empty((X.shape[0], models.shape[2]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):
         _learn_full(

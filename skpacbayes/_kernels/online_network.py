@@ -397,7 +397,7 @@ def learn_numbers(
     refused.
     """
     Z = np.empty((X.shape[0], hidden.shape[3]))
-    if not enter(X, y, sample_weight, moments, None, None, stream, Z):
+    if not enter(X, y, sample_weight, moments, None, None, stream, Z, None):
         return False
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for i in range(X.shape[0]):
@@ -418,7 +418,7 @@ def learn_labels(
     As `learn_numbers`; with several networks, `predictions` are those of the last.
     """
     Z = np.empty((X.shape[0], hidden.shape[3]))
-    if not enter(X, y, sample_weight, moments, None, None, stream, Z):
+    if not enter(X, y, sample_weight, moments, None, None, stream, Z, None):
         return False
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for k in range(hidden.shape[0]):

@@ -38,7 +38,7 @@ from .standardize import add_waves, first_refused, standardize
 
 
 @part
-def enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     """Write rows to Z, in the coordinates of the parameters: see `standardize`.
 
     Fourier features are those of standardized rows, also where the features themselves
@@ -48,10 +48,10 @@ def enter(X, y, sample_weight, moments, origin, waves, stream, Z):
     if first_refused(X, y, sample_weight) >= 0:
         return False
     if waves is None:
-        standardize(X, sample_weight, moments, origin, stream, Z)
+        standardize(X, sample_weight, moments, origin, stream, Z, kept)
     else:
         begins = stream[SEEN] == 0.0
-        standardize(X, sample_weight, moments, None, stream, Z)
+        standardize(X, sample_weight, moments, None, stream, Z, kept)
         add_waves(Z, X.shape[1], *waves, stream)
         if origin is not None:
             start = np.int64(stream[START])
@@ -108,6 +108,21 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
                 value = value if value < high else high
             # without a prior, it has never varied
             z[p] = 0.0 if model[PRIOR, p] == 0.0 else value
+
+
+@part
+def take_units(model, kept, stream):
+    """Count evidence from before a unit has grown in the new one, where it is less.
+
+    It was gathered as the squares of features in the smaller unit. Their means stay:
+    what was learnt from small deviations is not extrapolated to large ones.
+    """
+    if kept[0] == 1.0:
+        start = np.int64(stream[START])
+        for j in range(kept.shape[0] - 1):
+            share, p = kept[1 + j], start + j
+            share += (1.0 - share) * model[PRIOR, p] * model[VARIANCE, p]
+            model[VARIANCE, p] /= share
 
 
 @part

@@ -25,6 +25,7 @@ from .online_parts import (
     place,
     project,
     suffer,
+    take_units,
     weigh_scores,
 )
 from .online_state import FORGETTING, MEAN, SMALLEST, TEMPERATURE, VARIANCE
@@ -162,8 +163,8 @@ def learn_softmax(
     y : numbers of classes. The first output counts the loss of an expert; nothing is
     written to `predictions`, (n_experts, n_rows).
     """
-    Z = np.empty((X.shape[0], models.shape[2]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z):
+    Z, kept = np.empty((len(X), models.shape[2])), np.zeros((len(X), 1 + X.shape[1]))
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
     n_classes = models.shape[0] // n_experts
@@ -174,6 +175,8 @@ def learn_softmax(
         if weight == 0.0:
             continue
         z, label = Z[i], np.int64(y[i])
+        for m in range(models.shape[0]):
+            take_units(models[m], kept[i], stream)
         mean[:] = 0.0
         if experts is not None:
             weigh_next(experts[0][0], experts[1][0], shares)

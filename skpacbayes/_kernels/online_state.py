@@ -4,7 +4,8 @@ A stream of linear models has one model for each output and expert; the experts 
 output differ in their forgetting rate and in the scale of their prior. The kernels take
 the state as these arguments:
 
-moments : (2, n_features), CENTER_OF and SCATTER_OF the features, where they scale;
+moments : (3, n_features), CENTER_OF, SCATTER_OF and UNIT_OF the features, where they
+are scaled;
 origin : (n_features,), the first row, where the features are measured from there;
 waves : (frequencies, phases) of random Fourier features, (n_features, n_waves) and
 (n_waves,), where the model has those;
@@ -31,8 +32,8 @@ from .state import KernelState, named
 NGVI, NGVI_EXPLICIT, SVA, SVB, OGA, OGA_EL = range(6)
 CONSTANT, INVSQRT, ADAGRAD = range(3)
 
-# Rows of `moments`.
-CENTER_OF, SCATTER_OF = range(2)
+# Rows of `moments`: the last is the variance of a feature when its unit was last taken.
+CENTER_OF, SCATTER_OF, UNIT_OF = range(3)
 
 # Rows of `models[k]`. Those of a full covariance begin alike; it keeps the moments of
 # the columns, and their range, where others keep sums of gradients.
@@ -119,7 +120,7 @@ class LinearState(aggregation.Aggregation, KernelState):
             width += -n_parameters % LANES
             n_vectors, n_panels = N_VECTORS_FULL, -(-width // PANEL)
         super().__init__(
-            (2, n_features if scales else 0),
+            (3, n_features if scales else 0),
             (n_features if shifts else 0,),
             (n_features, n_waves),
             (n_waves,),
@@ -238,7 +239,7 @@ class LinearState(aggregation.Aggregation, KernelState):
         if not self.scales:
             n_features = int(self.stream[N_COEFFICIENTS])
             return np.zeros(n_features), np.ones(n_features)
-        center, scatter = self.moments
+        center, scatter = self.moments[CENTER_OF], self.moments[SCATTER_OF]
         spread = np.where(scatter > SMALLEST, scatter, np.inf)
         return center, 1.0 / np.sqrt(spread / self.stream[SEEN])
 

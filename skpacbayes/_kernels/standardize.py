@@ -5,10 +5,13 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START
+from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START, UNIT_OF
 
 LARGEST = 1e150  # of what is learnt: its square, times many rows, is a number
 SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
+# Growth of a variance at which a new unit is taken. Ratios of variances of integers are
+# never the root of five, so that rounding decides no tie.
+GROWTH = math.sqrt(5.0)
 
 
 @part
@@ -27,7 +30,18 @@ def first_refused(X, y, sample_weight):
 
 
 @part
-def standardize(X, sample_weight, moments, origin, stream, Z):
+def _take_units(moments, seen, kept):
+    """Take new units where variances have grown: see `standardize`."""
+    kept[0] = 1.0
+    for j in range(moments.shape[1]):
+        before, unit = moments[UNIT_OF, j], moments[SCATTER_OF, j] / seen
+        grows = moments[SCATTER_OF, j] > SMALLEST and unit > GROWTH * before
+        kept[1 + j] = before / unit if grows and before > 0.0 else 1.0
+        moments[UNIT_OF, j] = unit if grows else before
+
+
+@part
+def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
 
     Where there is an origin, the row is only clipped in these units, and written in its
@@ -35,6 +49,9 @@ def standardize(X, sample_weight, moments, origin, stream, Z):
 
     moments, origin, stream : see `online_state`; the moments are updated, and the first
     row becomes the origin. What is None is not compiled.
+    kept : zeros, (n_rows, 1 + n_features). Where the variance of a feature has grown by
+    GROWTH since its unit was taken, the row receives 1, and for each feature the square
+    of the unit before over that of the new one.
     A column that has not yet varied, its scatter at most SMALLEST, gives 0; a last
     step clips to [-clip, clip].
     The columns of X go to those of Z from START on; the one before, if any, is set
@@ -65,16 +82,22 @@ def standardize(X, sample_weight, moments, origin, stream, Z):
             center, scatter = moments[CENTER_OF], moments[SCATTER_OF]
             share = weight / stream[SEEN]
             root = math.sqrt(stream[SEEN])
+            limit, grown = GROWTH * stream[SEEN], False
             for j in range(d):  # written for the processor: no branch, one pass
                 before = x[j] - center[j]
                 center[j] += share * before
                 after = x[j] - center[j]
                 spread = scatter[j] + weight * before * after
                 scatter[j] = spread
+                if kept is not None:
+                    highest = limit * moments[UNIT_OF, j]
+                    grown |= (spread > highest) & (spread > SMALLEST)
                 spread = spread if spread > SMALLEST else math.inf
                 scaled = root * after / math.sqrt(spread)
                 scaled = scaled if scaled < clip else clip
                 z[j] = scaled if scaled > -clip else -clip
+            if kept is not None and grown:
+                _take_units(moments, stream[SEEN], kept[i])
             if origin is not None:
                 for j in range(d):
                     value, scaled = x[j], z[j]

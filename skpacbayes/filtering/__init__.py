@@ -2,5 +2,6 @@
 
 from ._filter import ClusteredParticleFilter
 from ._pmmh import ParticleMarginalMetropolis
+from ._smc2 import SMC2
 
-__all__ = ["ClusteredParticleFilter", "ParticleMarginalMetropolis"]
+__all__ = ["SMC2", "ClusteredParticleFilter", "ParticleMarginalMetropolis"]

@@ -3,12 +3,11 @@
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
 from sklearn.base import clone
-from sklearn.utils import check_array, check_random_state, check_scalar
+from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import PacBayesEstimator, SeriesEstimator, fit_context
+from .._base import PacBayesEstimator, fit_context
 from .._compat import (
     HasMethods,
     Interval,
@@ -19,6 +18,8 @@ from .._stream import StreamingEstimator, partial_fit_context
 from ._cloud import forecast, moments, rows_of, weigh
 from ._density import check_log_transition
 from ._forecast import log_scores, simulated, summarised
+from ._generators import continued, seeded
+from ._inputs import DrivenSeriesEstimator
 from ._model import CalledModel, asked_for
 from ._resampling import SCHEMES, draw, one_cell
 from ._sampling import Bootstrap, QuasiMonteCarlo
@@ -27,7 +28,7 @@ from ._step import advance, look
 from .models import LocalLevel
 
 
-class ClusteredParticleFilter(SeriesEstimator, StreamingEstimator):
+class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
     """Particle filter that keeps every mode alive, or integrates by quasi-Monte Carlo.
 
     A hidden state moves by a model from one row to the next, and each row of X is a
@@ -685,9 +686,8 @@ class ClusteredParticleFilter(SeriesEstimator, StreamingEstimator):
                 f'tempering={self.tempering} needs method="bootstrap", got "sqmc": '
                 "points of low discrepancy cannot be moved."
             )
-        # normals are most of a cheap model's step, and SFC64 draws them fastest
-        generator = np.random.Generator(np.random.SFC64(self._draw_seed()))
-        self._cloud, self._random_state = None, generator.bit_generator.state
+        self._cloud = None
+        self._random_state = seeded(self._draw_seed()).bit_generator.state
 
     def _learn_at_once(self, X, y=None, *, inputs=None):
         X = self._plain(X)
@@ -713,6 +713,30 @@ class ClusteredParticleFilter(SeriesEstimator, StreamingEstimator):
             "model_": model.model,
             "_random_state": generator.bit_generator.state,
         }
+
+    # How a sampler of parameters, which holds many filters, calls them.
+
+    def _started(self, X, inputs):
+        """Learn the first rows of a stream, which were validated; return the filter."""
+        self.n_features_in_ = X.shape[1]
+        self._n_inputs = None if inputs is None else inputs.shape[1]
+        self._begin()
+        vars(self).update(self._learnt(X, inputs))
+        self._before_publication()
+        return self
+
+    def _advanced(self, X, inputs):
+        """Return a filter that has also learnt these rows, which were validated."""
+        return self._with(**self._learnt(X, inputs))
+
+    def _reseeded(self, seed):
+        """Return a filter with the same particles, and random numbers of its own."""
+        return self._with(_random_state=seeded(seed).bit_generator.state)
+
+    def _with(self, **state):
+        other = object.__new__(type(self))
+        other.__dict__ = {**vars(self), **state}
+        return other
 
     def _learn_row(self, cloud, row, model, sampling, generator):
         """Learn one row; at the first move, check the density of the moves."""
@@ -791,27 +815,8 @@ class ClusteredParticleFilter(SeriesEstimator, StreamingEstimator):
         """Return a generator that goes on from the last row, or one that is seeded."""
         if random_state is not None:
             seed = check_random_state(random_state).randint(2**31 - 1)
-            return np.random.Generator(np.random.SFC64(seed))
-        bits = np.random.SFC64(NO_SEED)
-        bits.state = self._random_state
-        return np.random.Generator(bits)
-
-    def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
-        """Check inputs: an array with a row for each row of X, or None."""
-        if inputs is not None:
-            inputs = check_array(inputs, dtype=np.float64, input_name="inputs")
-            if len(inputs) != n_rows:
-                there = f"{rows} has {n_rows}" if rows == "X" else f"{rows} is {n_rows}"
-                raise ValueError(f"inputs has {len(inputs)} rows, yet {there}.")
-        n_inputs = None if inputs is None else inputs.shape[1]
-        if begin:
-            self._n_inputs = n_inputs
-        elif n_inputs != self._n_inputs:
-            raise ValueError(
-                f"inputs has {n_inputs or 0} columns, yet the filter was fitted with "
-                f"{self._n_inputs or 0}."
-            )
-        return inputs
+            return seeded(seed)
+        return continued(self._random_state)
 
 
 OPTIONS = (
@@ -824,16 +829,6 @@ OPTIONS = (
     "proposal",
     "tempering",
 )
-
-
-class _NoSeed(ISeedSequence):
-    """A seed of zeros, for a generator whose state is set at once."""
-
-    def generate_state(self, n_words, dtype=np.uint32):
-        return np.zeros(n_words, dtype)
-
-
-NO_SEED = _NoSeed()
 
 
 def _filtered(steps):

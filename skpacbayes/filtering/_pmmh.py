@@ -8,8 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context
 from .._chains import r_hat, run_chains, warn_unmixed
-from .._compat import HasMethods, Interval
+from .._compat import Interval
+from ._filter import ClusteredParticleFilter
 from ._pmmh_chain import ParameterChain, Target
+from ._priors import check_priors
 
 
 class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
@@ -97,7 +99,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     """
 
     _parameter_constraints: dict = {
-        "estimator": [HasMethods(["fit", "set_params"])],
+        "estimator": [ClusteredParticleFilter],
         "priors": [dict],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
@@ -146,10 +148,10 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         Raises
         ------
         ValueError
-            If a name is no parameter of the estimator, a prior no continuous
+            If a name is no parameter of the model, a prior no continuous
             distribution, or the likelihood 0 at all starts.
         """
-        self._check_priors()
+        check_priors(self.estimator, self.priors)
         X = self._rows(X, reset=True)
         generators = self._generator().spawn(self.n_chains)
         target = Target(self.estimator, self.priors, X, inputs)
@@ -210,33 +212,17 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     def _chain_draws(self):
         return ChainDraws(self.posterior_)
 
-    def _check_priors(self):
-        known = self.estimator.get_params()
-        if not self.priors:
-            raise ValueError("priors is empty: there is no parameter to learn.")
-        for name, prior in self.priors.items():
-            if name not in known:
-                raise ValueError(
-                    f"priors has {name!r}, which is no parameter of the estimator; its "
-                    f"model has {[key for key in known if key.startswith('model__')]}."
-                )
-            if not all(hasattr(prior, f) for f in ("logpdf", "rvs", "support")):
-                raise ValueError(
-                    f"The prior of {name!r} should be a continuous distribution such "
-                    f"as scipy.stats.norm(0, 1), got {prior!r}."
-                )
-
     def _gather(self, chains, target):
         """Set the fitted attributes."""
         shortest = min(chain.n_kept for chain in chains)
         draws = [
-            [list(target.values(position).values()) for position in chain.kept]
+            [list(target.priors.values(position).values()) for position in chain.kept]
             for chain in chains
         ]
         draws = np.array([chain[:shortest] for chain in draws])
         self.posterior_ = {
             name: np.ascontiguousarray(draws[:, :, j])
-            for j, name in enumerate(target.names)
+            for j, name in enumerate(self.priors)
         }
         kept = sum(chain.n_kept for chain in chains)
         self.acceptance_rate_ = sum(chain.n_accepted for chain in chains) / kept

@@ -6,61 +6,39 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from ._priors import Priors
+
 ACCEPTANCE = 0.234  # to which the steps are adapted during the burn-in
 N_STARTS = 10  # prior draws, of which the likeliest starts a chain
 N_SPREAD = 200  # prior draws whose spread gives the first steps
 
 
 class Target:
-    """The log posterior density of parameters on the whole real line, estimated.
-
-    A parameter whose prior lies between two numbers is mapped to the line by its logit,
-    one with a bound by the logarithm of its distance from it.
-    """
+    """The log posterior density of parameters on the whole real line, estimated."""
 
     def __init__(self, estimator, priors, X, inputs):
         self.estimator = estimator
-        self.priors = priors
+        self.priors = Priors(priors)
         self.X = X
         self.inputs = inputs
-        self.names = list(priors)
-        self._supports = [prior.support() for prior in priors.values()]
-
-    def values(self, position):
-        """Parameters at a position on the line, by name."""
-        return {
-            name: float(_from_line(u, *support)[0])
-            for name, u, support in zip(
-                self.names, position, self._supports, strict=True
-            )
-        }
-
-    def draw_prior(self, count, generator):
-        """Positions of draws from the prior, (count, n_parameters)."""
-        columns = [
-            _to_line(prior.rvs(size=count, random_state=generator), *support)
-            for prior, support in zip(self.priors.values(), self._supports, strict=True)
-        ]
-        return np.column_stack(columns)
 
     def log_density(self, position, generator):
         """Log prior density plus an estimate of the log likelihood."""
-        log_prior = 0.0
-        for u, (low, high), prior in zip(
-            position, self._supports, self.priors.values(), strict=True
-        ):
-            value, log_slope = _from_line(u, low, high)
-            log_prior += float(prior.logpdf(value)) + log_slope
-        if not np.isfinite(log_prior):
+        log_prior = self.priors.log_density(position[None])[0]
+        if log_prior == -np.inf:
             return -np.inf
         seed = int(generator.integers(2**31 - 1))
-        return log_prior + self.fitted(self.values(position), seed).log_likelihood_
+        values = self.priors.values(position)
+        # a likelihood of 0 is an answer here
+        tracker = self.fitted(values, seed, underflow="warn")
+        return float(log_prior) + tracker.log_likelihood_
 
-    def fitted(self, values, seed):
+    def fitted(self, values, seed, **settings):
         """Return the filter with these parameters, run over the rows."""
-        tracker = clone(self.estimator).set_params(**values, random_state=seed)
+        settings = {**values, **settings, "random_state": seed}
+        tracker = clone(self.estimator).set_params(**settings)
         given = {} if self.inputs is None else {"inputs": self.inputs}
-        with warnings.catch_warnings():  # a likelihood of 0 is an answer here
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return tracker.fit(self.X, **given)
 
@@ -76,7 +54,7 @@ class ParameterChain:
     def __init__(self, target, generator):
         self.target = target
         self.generator = generator
-        starts = target.draw_prior(N_STARTS, generator)
+        starts = target.priors.draw(N_STARTS, generator)
         densities = [target.log_density(start, generator) for start in starts]
         if not np.max(densities) > -np.inf:
             raise ValueError(
@@ -85,7 +63,7 @@ class ParameterChain:
             )
         self.position = starts[np.argmax(densities)]
         self.density = np.max(densities)
-        spread = target.draw_prior(N_SPREAD, generator).std(axis=0)
+        spread = target.priors.draw(N_SPREAD, generator).std(axis=0)
         self.factor = np.diag(spread) / np.sqrt(len(spread))
         self.n_adapted = 0
         self.n_accepted = 0
@@ -119,25 +97,3 @@ class ParameterChain:
         direction = self.factor @ (normals / np.linalg.norm(normals))
         change = rate * (probability - ACCEPTANCE) * np.outer(direction, direction)
         self.factor = np.linalg.cholesky(self.factor @ self.factor.T + change)
-
-
-def _to_line(values, low, high):
-    if np.isfinite(low) and np.isfinite(high):
-        return np.log(values - low) - np.log(high - values)
-    if np.isfinite(low):
-        return np.log(values - low)
-    return -np.log(high - values) if np.isfinite(high) else np.asarray(values)
-
-
-def _from_line(u, low, high):
-    """Value at a position of the line, and the log derivative of the map."""
-    if np.isfinite(low) and np.isfinite(high):
-        share = 1.0 / (1.0 + np.exp(-np.clip(u, -700, 700)))
-        log_slope = -np.logaddexp(0.0, -u) - np.logaddexp(0.0, u)
-        return low + (high - low) * share, log_slope + np.log(high - low)
-    with np.errstate(over="ignore"):
-        if np.isfinite(low):
-            return low + np.exp(u), u
-        if np.isfinite(high):
-            return high - np.exp(-u), -u
-    return u, 0.0

@@ -153,7 +153,7 @@ def _exponents(cloud, row, model, sampling, n_rows, generator):
 
     def choose(log_weights, last, before):
         most = len(chosen) == MOST_STAGES
-        chosen.append(1.0 if most else _next(log_weights, last, before))
+        chosen.append(1.0 if most else next_exponent(log_weights, last, before))
         return chosen[-1]
 
     def resample(particles, weights):
@@ -168,14 +168,14 @@ def _exponents(cloud, row, model, sampling, n_rows, generator):
     noise = generator.standard_normal((n, model.n_noise))
     recent = _recent(cloud, ancestors, noise, row, 1, model)
     last = recent.walk(recent.noise, model)[2]
-    if _next(even, last, 0.0) == 1.0:
+    if next_exponent(even, last, 0.0) == 1.0:
         return [1.0]
     recent = _recent(cloud, ancestors, noise, row, n_rows, model)
     _anneal(recent, even, choose, resample, model, generator)
     return chosen
 
 
-def _next(log_weights, last, before):
+def next_exponent(log_weights, last, before):
     """Largest exponent that keeps enough effective particles, at most 1."""
 
     def size(exponent):

@@ -91,8 +91,11 @@ class LocalLevel(BaseEstimator):
 
     def observe(self, X):
         """Return the model that has seen the rows of X, too."""
+        begun = hasattr(self, "first_")
+        if begun and all(getattr(self, name) is not None for name in PARAMETERS):
+            return self  # nothing to estimate
         model, known = copy.copy(self), ~np.isnan(X)
-        if not hasattr(self, "first_"):
+        if not begun:
             model.n_rows_ = 0
             model.first_, model.seen_ = np.zeros(X.shape[1]), np.zeros(X.shape[1], bool)
             model.last_, model.last_step_ = np.full((2, X.shape[1]), np.nan)
@@ -101,8 +104,8 @@ class LocalLevel(BaseEstimator):
         first = np.where(new, X[known.argmax(axis=0), np.arange(X.shape[1])], 0.0)
         # Particles drawn before the first value lie about 0 and must be moved. Before
         # the model has seen any row there are none, and `initial` starts at the value.
-        begun = hasattr(self, "first_") and self.initial_mean is None
-        model.jump_ = first if begun else np.zeros(X.shape[1])
+        moves = begun and self.initial_mean is None
+        model.jump_ = first if moves else np.zeros(X.shape[1])
         model.first_, model.seen_ = model.first_ + first, model.seen_ | new
         model.n_rows_ += len(X)
         model._add_steps(X)
@@ -198,6 +201,14 @@ class LocalLevel(BaseEstimator):
             jump = self.jump_ if t == self.n_rows_ else 0.0
             scores = (x_next - x - jump) / self.step_
         return -0.5 * np.square(np.where(x_next == x + jump, 0.0, scores)).sum(axis=-1)
+
+
+PARAMETERS = (
+    "initial_mean",
+    "initial_variance",
+    "transition_variance",
+    "observation_variance",
+)
 
 
 class LinearObservations(BaseEstimator):

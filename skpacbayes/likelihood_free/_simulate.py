@@ -128,7 +128,9 @@ def simulate(
     simulator : callable
         Gets parameters and a :class:`numpy.random.Generator`, and returns summaries: of
         all the rows of parameters, as an array (n_draws, n_summaries), or of one set
-        of parameters if not `vectorized`.
+        of parameters if not `vectorized`. All its randomness must come from that
+        generator: batches made in other processes each begin with a copy of anything
+        else, such as a generator of its own, and would repeat the same numbers.
     n_simulations : int
         Number of simulations to make.
     random_state : int, RandomState instance or None, default=None
@@ -219,6 +221,7 @@ def simulate(
         source = TruncatedPrior(partial(_draw, prior), proposal, observed, rng)
     starts = range(0, n_simulations, batch_size)
     sizes = [min(batch_size, n_simulations - start) for start in starts]
+    # Batches share nothing and return all that they make: any backend will do.
     batches = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_batch)(source, simulator, size, seed, vectorized)
         for size, seed in zip(sizes, root.spawn(len(sizes)), strict=True)

@@ -162,7 +162,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     With a diagonal covariance each row is standardised with itself among the rows: by
     the moments of the stream that ends with it, in ``cumulative_loss_`` and in
     `predict`, which leaves the moments alone. A feature of any size is then at most
-    the root of the number of rows; close to the data predictions are linear.
+    the root of the number of rows; close to the data predictions are linear. Where the
+    variance of a feature has grown by a factor of root 5, the evidence from before is
+    counted in the new unit, in which it is less, and the means stay.
 
     The method has no regret bound: `certificate` exists for "sva" and "svb". Where
     features have heavy tails, a fixed rate of forgetting needs `clip`: see the user

@@ -200,7 +200,7 @@ class RiverClassifier(_Adapter, base.Classifier):
     >>> from river import datasets, evaluate, metrics
     >>> from skpacbayes import OnlineVIClassifier
     >>> from skpacbayes.online.river import RiverClassifier
-    >>> model = RiverClassifier(OnlineVIClassifier(loss="log_loss"))
+    >>> model = RiverClassifier(OnlineVIClassifier())
     >>> evaluate.progressive_val_score(
     ...     datasets.Phishing(), model, metrics.Accuracy()
     ... )

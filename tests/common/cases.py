@@ -25,7 +25,16 @@ LEVEL = {  # the variance of a level, whatever the rows
 }
 # The names of tests hold parameters, and must not hold addresses.
 type(stats.gamma(2.0)).__repr__ = lambda prior: f"{prior.dist.name}{prior.args}"
-META = {"ParticleMarginalMetropolis": LEVEL}  # those that need parameters
+FEW_DRAWS = {
+    "estimator": LEVEL["estimator"],
+    "priors": LEVEL["priors"],
+    "n_draws": 4,
+    "n_moves": 1,
+}
+META = {  # those that need parameters
+    "ParticleMarginalMetropolis": LEVEL,
+    "SMC2": FEW_DRAWS,
+}
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
     "ABCPosteriorKDE": {"n_validation": 20},
     "ClusteredParticleFilter": {"n_particles": 64},

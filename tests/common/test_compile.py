@@ -6,6 +6,7 @@ import numba
 import pytest
 from cases import ESTIMATORS
 from processes import python
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skpacbayes.compile import compile_kernels, estimators, main
 
@@ -41,6 +42,21 @@ def test_the_command_knows_every_estimator():
 
 def test_options_compile_more():
     assert list(compile_kernels(["SSMCKMeansInit"], options=True)) == ["SSMCKMeansInit"]
+
+
+def test_classifiers_learn_two_classes_and_three(monkeypatch):
+    """Several classes may have kernels of their own, as a softmax has."""
+    learnt = set()
+
+    class Recorder(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            learnt.add(len(set(y)))
+            return self
+
+    monkeypatch.setattr("skpacbayes.compile.estimators", lambda: {"Recorder": Recorder})
+    Recorder._parameter_constraints = {}
+    compile_kernels(["Recorder"])
+    assert learnt == {2, 3}
 
 
 def test_an_unknown_name_is_named(capsys):

@@ -67,6 +67,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:No features were selected"),
     pytest.mark.filterwarnings("ignore:The chains disagree"),
     pytest.mark.filterwarnings("ignore:Another seed may select"),
+    pytest.mark.filterwarnings("ignore:The log-likelihood has a variance"),  # 4 draws
     pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same
     pytest.mark.filterwarnings("ignore:Rows depend"),  # three sorted kinds of iris
     pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise

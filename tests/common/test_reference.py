@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import ESTIMATORS, cheap
+from sklearn.utils import get_tags
 
 import skpacbayes
 
@@ -85,11 +87,12 @@ def test_every_docstring_can_be_read(site):
     assert errors == []
 
 
-def test_the_map_is_up_to_date_and_its_boxes_lead_somewhere(site):
+@pytest.mark.parametrize("form", ["choose.svg", "choose.html"])
+def test_the_map_is_up_to_date_and_its_links_lead_somewhere(form, site):
     documented, _ = site
-    drawn = (ROOT / "doc/images/choose.svg").read_text(encoding="utf-8")
+    drawn = (ROOT / "doc/images" / form).read_text(encoding="utf-8")
     maker = runpy.run_path(str(ROOT / "doc/make_flowchart.py"))
-    assert drawn == maker["flowchart"](), "run python doc/make_flowchart.py"
+    assert drawn == maker["FORMS"][form](), "run python doc/make_flowchart.py"
     linked = set(re.findall(r'href="../generated/(.*?).html"', drawn))
     assert len(linked) > 15
     assert linked - set(documented) == set()
@@ -99,6 +102,25 @@ def test_every_estimator_has_a_row_that_says_when_to_use_another():
     page = (ROOT / "doc/user_guide/choose.rst").read_text(encoding="utf-8")
     listed = set(re.findall(r"~(skpacbayes[.]\w+[.]\w+)`", page))
     assert {path for path, cls in public_classes() if hasattr(cls, "fit")} <= listed
+
+
+def test_the_table_of_what_each_takes_is_true():
+    page = (ROOT / "doc/user_guide/choose.rst").read_text(encoding="utf-8")
+    table = page.partition("What each takes")[2].partition("\nHow long\n")[0]
+    row = r"~skpacbayes[.]\w+[.](\w+)`\n" + 5 * r"     - (\S+)\n"
+    said = {name: values for name, *values in re.findall(row, table)}
+    assert list(said) == list(ESTIMATORS)
+    for name, public in ESTIMATORS.items():
+        estimator = cheap(name)
+        takes = get_tags(estimator).input_tags
+        true = [
+            hasattr(estimator, "partial_fit"),
+            "sample_weight" in inspect.signature(public.fit).parameters,
+            takes.allow_nan,
+            takes.sparse,
+            hasattr(estimator, "certificate"),
+        ]
+        assert said[name] == ["yes" if value else "-" for value in true], name
 
 
 def test_every_example_is_in_a_section_of_the_gallery():
@@ -139,6 +161,42 @@ def test_defaults_in_the_guide_are_those_of_an_estimator(page):
 
 def test_most_guides_have_a_table_of_parameters():
     assert len(GUIDE) >= 7
+
+
+FAMILIES = [
+    "additive",
+    "clustering",
+    "filtering",
+    "hidden_markov",
+    "likelihood_free",
+    "mixture",
+    "online",
+    "starts",
+]
+SECTIONS = {
+    "The problem": "",
+    "A first example": ">>> .*^[.][.] figure::|^[.][.] figure::.*>>> ",
+    "How it works": "",
+    "Choosing the parameters": "^.. list-table::",
+    "Diagnostics": "_`",  # fitted attributes that tell
+    "Further uses": "",
+    "Limits": "",
+    "Comparison with other libraries": "benchmark",  # no number without a script
+    "References": r"^[.][.] \[1\]",
+}
+
+
+@pytest.mark.parametrize("page", FAMILIES)
+def test_pages_of_families_have_the_same_sections(page):
+    text = (ROOT / f"doc/user_guide/{page}.rst").read_text("utf-8")
+    _, _, text = text.partition(".. currentmodule")  # after the title of the page
+    _, *parts = re.split(r"^(.+)\n=+\n", text, flags=re.M)
+    assert parts[::2] == list(SECTIONS)
+    for title, body in zip(parts[::2], parts[1::2], strict=True):
+        assert re.search(SECTIONS[title], body, re.M | re.S), title
+    problem = re.sub(r"\s+", " ", parts[1])
+    assert len(problem) < 700  # so that the example is on the first screen
+    assert len(re.findall(r"^[.][.] fold::", text, re.M)) == text.count(".. endfold::")
 
 
 def test_every_picture_has_words_for_those_who_cannot_see_it():

@@ -8,6 +8,7 @@ import copy
 
 import numpy as np
 import pytest
+from cases import cheap
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 from streaming_laws import (
@@ -158,13 +159,14 @@ def markov(**parameters):
         weights=False,
         missing=True,
         grows=True,
+        rounds=1,
     )
 
 
 # The estimator's name, and which setting of it.
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
-    # The chain runs after every row, and reads mixtures from row 20 on.
+    # The chain runs after each of the first rows, and reads mixtures from row 20 on.
     "PACOClusterer": Stream(paco(), groups, length=28, saturated=1000),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"),
@@ -177,11 +179,11 @@ STREAMS = {
         paco(forgetting=0.05, refresh=7),
         groups,
         length=40,
-        saturated=1000,
+        saturated=1500,
         places=("shifted",),
     ),
     "PACOClusterer, manhattan": Stream(
-        paco(**MANHATTAN), groups, length=40, saturated=1000, places=("shifted",)
+        paco(**MANHATTAN), groups, length=40, saturated=1500, places=("shifted",)
     ),
     "PACOClusterer, regret": Stream(
         paco(**REGRET), groups, length=40, saturated=1000, places=("small",)
@@ -234,7 +236,7 @@ STREAMS = {
     ),
     "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
     "OnlineVIClassifier": online(OnlineVIClassifier, labels),
-    "OnlineVIClassifier, log": online(OnlineVIClassifier, labels, loss="log_loss"),
+    "OnlineVIClassifier, hinge": online(OnlineVIClassifier, labels, loss="hinge"),
     "OnlineVIClassifier, softmax": Stream(
         lambda: OnlineVIClassifier(loss="log_loss", forgetting="auto"),
         three_labels,
@@ -253,12 +255,23 @@ STREAMS = {
     "ClusteredParticleFilter": filtering(),
     "ClusteredParticleFilter, plain": filtering(n_clusters=None),
     "ClusteredParticleFilter, sqmc": filtering(method="sqmc"),
+    "SMC2": Stream(
+        lambda: cheap("SMC2"),
+        rows_with_gaps,
+        length=24,
+        weights=False,
+        missing=True,
+        grows=True,
+        places=("shifted",),
+    ),
     "SparseAdditiveGibbsRegressor": additive(),
     "SparseAdditiveGibbsRegressor, sums": additive(
         1300, SUMS_ROWS, n_iter=50, burn_in=10
     ),
     "DirichletProcessHMM": markov(),
-    "DirichletProcessHMM, full": markov(emission="per_state", covariance_type="full"),
+    "DirichletProcessHMM, full": markov(
+        emission="per_state", covariance_type="full", n_chains=1
+    ),
     "EWARegressor": online(EWARegressor),
 }
 

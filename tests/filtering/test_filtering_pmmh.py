@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skpacbayes.filtering import ClusteredParticleFilter, ParticleMarginalMetropolis
-from skpacbayes.filtering._pmmh_chain import _from_line, _to_line
+from skpacbayes.filtering._priors import from_line, to_line
 from skpacbayes.filtering.models import LocalLevel, StochasticVolatility
 
 PRIOR = {"model__transition_variance": stats.gamma(2, scale=0.5)}
@@ -87,28 +87,11 @@ def test_chains_that_disagree_warn():
 def test_maps_to_the_line(low, high):
     """They invert each other, and the slope is the derivative."""
     u = np.linspace(-3, 3, 13)
-    values, log_slopes = _from_line(u, low, high)
+    values, log_slopes = from_line(u, low, high)
     assert np.all((values > low) & (values < high))
-    assert_allclose(_to_line(values, low, high), u, atol=1e-12)
-    nudged = _from_line(u + 1e-6, low, high)[0]
+    assert_allclose(to_line(values, low, high), u, atol=1e-12)
+    nudged = from_line(u + 1e-6, low, high)[0]
     assert_allclose(np.exp(log_slopes), (nudged - values) / 1e-6, rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("priors", "complaint"),
-    [
-        ({}, "priors is empty"),
-        (
-            {"model__phi": stats.norm()},
-            "'model__phi', which is no parameter of the est",
-        ),
-        ({"model__transition_variance": 0.3}, "should be a continuous distribution"),
-        ({"model__transition_variance": stats.poisson(3)}, "should be a continuous"),
-    ],
-)
-def test_priors_that_are_none(priors, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        sampler(priors=priors).fit(rows())
 
 
 def test_a_likelihood_that_vanishes_everywhere():

@@ -7,7 +7,14 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from online_reference import Reference, loss_of, network_moments, slopes, standardised
+from online_reference import (
+    Reference,
+    kept_shares,
+    loss_of,
+    network_moments,
+    slopes,
+    standardised,
+)
 from scipy.optimize import brentq
 from states import assert_same_state
 from twins import twin_of
@@ -257,9 +264,14 @@ def test_standardize(kernel, clip):
     X[:, 3] = 7.0  # constant
     X[:20, 4] = 0.1  # constant, then not
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], 50)
-    Z, moments, stream = np.zeros((50, 6)), np.zeros((2, 5)), np.zeros(names.N_STREAM)
+    Z, moments, stream = np.zeros((50, 6)), np.zeros((3, 5)), np.zeros(names.N_STREAM)
+    kept = Z.copy()
     stream[names.CLIP], stream[names.START] = clip, 1.0
-    kernel(X, weights, moments, None, stream, Z)
+    kernel(X, weights, moments, None, stream, Z, kept)
+    grows = kept[:, 0] == 1.0
+    shares = np.where(grows[:, None], kept[:, 1:], 1.0)
+    assert_allclose(shares, kept_shares(X, weights), rtol=1e-9)
+    assert 0 < grows.sum() < 25
     assert_allclose(Z[:, 1:], standardised(X, weights, clip), rtol=1e-9, atol=1e-11)
     assert_allclose(Z[:, 0], weights > 0)
     assert_allclose(moments[0], np.average(X, axis=0, weights=weights), rtol=1e-12)
@@ -272,7 +284,7 @@ def test_standardize(kernel, clip):
     kernel(X, NONE, None, origin, wide, plain)
     assert np.array_equal(plain, X - X[0])
     assert np.array_equal(origin, X[0])
-    ones, moments, stream[:] = np.ones(30), np.zeros((2, 5)), 0.0
+    ones, moments, stream[:] = np.ones(30), np.zeros((3, 5)), 0.0
     stream[names.CLIP] = clip
     kernel(X, NONE, moments, origin, stream, plain)
     within = standardised(X, ones, clip)

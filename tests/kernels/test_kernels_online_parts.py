@@ -31,14 +31,15 @@ def test_enter(kernel):
     """A row that is refused changes nothing; else the moments are those of the rows."""
     rng = np.random.default_rng(0)
     X, y, stream = rng.normal(size=(30, 3)), np.ones(30), np.zeros(names.N_STREAM)
-    moments, Z, bad = np.zeros((2, 3)), np.full((30, 3), 7.0), X.copy()
+    moments, Z, bad = np.zeros((3, 3)), np.full((30, 3), 7.0), X.copy()
+    kept = np.zeros((30, 4))
     stream[names.CLIP], bad[-1, -1] = math.inf, np.nan
-    assert not kernel(bad, y, NONE, moments, None, None, stream, Z)
+    assert not kernel(bad, y, NONE, moments, None, None, stream, Z, kept)
     assert not moments.any()
     assert not stream[names.SEEN]
     assert np.all(Z == 7.0)
-    assert kernel(X, y, NONE, moments, None, None, stream, Z)
-    assert_allclose(moments, [X.mean(axis=0), 30 * X.var(axis=0)], rtol=1e-12)
+    assert kernel(X, y, NONE, moments, None, None, stream, Z, kept)
+    assert_allclose(moments[:2], [X.mean(axis=0), 30 * X.var(axis=0)], rtol=1e-12)
     assert_allclose(Z[-1], (X[-1] - X.mean(axis=0)) / X.std(axis=0), rtol=1e-12)
 
 
@@ -48,11 +49,11 @@ def test_place(kernel, extrapolates):
     """Units of the stream that ends with the row; or the range of the rows so far."""
     state, rng = model_of(3, scales=True)
     state.clip, state.stream[names.SEEN] = 2.0, 4.0
-    state.moments[:] = rng.exponential(size=(2, 3))
+    state.moments[:] = rng.exponential(size=(3, 3))
     Z, x = np.zeros((1, 3)), np.array([0.3, 9.0, -9.0])
     place = state.arguments[:3]
     kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
-    center, scatter = state.moments
+    center, scatter, _ = state.moments
     mean = (4 * center + x) / 5
     scatter = scatter + 4 / 5 * (x - center) ** 2
     assert_allclose(Z[0], np.clip((x - mean) / np.sqrt(scatter / 5), -2, 2))
@@ -63,6 +64,23 @@ def test_place(kernel, extrapolates):
     place = state.arguments[:3]
     kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
     assert np.array_equal(Z[0], [-0.5, 0.0, 8.0 if extrapolates else 2.0, 0.0])
+
+
+@twin_of(online_parts.take_units)
+def test_take_units(kernel):
+    """Evidence beyond the prior's is multiplied by the shares; the means stay."""
+    state, rng = model_of(3)
+    state.precisions[:] = 0.5
+    state.variances[:] = before = rng.uniform(0.1, 1.0, 3)
+    state.means[:] = 3.0
+    for row, shares in (
+        ([0.0, 0.3, 0.3, 0.3], 1.0),
+        ([1.0, 1.0, 0.3, 0.0], [1, 0.3, 0]),
+    ):
+        kernel(state.models[0], np.array(row), state.stream)
+        expected = 0.5 + np.array(shares) * (1 / before - 0.5)
+        assert_allclose(1 / state.variances[0], expected, rtol=1e-12)
+    assert np.all(state.means == 3.0)
 
 
 @twin_of(online_parts.suffer)

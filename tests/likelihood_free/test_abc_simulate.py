@@ -1,5 +1,6 @@
 """The table of simulations, and the picture of a posterior."""
 
+import pickle
 import warnings
 
 import matplotlib
@@ -31,16 +32,40 @@ def table(n=500, **parameters):
     return simulate(prior, noisy, n, random_state=0, batch_size=150, **parameters)
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_table_depends_on_the_seed_and_on_nothing_else(backend):
+@pytest.mark.parametrize("backend", ["threading", "loky", "dask"])
+def test_table_depends_on_the_seed_and_on_nothing_else(backend, request):
+    """Also a second round: nothing that batches share changes while they are made."""
+    if backend == "dask":
+        request.getfixturevalue("dask_client")
     X, y, n_failed = table()
     assert (X.shape, y.shape, n_failed) == ((500, 2), (500, 2), 0)
+    posterior = ABCPosteriorKDE(200, random_state=0).fit(X, y)
+    posterior.predict(X[:1])
+    before = pickle.dumps(posterior)
+    again = {"proposal": posterior, "observed": X[:1]}
+    second = table(**again)
     with parallel_config(backend=backend):
         for part, expected in zip(table(n_jobs=2), (X, y, 0), strict=True):
             assert_array_equal(part, expected)
+        for part, expected in zip(table(n_jobs=2, **again), second, strict=True):
+            assert_array_equal(part, expected)
+    assert pickle.dumps(posterior) == before
     other = simulate(prior, noisy, 500, random_state=1, batch_size=150)
     assert (other[0] != X).all()
     assert len(np.unique(y[:, 0])) == 500  # each batch has its own random numbers
+
+
+@pytest.fixture
+def dask_client():
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options = {"processes": False, "dashboard_address": None}
+        with (
+            distributed.LocalCluster(2, threads_per_worker=1, **options) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
 
 
 def test_one_set_of_parameters_at_a_time():

@@ -56,6 +56,23 @@ def standardised(X, weights, clip):
     return Z
 
 
+def kept_shares(X, weights):
+    """Share of the evidence on each feature that its unit, where it grows, leaves.
+
+    A unit is the variance of a feature when last it had grown by the root of five.
+    """
+    shares, unit = np.ones_like(X), np.zeros(X.shape[1])
+    for t in range(len(X)):
+        if weights[t] > 0:
+            mean = np.average(X[: t + 1], axis=0, weights=weights[: t + 1])
+            var = np.average((X[: t + 1] - mean) ** 2, axis=0, weights=weights[: t + 1])
+            var[np.ptp(X[: t + 1][weights[: t + 1] > 0], axis=0) == 0] = 0.0
+            for j in np.flatnonzero(var > math.sqrt(5) * unit):
+                shares[t, j] = unit[j] / var[j] if unit[j] > 0 else 1.0
+                unit[j] = var[j]
+    return shares
+
+
 class Reference:
     """One linear model on rows Z; labels are -1 and 1.
 
@@ -96,11 +113,17 @@ class Reference:
         self.G = np.zeros((2, n_parameters))
         self.t = self.squares = self.residuals = self.count = self.loss_sum = 0.0
 
-    def learn(self, z, y, w=1.0):
-        """Predict, suffer and learn a row; return the prediction."""
+    def learn(self, z, y, w=1.0, kept=1.0):
+        """Predict, suffer and learn a row; return the prediction.
+
+        kept : share of the evidence on each feature that counts on.
+        """
         a = self.m @ z
         if w == 0:
             return a
+        if self.method == "ngvi" and not self.full:
+            prior = self.prior[-np.size(kept) :]
+            self.P[-np.size(kept) :] = prior + kept * (self.P[-np.size(kept) :] - prior)
         self.t += 1
         self.loss_sum += w * loss_of(self.loss, y, a)
         if self.flat and self.t == 1:

@@ -1,13 +1,15 @@
 """Online variational inference: laws, exact answers, coverage, drift, bad input."""
 
 import contextlib
+import copy
+import itertools
 import math
 
 import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from online_reference import Reference, standardised
+from online_reference import Reference, kept_shares, standardised
 from scipy.stats import binom
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -25,6 +27,7 @@ from skpacbayes import (
     online,
 )
 from skpacbayes._kernels import online_full, online_predict
+from skpacbayes._kernels.online_state import UNIT_OF
 from skpacbayes.certificates import exponential_weights_terms
 from skpacbayes.certificates.online import best_gaussian, expected_losses
 from skpacbayes.online._linear import N_FOURIER
@@ -48,8 +51,10 @@ def test_diagonal_is_the_reference():
     X, y = linear()
     Z = np.column_stack([np.ones(len(X)), standardised(X, np.ones(len(X)), math.inf)])
     reference = Reference("ngvi", "squared_error", 5, intercept=True)
-    for z, target in zip(Z, y, strict=True):
-        reference.learn(z, target)
+    kept = kept_shares(X, np.ones(len(X)))
+    assert np.any(kept < 1.0)
+    for z, target, share in zip(Z, y, kept, strict=True):
+        reference.learn(z, target, kept=share)
     model = OnlineVIRegressor(covariance="diagonal").fit(X, y)
     assert_allclose(model.cumulative_loss_, reference.loss_sum, rtol=1e-9)
     assert_allclose(model.coef_ * X.std(axis=0), reference.m[1:], rtol=1e-8)
@@ -115,6 +120,7 @@ def test_classifier_is_one_against_the_others(method, loss):
     y = rng.integers(3, size=80)
     weights = rng.choice([0.0, 1.0, 2.0], 80)
     Z = np.column_stack([np.ones(80), standardised(X, weights, 1.0)])
+    kept = kept_shares(X, weights)
     natural = method.startswith("ngvi")
     rate = "auto" if natural else 0.1
     options = {"learning_rate": rate, "prior_scale": 1.0, "clip": 1.0}
@@ -124,8 +130,8 @@ def test_classifier_is_one_against_the_others(method, loss):
     total = 0.0
     for k in range(3):
         reference = Reference(method, loss, 4, learning_rate=rate)
-        for z, label, weight in zip(Z, y, weights, strict=True):
-            reference.learn(z, 1.0 if label == k else -1.0, weight)
+        for z, label, weight, share in zip(Z, y, weights, kept, strict=True):
+            reference.learn(z, 1.0 if label == k else -1.0, weight, share)
         centre = np.average(X, axis=0, weights=weights)
         scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weights))
         assert_allclose(model.coef_[k] * scale, reference.m[1:], rtol=1e-8, atol=1e-10)
@@ -201,6 +207,8 @@ def test_uncertainty_only_shrinks_without_forgetting(method, loss):
         rows = slice(start, start + 50)
         model.partial_fit(X[rows], y[rows], classes=[0, 1])
         variances = model._state.variances[0].copy()
+        if method == "ngvi":  # in one unit: that of a feature may grow
+            variances[1:] /= model._state.moments[UNIT_OF]
         assert np.all(variances <= last)
         last = variances
 
@@ -224,6 +232,26 @@ def test_equivariance(covariance, loss):
     if loss == "squared_error":
         _, std = plain.predict(X, return_std=True)
         assert_allclose(scaled.predict(X, return_std=True)[1] / 1e3, std, rtol=1e-9)
+
+
+@pytest.mark.parametrize("change", ["begins late", "grows", "grows again and again"])
+def test_a_feature_whose_scale_grows_is_learnt(change):
+    """What it said in a small unit does not outweigh what it says in a large one."""
+    rng = np.random.default_rng(0)
+    before, known, n = 2000, 2500, 4000
+    X = rng.normal(size=(n, 3))
+    X[:before, 2] *= {"begins late": 0.0, "grows": 1e-2}.get(change, 1e-6)
+    if change == "grows again and again":
+        X[before : before + 100, 2] *= 1e-3
+    target = X @ [1.0, 2.0, 5.0]
+    model = OnlineVIRegressor(covariance="diagonal").fit(X[:known], target[:known])
+    assert model.score(X[known:], target[known:]) > 0.9
+    y = (target + rng.logistic(size=n) > 0).astype(int)
+    best = np.logaddexp(0.0, np.where(y == 1, -target, target))[known:].mean()
+    for loss in ("hinge", "log_loss"):
+        model = OnlineVIClassifier(loss=loss).fit(X[:known], y[:known])
+        found = model.predict_proba(X[known:])[np.arange(n - known), y[known:]]
+        assert -np.log(found).mean() - best < 0.1
 
 
 def test_average_is_the_average_of_the_means():
@@ -504,6 +532,35 @@ def test_a_row_is_answered_as_in_its_block(model):
         block = answer(X)
         for t in range(0, 200, 9):
             assert np.array_equal(answer(X[t : t + 1])[0], block[t])
+
+
+@pytest.mark.parametrize("family", [getattr(online, name) for name in online.__all__])
+def test_a_plain_row_and_target_need_no_validation(family):
+    """Whatever plain form they have: the state is that of arrays, bit for bit."""
+    X = np.random.default_rng(0).integers(-3, 4, size=(60, 3)).astype(float)
+    y = (X[:, 0] > 0).astype(float)
+    kinds = [np.float64, float, int, bool, np.int64, np.bool_]
+    names = {0.0: "no", 1.0: "yes"}
+    words = [names.get, lambda v: np.str_(names[v])]
+    for kinds_of_y in (kinds, words) if is_classifier(family()) else (kinds,):
+        begun, first = family(), kinds_of_y[0]
+        more = {"classes": [first(0.0), first(1.0)]} if is_classifier(begun) else {}
+        for start, stop in ((0, 50), (50, 51)):  # one row, as kernels are compiled then
+            begun.partial_fit(X[start:stop], [*map(first, y[start:stop])], **more)
+        expected = copy.deepcopy(begun).partial_fit(X[51:52], [first(y[51])])
+        for kind in kinds_of_y:
+            forms_of_y = [[kind(y[51])], (kind(y[51]),), np.array([kind(y[51])])]
+            forms_of_x = [X[51:52].tolist(), (tuple(X[51].tolist()),), [X[51]]]
+            for row, target in itertools.product(forms_of_x, forms_of_y):
+                actual = copy.deepcopy(begun)
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr("sklearn.utils.validation.check_array", refused)
+                    actual.partial_fit(row, target)
+                assert_same_state(actual, expected)
+
+
+def refused(*args, **kwargs):
+    raise AssertionError("a row that needs no validation was validated")
 
 
 ANSWERS = ["predict", "predict_quantiles", "decision_function", "predict_proba"]

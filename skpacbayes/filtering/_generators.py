@@ -1,0 +1,26 @@
+"""Random generators of filters: SFC64, whose normals cost least, kept as a state."""
+
+import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+
+
+def seeded(seed):
+    """Return a new generator."""
+    return np.random.Generator(np.random.SFC64(seed))
+
+
+def continued(state):
+    """Return a generator that goes on from the state of another."""
+    bits = np.random.SFC64(NO_SEED)
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+class _NoSeed(ISeedSequence):
+    """A seed of zeros, for a generator whose state is set at once."""
+
+    def generate_state(self, n_words, dtype=np.uint32):
+        return np.zeros(n_words, dtype)
+
+
+NO_SEED = _NoSeed()

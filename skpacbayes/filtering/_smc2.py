@@ -1,0 +1,544 @@
+"""The posterior of a model's parameters, row by row, by SMC^2."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from .._arviz import ArviZMixin, ChainDraws
+from .._base import fit_context, user_stack_level
+from .._compat import Interval
+from .._stream import StreamingEstimator, partial_fit_context
+from ._cloud import moments
+from ._filter import ClusteredParticleFilter
+from ._forecast import summarised
+from ._generators import continued, seeded
+from ._inputs import DrivenSeriesEstimator
+from ._priors import Priors, check_priors
+from ._resampling import draw, one_cell
+from ._sampling import even_log_weights
+from ._smc2_population import (
+    MOST_GROWTH,
+    MOST_NOISE,
+    Population,
+    Series,
+    Target,
+    learn_row,
+)
+
+N_FUTURES = 2000  # simulated in a forecast
+
+
+class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
+    """Posterior of the parameters and states of a state-space model, row by row.
+
+    Memory, and the cost of a move, grow with the length of the stream: all rows are
+    kept, because new parameters must be weighed by all of them.
+
+    Draws of the parameters have weights, and each has a particle filter of its own. A
+    row multiplies each weight by the filter's estimate of the row's density. Where the
+    weights become uneven, the draws are resampled and moved by Metropolis steps whose
+    likelihoods are estimated by new filters over all rows (SMC^2 [1]_). The estimates
+    are unbiased, and so the draws have the exact posterior as their number grows,
+    whatever the number of particles.
+
+    Parameters
+    ----------
+    estimator : ClusteredParticleFilter
+        A filter with a model. ``method="sqmc"`` with 64 to 256 particles suits states
+        of one or two dimensions.
+    priors : dict of str to distribution
+        Prior of each parameter to be learnt, by its name in ``estimator.get_params()``
+        such as "model__phi": continuous frozen distributions of `scipy.stats`.
+    n_draws : int, default=200
+        Number of draws of the parameters.
+    n_moves : int, default=3
+        Metropolis steps of each draw after it was resampled. More cost time, and leave
+        fewer draws that are equal.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws and the filters.
+
+    Attributes
+    ----------
+    posterior_ : dict of str to ndarray of shape (n_draws,)
+        Draws of each parameter. `to_arviz` gives draws of equal weight to ArviZ.
+    weights_ : ndarray of shape (n_draws,)
+        Weights of the draws, which sum to 1.
+    log_evidence_ : float
+        Log density of all rows learnt, parameters and states integrated out, in natural
+        logarithms. Its differences between models are log Bayes factors.
+    mean_ : ndarray of shape (n_states,)
+        Filtered mean of the state at the last row, parameters integrated out.
+    covariance_ : ndarray of shape (n_states, n_states)
+        Filtered covariance at the last row.
+    ess_ : float
+        Effective sample size of the weights, from 1 to `n_draws`.
+    acceptance_rate_ : float
+        Share of the Metropolis steps that were accepted; 1 before the first.
+    n_particles_ : int
+        Particles of each filter now: see Notes.
+    n_samples_seen_ : int
+        Rows since the last `fit`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had string names.
+
+    Notes
+    -----
+    With theta_i the draws, W_i their weights and p_i(y_t) the estimate of the density
+    of row t by filter i, ``log_evidence_`` is the sum over rows of ``log sum_i W_i
+    p_i(y_t)``, and W_i becomes proportional to ``W_i p_i(y_t)``. Where the effective
+    size would fall below half of `n_draws`, the row is weighed in stages, each by a
+    power of its density that leaves this half, and the draws are resampled and moved
+    after each stage but the last. On the logarithms and logits of bounded parameters,
+    the steps are by turns an independent draw from Student's distribution with 5
+    degrees of freedom, with the mean and the covariance of the draws, and a random walk
+    with ``2.38 ** 2 / n_parameters`` times this covariance.
+
+    The filters of `estimator` have its `n_particles` at first. Long series need more:
+    where fewer than a quarter of the steps were accepted, and the log-likelihood
+    estimated twice at the same parameters has a variance above 1, their number doubles
+    (the exchange step of [1]_), up to 16 times. If that is not enough there is a
+    warning.
+
+    A row costs `n_draws` steps of the filter, and a stage ``n_draws * n_moves`` filters
+    over all rows so far. With t rows about log t stages are needed in total, most of
+    them early.
+
+    `fit` is `partial_fit` that forgets. A model that observes is shown each row after
+    it was filtered, also in `fit`; the evidence is then no density of the first rows.
+
+    References
+    ----------
+    .. [1] N. Chopin, P. E. Jacob and O. Papaspiliopoulos, "SMC^2: an efficient
+       algorithm for sequential analysis of state space models", JRSS B 75, 2013.
+
+    Examples
+    --------
+    How much does the level of a river move from day to day, measured with a noise of 1?
+    After each day the answer is up to date:
+
+    >>> import numpy as np
+    >>> from scipy import stats
+    >>> from skpacbayes.filtering import SMC2, ClusteredParticleFilter
+    >>> from skpacbayes.filtering.models import LocalLevel
+    >>> rng = np.random.default_rng(3)
+    >>> level = np.cumsum(0.5 * rng.normal(size=40))
+    >>> X = (level + rng.normal(size=40))[:, None]
+    >>> tracker = ClusteredParticleFilter(
+    ...     LocalLevel(0.0, 1.0, observation_variance=1.0),
+    ...     n_particles=30,
+    ...     n_clusters=None,
+    ... )
+    >>> priors = {"model__transition_variance": stats.gamma(1)}
+    >>> sampler = SMC2(tracker, priors, n_draws=50, random_state=0)
+    >>> widths = []
+    >>> for day in (slice(20), slice(20, 40)):
+    ...     low, high = sampler.partial_fit(X[day]).intervals(0.9)[
+    ...         "model__transition_variance"
+    ...     ]
+    ...     widths.append(high - low)
+    >>> bool(low < 0.25 < high), widths[1] < widths[0]
+    (True, True)
+
+    Is the noise 1? The evidence for it, against a noise of 3:
+
+    >>> noisier = ClusteredParticleFilter(
+    ...     LocalLevel(0.0, 1.0, observation_variance=9.0),
+    ...     n_particles=30,
+    ...     n_clusters=None,
+    ... )
+    >>> other = SMC2(noisier, priors, n_draws=50, random_state=0).fit(X)
+    >>> sampler.log_evidence_ - other.log_evidence_ > 3
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [ClusteredParticleFilter],
+        "priors": [dict],
+        "n_draws": [Interval(Integral, 2, None, closed="left")],
+        "n_moves": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, estimator, priors, *, n_draws=200, n_moves=3, random_state=None):
+        self.estimator = estimator
+        self.priors = priors
+        self.n_draws = n_draws
+        self.n_moves = n_moves
+        self.random_state = random_state
+
+    @fit_context
+    def fit(self, X, y=None, *, inputs=None):
+        """Forget everything, then learn the rows once, in the order given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows in the order of time; NaN is a missing value.
+        y : None
+            Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+
+        Returns
+        -------
+        self : SMC2
+            The fitted sampler.
+
+        Raises
+        ------
+        ValueError
+            If a name is no parameter of the model, or a prior no continuous
+            distribution; and what `ClusteredParticleFilter.fit` raises.
+        FloatingPointError
+            If the likelihood of a row vanishes at all draws.
+        """
+        return self._learn(X, inputs, lambda X: self._tasks(len(X), "row", X))
+
+    @partial_fit_context
+    def partial_fit(self, X, y=None, *, inputs=None):
+        """Learn more rows, in the order given.
+
+        Any way of cutting the same rows into calls gives the same state. A call that
+        raises has learnt nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows in the order of time; NaN is a missing value.
+        y : None
+            Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+
+        Returns
+        -------
+        self : SMC2
+            The sampler.
+
+        Raises
+        ------
+        ValueError, FloatingPointError
+            As `fit`; also if a parameter changed since the stream began.
+        """
+        return self._learn(X, inputs, lambda X: range(len(X)))
+
+    def intervals(self, level=0.9):
+        """Credible intervals of the parameters.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Posterior probability, the same in both tails outside.
+
+        Returns
+        -------
+        intervals : dict of str to tuple of float
+            Lower and upper end for each parameter.
+        """
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r} should lie between 0 and 1.")
+        tails = np.array([(1 - level) / 2, (1 + level) / 2])
+        return {
+            name: tuple(map(float, _quantiles(draws, self.weights_, tails)))
+            for name, draws in self.posterior_.items()
+        }
+
+    def filter(self, X, *, inputs=None, random_state=None):
+        """Filter rows that follow those learnt, and learn nothing.
+
+        Each row changes the weights of the draws, which are not moved.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows in the order of time; NaN is a missing value.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise. With None it is that with which `partial_fit` would go on,
+            here and in the methods below.
+
+        Returns
+        -------
+        means : ndarray of shape (n_timesteps, n_states)
+            Mean of the state at each row, given the rows up to it, parameters
+            integrated out.
+        stds : ndarray of shape (n_timesteps, n_states)
+            Standard deviations.
+        """
+        trackers, X, inputs, seeds = self._asked(X, inputs, random_state)
+        found = [
+            zip(
+                *(
+                    (step.evidence, *moments(step.cloud.weights, step.cloud.particles))
+                    for step, _ in tracker._run(X, inputs, seed)
+                ),
+                strict=True,
+            )
+            for tracker, seed in zip(trackers, seeds, strict=True)
+        ]
+        evidences, means, stds = map(np.array, zip(*found, strict=True))
+        weights = self._weights_after(evidences)[1][:, 1:, None]
+        mean = (weights * means).sum(axis=0)
+        variances = (weights * (stds**2 + (means - mean) ** 2)).sum(axis=0)
+        return mean, np.sqrt(variances)
+
+    def forecast(
+        self,
+        h,
+        *,
+        of="observations",
+        quantiles=(0.05, 0.5, 0.95),
+        inputs=None,
+        random_state=None,
+    ):
+        """Simulate the rows that come next, or the states behind them.
+
+        Parameters
+        ----------
+        h : int
+            Number of rows ahead.
+        of : {"observations", "states"}, default="observations"
+            What to forecast. Observations are drawn by the model's `observation`.
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+            Levels of the quantiles.
+        inputs : array-like of shape (h, n_inputs) or None, default=None
+            Inputs of the rows ahead.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
+
+        Returns
+        -------
+        forecast : Forecast
+            A named tuple: `means` and `stds` of shape (h, k), `quantiles` of shape
+            (n_quantiles, h, k) and `samples` of shape (2000, h, k), for k features or
+            states. Parameters are drawn from their posterior.
+
+        Raises
+        ------
+        ValueError
+            As `ClusteredParticleFilter.forecast`.
+        """
+        check_is_fitted(self)
+        check_scalar(h, "h", Integral, min_val=1)
+        generator, seeds = self._answering(random_state)
+        counts = generator.multinomial(N_FUTURES, self.weights_)
+        samples = []
+        for i in np.flatnonzero(counts):
+            ahead = self._population.filters[i].forecast(
+                h, of=of, quantiles=quantiles, inputs=inputs, random_state=seeds[i]
+            )
+            some = generator.integers(len(ahead.samples), size=counts[i])
+            samples.append(ahead.samples[some])
+        return summarised(np.concatenate(samples), np.ravel(quantiles).astype(float))
+
+    def log_likelihoods(self, X, *, inputs=None, random_state=None):
+        """Log density of each row given the rows before it, and those learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows that follow those learnt, in the order of time.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
+
+        Returns
+        -------
+        log_likelihoods : ndarray of shape (n_timesteps,)
+            Natural logarithms of the densities, parameters integrated out; 0 for a
+            missing row.
+        """
+        trackers, X, inputs, seeds = self._asked(X, inputs, random_state)
+        evidences = np.array(
+            [
+                tracker.log_likelihoods(X, inputs=inputs, random_state=seed)
+                for tracker, seed in zip(trackers, seeds, strict=True)
+            ]
+        )
+        return self._weights_after(evidences)[0]
+
+    def score(self, X, y=None, *, inputs=None, random_state=None):
+        """Mean of `log_likelihoods`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows that follow those learnt, in the order of time.
+        y : None
+            Ignored.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the noise.
+
+        Returns
+        -------
+        score : float
+            Mean log density of a row given the rows before it.
+        """
+        found = self.log_likelihoods(X, inputs=inputs, random_state=random_state)
+        return float(np.mean(found))
+
+    # What is known after the last row.
+
+    @property
+    def posterior_(self):
+        """Draws of each parameter."""
+        priors = Priors(self.priors)
+        values = [priors.values(u) for u in self._population.positions]
+        return {name: np.array([v[name] for v in values]) for name in priors.names}
+
+    @property
+    def weights_(self):
+        """Their weights."""
+        weights = np.exp(self._population.log_weights)
+        return weights / weights.sum()
+
+    @property
+    def log_evidence_(self):
+        """Log density of the rows learnt."""
+        return float(self._population.log_evidence)
+
+    @property
+    def mean_(self):
+        """Filtered mean at the last row."""
+        means = [tracker.mean_ for tracker in self._population.filters]
+        return self.weights_ @ np.array(means)
+
+    @property
+    def covariance_(self):
+        """Filtered covariance at the last row: within the filters, and between."""
+        filters, weights = self._population.filters, self.weights_
+        within = np.array([tracker.covariance_ for tracker in filters])
+        gaps = np.array([tracker.mean_ for tracker in filters]) - self.mean_
+        return np.einsum("i,ijk->jk", weights, within) + (gaps.T * weights) @ gaps
+
+    @property
+    def ess_(self):
+        """Effective sample size of the weights."""
+        return float(1.0 / np.square(self.weights_).sum())
+
+    @property
+    def acceptance_rate_(self):
+        """Share of the Metropolis steps that were accepted."""
+        population = self._population
+        if not population.n_moves:
+            return 1.0
+        return population.n_accepted / population.n_moves
+
+    @property
+    def n_particles_(self):
+        """Particles of each filter."""
+        return self._population.n_particles
+
+    @property
+    def n_samples_seen_(self):
+        """Rows since the last `fit`."""
+        return len(self._series.X)
+
+    # The steps of `fit` and of `partial_fit`.
+
+    def _learn_at_once(self, X, y=None, *, inputs=None):
+        return False  # a row costs far more than its validation
+
+    def _learn(self, X, inputs, steps):
+        """Learn rows one after another, in the order of `steps`."""
+        begun = self._streaming() and "_population" in vars(self)
+        X = self._rows(X, reset=not begun)
+        inputs = self._checked_inputs(inputs, len(X), begin=not begun)
+        if not begun:
+            check_priors(self.estimator, self.priors)
+            generator = seeded(self._draw_seed())
+            population = self._drawn_from_prior(generator)
+            seen, series = 0, Series(X, inputs)
+        else:
+            generator = continued(self._random_state)
+            population, seen = self._population, len(self._series.X)
+            series = self._series.followed_by(X, inputs)
+        n_noisy = population.n_noisy
+        target, n_rows = Target(self.estimator, Priors(self.priors)), seen
+        with warnings.catch_warnings():  # a likelihood of 0 is an answer here
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for step in steps(X):
+                n_rows = seen + step + 1
+                so_far = series.rows(0, n_rows)
+                population = learn_row(
+                    population, target, so_far, self.n_moves, generator
+                )
+        if population.n_noisy > n_noisy:
+            warnings.warn(
+                f"The log-likelihood has a variance above {MOST_NOISE:g} between runs "
+                f"of the filter at the same parameters, with {population.n_particles} "
+                f"particles, {MOST_GROWTH} times those of the estimator: the draws "
+                "hardly move. More particles, or a model nearer to the rows, may help.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
+        self._population, self._series = population, series.rows(0, n_rows).copied()
+        self._random_state = generator.bit_generator.state
+        return self
+
+    def _drawn_from_prior(self, generator):
+        """Draw the parameters before row 0."""
+        positions = Priors(self.priors).draw(self.n_draws, generator)
+        even = even_log_weights(self.n_draws)
+        return Population(positions, even, (), 0.0, self.estimator.n_particles)
+
+    # What the methods that learn nothing share.
+
+    def _asked(self, X, inputs, random_state):
+        """Return filters, validated rows and inputs, and a seed for each filter."""
+        check_is_fitted(self)
+        X = self._rows(X)
+        inputs = self._checked_inputs(inputs, len(X))
+        return self._population.filters, X, inputs, self._answering(random_state)[1]
+
+    def _answering(self, random_state):
+        """Return a generator and a seed for each filter; None goes on from now."""
+        if random_state is None:
+            return continued(self._random_state), [None] * self.n_draws
+        seeds = check_random_state(random_state).randint(2**31 - 1, size=self.n_draws)
+        return seeded(int(seeds[0])), [int(seed) for seed in seeds]
+
+    def _weights_after(self, evidences):
+        """Log densities of rows, and the weights of the draws before and after them.
+
+        Parameters
+        ----------
+        evidences : ndarray of shape (n_draws, n_rows)
+            Log density of each row by each draw.
+
+        Returns
+        -------
+        log_likelihoods : ndarray of shape (n_rows,)
+        weights : ndarray of shape (n_draws, n_rows + 1)
+        """
+        start = self._population.log_weights[:, None]
+        logs = np.cumsum(np.concatenate([start, evidences], axis=1), axis=1)
+        totals = np.logaddexp.reduce(logs, axis=0)
+        with np.errstate(invalid="ignore"):  # a row that is impossible at all draws
+            return np.diff(totals), np.exp(logs - totals)
+
+    def _chain_draws(self):
+        generator = continued(self._random_state)
+        places = draw(self.weights_, one_cell(self.n_draws), "systematic", generator)
+        return ChainDraws(
+            {name: draws[None, places] for name, draws in self.posterior_.items()}
+        )
+
+
+def _quantiles(values, weights, levels):
+    """Weighted quantiles: the smallest values that reach the levels."""
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    places = np.searchsorted(reached, levels * reached[-1])
+    return values[order[np.minimum(places, len(values) - 1)]]

@@ -1,0 +1,240 @@
+"""The posterior of parameters by SMC^2: quadrature, identities, and misuse."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.base import BaseEstimator
+from test_filtering_pmmh import PRIOR, exact_log_likelihood, rows, tracker
+
+from skpacbayes.filtering import (
+    SMC2,
+    ClusteredParticleFilter,
+    ParticleMarginalMetropolis,
+)
+from skpacbayes.filtering._smc2_moves import fitted_proposals
+from skpacbayes.filtering.models import LocalLevel
+
+NAME = "model__transition_variance"
+
+
+def sampler(estimator=None, priors=PRIOR, **parameters):
+    parameters = {"n_draws": 40, "random_state": 0} | parameters
+    return SMC2(estimator or tracker(), priors, **parameters)
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    return sampler().fit(rows())
+
+
+# The second has a noisy likelihood, and too few particles for it.
+@pytest.mark.parametrize(
+    "parameters", [{}, {"n_particles": 4, "proposal": "prior"}], ids=["exact", "noisy"]
+)
+def test_the_posterior_and_the_evidence_are_exact(parameters):
+    """Against quadrature, within four standard errors.
+
+    Between two stages the relative variance of the evidence is at most 1 / n_draws, as
+    the effective size is at least half; twice that, since moved draws depend on each
+    other. A quarter of the draws is effective for means.
+    """
+    X, n_draws = rows(20), 100
+    grid = np.linspace(1e-3, 8, 800)  # 0.01 apart
+    log_density = PRIOR[NAME].logpdf(grid)
+    log_density += [exact_log_likelihood(X, variance) for variance in grid]
+    masses = np.exp(log_density - log_density.max())
+    evidence = np.log(np.trapezoid(masses, grid)) + log_density.max()
+    masses /= masses.sum()
+    mean = masses @ grid
+    std = np.sqrt(masses @ (grid - mean) ** 2)
+    found = sampler(tracker(**parameters), n_draws=n_draws, n_moves=2).fit(X)
+    stages = found._population.n_moves / (2 * n_draws)
+    tolerance = 4 * np.sqrt(2 * (1 + stages) / n_draws)
+    assert_allclose(found.log_evidence_, evidence, atol=tolerance)
+    draws, weights = found.posterior_[NAME], found.weights_
+    assert_allclose(weights @ draws, mean, atol=4 * std / np.sqrt(n_draws / 4))
+    low, high = found.intervals(0.8)[NAME]
+    for share in (masses[grid < low].sum(), masses[grid > high].sum()):
+        assert_allclose(share, 0.1, atol=4 * 0.3 / np.sqrt(n_draws / 4))
+    assert found.ess_ >= n_draws / 2
+    assert (found.n_particles_ > 4) == bool(parameters) or found.n_particles_ == 32
+
+
+def test_moves_leave_a_distribution_as_it_is():
+    """Four thousand draws of a skewed density, after twenty moves of both kinds."""
+    rng = np.random.default_rng(0)
+    target = stats.gumbel_r(1.0, 0.5)
+    positions = target.rvs(size=(4000, 1), random_state=rng)
+    propose = fitted_proposals(positions[:500], np.full(500, 1 / 500))
+    start = positions
+    for number in range(20):
+        proposed, log_ratios = propose(number, positions, rng)
+        gains = (target.logpdf(proposed) - target.logpdf(positions))[:, 0]
+        accepted = np.log(rng.random(4000)) < gains + log_ratios
+        positions = np.where(accepted[:, None], proposed, positions)
+    assert (positions == start).mean() < 0.01
+    assert stats.kstest(positions[:, 0], target.cdf).pvalue > 1e-4
+
+
+def test_questions_are_answered_as_learning_would(learnt):
+    """Rows that move no draw: log densities, filtered moments and evidence agree."""
+    X = rows(28)[25:]
+    before = learnt.log_evidence_
+    scores = learnt.log_likelihoods(X)
+    means, stds = learnt.filter(X)
+    assert learnt.score(X) == scores.mean()
+    after = sampler().fit(rows()).partial_fit(X)
+    assert after._population.n_moves == learnt._population.n_moves
+    assert_allclose(scores.sum(), after.log_evidence_ - before)
+    assert_allclose(means[-1], after.mean_)
+    assert_allclose(stds[-1] ** 2, np.diag(after.covariance_))
+    other = learnt.log_likelihoods(X, random_state=1)
+    assert np.any(other != scores)
+    assert_array_equal(other, learnt.log_likelihoods(X, random_state=1))
+
+
+def test_forecasts_integrate_over_parameters(learnt):
+    """The next state: its variance is that of now plus the mean of the steps'."""
+    ahead = learnt.forecast(2, of="states", random_state=0)
+    variance = learnt.covariance_[0, 0] + learnt.weights_ @ learnt.posterior_[NAME]
+    n = len(ahead.samples)
+    assert ahead.samples.shape == (n, 2, 1)
+    assert_allclose(ahead.means[0], learnt.mean_, atol=4 * np.sqrt(variance / n))
+    assert_allclose(ahead.stds[0] ** 2, variance, rtol=4 * np.sqrt(3 / n))
+    observed = learnt.forecast(1, quantiles=[0.5], random_state=0)
+    assert observed.quantiles.shape == (1, 1, 1)
+    assert observed.stds[0] > ahead.stds[0]
+    with pytest.raises(ValueError, match=r"quantiles should lie in \[0, 1\]"):
+        learnt.forecast(1, quantiles=[2.0])
+
+
+def test_a_missing_row_says_nothing(learnt):
+    after = sampler().fit(rows()).partial_fit([[np.nan]])
+    assert after.log_evidence_ == pytest.approx(learnt.log_evidence_, abs=1e-12)
+    assert_allclose(after.weights_, learnt.weights_)
+    assert after.n_samples_seen_ == 26
+
+
+class Driven(BaseEstimator):
+    """A walk that is pushed by inputs, times a gain."""
+
+    n_noise = 1
+
+    def __init__(self, gain=1.0):
+        self.gain = gain
+
+    def initial(self, z):
+        return z
+
+    def transition(self, x, z, t, u):
+        return x + self.gain * u + 0.1 * z
+
+    def log_likelihood(self, x, y, t):
+        return stats.norm.logpdf(x[:, 0], y[0], 0.5)
+
+
+def test_inputs():
+    """The gain of inputs is found; a stream with inputs goes on with them."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(30, 1))
+    X = np.cumsum(2.0 * inputs, axis=0) + 0.5 * rng.normal(size=(30, 1))
+    driven = ClusteredParticleFilter(Driven(), n_particles=50, n_clusters=None)
+    priors = {"model__gain": stats.norm(0, 3)}
+    found = sampler(driven, priors, n_moves=1).fit(X, inputs=inputs)
+    low, high = found.intervals()["model__gain"]
+    assert low < 2.0 < high < low + 1.0
+    stream = sampler(driven, priors, n_moves=1)
+    stream.partial_fit(X[:9], inputs=inputs[:9]).partial_fit(X[9:], inputs=inputs[9:])
+    assert stream.log_evidence_ == found.log_evidence_
+    with pytest.raises(ValueError, match="inputs has 2 rows, yet X has 1"):
+        stream.partial_fit(X[:1], inputs=inputs[:2])
+    with pytest.raises(ValueError, match="inputs has 0 columns, yet the filter was"):
+        stream.partial_fit(X[:1])
+
+
+class Bounded(LocalLevel):
+    """A level whose rows lie within 5 of it."""
+
+    def log_likelihood(self, x, y, t):
+        inside = np.abs(x[:, 0] - y[0]) < 5
+        return np.where(inside, -np.log(10), -np.inf)
+
+
+def test_a_row_that_is_impossible_is_refused():
+    model = Bounded(0.0, 1.0, observation_variance=1.0)
+    found = ClusteredParticleFilter(model, n_particles=16, proposal="prior")
+    found = sampler(found, n_draws=10).fit(rows(5))
+    before = found.log_evidence_
+    with pytest.raises(FloatingPointError, match=r"likelihood of row 5 .* of 10 draws"):
+        found.partial_fit([[1e6]])
+    assert (found.n_samples_seen_, found.log_evidence_) == (5, before)
+    assert found.partial_fit([[np.nan]]).n_samples_seen_ == 6
+
+
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+@pytest.mark.parametrize("public", [SMC2, ParticleMarginalMetropolis])
+def test_draws_of_likelihood_zero_are_dropped(public):
+    """Also by a filter that raises where the likelihood vanishes."""
+    model = Bounded(0.0, 1e-6, 1e-6, 1.0)
+    strict = ClusteredParticleFilter(
+        model, n_particles=16, proposal="prior", underflow="raise"
+    )
+    priors = {"model__initial_mean": stats.norm(0, 8)}
+    sizes = {"n_draws": 50} if public is SMC2 else {"burn_in": 20, "n_iter": 100}
+    found = public(strict, priors, random_state=3, **sizes).fit(np.zeros((2, 1)))
+    low, high = found.intervals(0.99)["model__initial_mean"]
+    assert -5.1 < low < -2 < 2 < high < 5.1
+
+
+def test_too_few_particles_warn():
+    """Precise rows, whose likelihood two particles cannot estimate."""
+    model = LocalLevel(0.0, 1.0, observation_variance=1e-4)
+    blind = ClusteredParticleFilter(
+        model, n_particles=2, n_clusters=None, proposal="prior"
+    )
+    with pytest.warns(UserWarning, match=r"with 32 particles, 16 times those of the"):
+        found = sampler(blind, n_draws=10, n_moves=1).fit(rows(12))
+    assert found.n_particles_ == 32
+    with warnings.catch_warnings():  # a call without a stage says nothing
+        warnings.simplefilter("error")
+        found.partial_fit([[np.nan]])
+
+
+@pytest.mark.parametrize("public", [SMC2, ParticleMarginalMetropolis])
+@pytest.mark.parametrize(
+    ("priors", "complaint"),
+    [
+        ({}, "priors is empty"),
+        ({"model__phi": stats.norm()}, "'model__phi', which is no parameter of the es"),
+        ({"n_particles": stats.gamma(2)}, "'n_particles', which is no parameter of"),
+        ({NAME: 0.3}, "should be a continuous distribution"),
+        ({NAME: stats.poisson(3)}, "should be a continuous"),
+        ({NAME: stats.gamma}, "should be a distribution with its parameters, such"),
+    ],
+)
+def test_priors_that_are_none(public, priors, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        public(tracker(), priors).fit(rows())
+
+
+@pytest.mark.parametrize("public", [SMC2, ParticleMarginalMetropolis])
+def test_an_estimator_that_is_no_filter(public):
+    with pytest.raises(ValueError, match=r"'estimator' param.* must be an inst"):
+        public(LocalLevel(), PRIOR).fit(rows())
+
+
+def test_level(learnt):
+    with pytest.raises(ValueError, match=r"level=90 should lie between 0 and 1"):
+        learnt.intervals(90)
+
+
+def test_draws_of_equal_weight_for_arviz(learnt):
+    pytest.importorskip("arviz", reason="ArviZ is not installed")
+    draws = learnt.to_arviz().posterior[NAME]
+    assert draws.dims == ("chain", "draw")
+    mean = learnt.weights_ @ learnt.posterior_[NAME]
+    spread = np.sqrt(learnt.weights_ @ (learnt.posterior_[NAME] - mean) ** 2)
+    assert float(draws.mean()) == pytest.approx(mean, abs=spread / np.sqrt(10))
