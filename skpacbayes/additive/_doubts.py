@@ -35,6 +35,16 @@ def warn_of_doubts(found, n_features):
             f"may have {found.most} of the {found.n_variables_needed} variables: "
             "increase max_active, or compare with ridge regression."
         )
+    if any(found.far_rows):
+        above, below = found.far_rows
+        warn(
+            f"{above} targets lie far above a model of the other rows and {below} far "
+            "below it: they may hide effects, or bring in false ones. Check these "
+            "targets; if the noise is skewed, transform y, for instance by its "
+            "logarithm.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
     if found.full:
         _warn(
             f"A chain had {found.full} variables in its model, and may have "

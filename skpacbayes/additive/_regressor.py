@@ -224,7 +224,8 @@ class SparseAdditiveGibbsRegressor(
     probable, the root of the number of rows taken off, and its residuals are free of
     bias, each row is weighed by its expected precision under Student's t, of
     `noise_freedom_` degrees of freedom [3]_. The posterior is that of the weighted
-    rows. Rows that a stream keeps no more, after the first ones, are not weighed.
+    rows. Where very far rows lie on one side, a warning says so instead. Rows
+    that a stream keeps no more, after the first ones, are not weighed.
 
     A variable with missing values (NaN) has one function more, its first: the level of
     the rows where it is missing. One that is missing only in new rows then has the mean
@@ -815,4 +816,5 @@ class SparseAdditiveGibbsRegressor(
             pairs=problem.pairs,
             freedom=tails.freedom,
             residual_variance=tails.variance,
+            far_rows=tails.far_rows,
         )

@@ -16,6 +16,9 @@ FREEDOMS = 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0  # degrees of freedom that are tri
 MARGIN = math.log(20)  # of the log likelihood
 N_ROUNDS, N_STEPS = 6, 50  # of models and weights; of weights and scale
 FAR = 2.5  # scales from 0, where the tails begin
+DOUBTFUL = 10.0  # scales from 0, where a row may be wrong
+MOST_LEVELS = 20  # of a y that is no measurement
+FEW = 5  # such rows, more on one side than on the other, that are no chance
 LEVEL = 0.05  # of the test that predictions are not biased
 
 
@@ -24,6 +27,7 @@ class Tails(NamedTuple):
 
     freedom: float  # degrees of freedom
     variance: float  # of the residuals
+    far_rows: tuple = ()  # number above and below, if most are on one side
 
 
 NORMAL = Tails(math.inf, 0.0)
@@ -95,9 +99,14 @@ def heavy_tailed(rows, problem, rebuild, most):
             break
     least = normal_log_likelihood(usual.residuals, rows.weights) - usual.price + price
     predictions = rows.y / unit - fit.residuals
-    if value - fit.price <= least or is_biased(
-        fit.residuals, predictions, rows.weights, scale
-    ):
+    if not value - fit.price > least:
+        return problem, NORMAL
+    if is_biased(fit.residuals, predictions, rows.weights, scale):
+        above, below = (
+            int((side * fit.residuals > DOUBTFUL * scale).sum()) for side in (1, -1)
+        )
+        if abs(above - below) >= FEW and len(np.unique(rows.y)) > MOST_LEVELS:
+            return problem, NORMAL._replace(far_rows=(above, below))
         return problem, NORMAL
     return found, Tails(freedom, fit.variance * unit**2)
 

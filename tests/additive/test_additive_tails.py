@@ -68,6 +68,15 @@ def test_light_or_one_sided_noise_is_left_as_it_is(noise):
     assert np.isinf(found).sum() >= 7
 
 
+def test_far_rows_on_one_side_come_with_a_warning():
+    """Of the skewed and of the wrong only a person can tell."""
+    rng = np.random.default_rng(0)
+    X, y, *_ = rows(lambda rng, n: rng.normal(size=n), 0)
+    y[rng.choice(100, 6, replace=False)] += 30
+    with pytest.warns(UserWarning, match="6 targets lie far above .* and 0 far below"):
+        assert quick().fit(X, y).noise_freedom_ == np.inf
+
+
 def test_weights_are_repeated_rows_and_a_stream_is_its_rows():
     X, y, new, _ = rows(wild, 3)
     weights = np.random.default_rng(1).integers(1, 4, len(y))
