@@ -131,7 +131,7 @@ def main():
     report = Report("filtering_smc2", quick=quick)
     with warnings.catch_warnings():  # one short chain: its R-hat
         warnings.simplefilter("ignore", ConvergenceWarning)
-        compare(report, *((2, 15, 20) if quick else (10, 50, 100)))
+        compare(report, *((2, 15, 20) if quick else (8, 40, 60)))
 
 
 if __name__ == "__main__":

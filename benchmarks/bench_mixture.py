@@ -53,7 +53,7 @@ def ascend_from(ours, X, labels, max_iter, tol):
     engine = ours._stream.learned.mixture
     blank = engine.blank(ours.n_components, X.mean(axis=0))
     statistics = hard_statistics(engine.density(blank), X, np.ones(len(X)), labels)
-    state = engine.maximise(statistics, blank)
+    state = engine.m_step(statistics, blank)
     return engine.ascend(state, X, None, max_iter=max_iter, tol=tol)
 
 
@@ -148,7 +148,7 @@ def bound_of(engine, shares, X):
     entropies = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=0)
     columns = density.columns(moments)
     statistics = np.column_stack([shares.sum(axis=0), columns, entropies])
-    state = engine.maximise(statistics, engine.blank(shares.shape[1], X.mean(axis=0)))
+    state = engine.m_step(statistics, engine.blank(shares.shape[1], X.mean(axis=0)))
     return engine.bound(state, 0.0, statistics)
 
 

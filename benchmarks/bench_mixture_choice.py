@@ -61,7 +61,7 @@ def from_truth(model, X, y, K):
     blank = mixture.blank(K, X.mean(axis=0))
     density, weight = mixture.density(blank), (y >= 0).astype(float)
     statistics = hard_statistics(density, X, weight, np.maximum(y, 0))
-    state = mixture.maximise(statistics, blank)
+    state = mixture.m_step(statistics, blank)
     fit = mixture.ascend(state, X, None, max_iter=1000, tol=1e-7)
     return fit.bound - K * np.log(2)
 

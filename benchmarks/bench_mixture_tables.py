@@ -70,15 +70,22 @@ TABLES = {  # the first four were looked at while the defaults were chosen
 }
 
 
-def tables():
-    """Yield names and tables: at most so many rows, columns of many values."""
+def tables(names=None):
+    """Yield names and tables, all or those that are named: at most so many rows."""
     for name, load in TABLES.items():
+        if names is not None and name not in names:
+            continue
         try:
             X = load()
         except (OSError, ImportError):
             print(f"{name} is left out: it is not here.")
             continue
-        X = X[np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]]
+        yield name, X[np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]]
+
+
+def continuous_tables(names=None):
+    """Yield names and tables, without the columns of few values or with an atom."""
+    for name, X in tables(names):
         yield name, X[:, [is_continuous(column) for column in X.T]]
 
 
@@ -112,7 +119,7 @@ def chosen_by_bic(X, most=LARGEST):
 def densities(full, *, rounded):
     """Nats per new row, a third of the standardised rows, and CPU seconds."""
     rows = []
-    for name, X in list(tables())[: None if full else 4]:
+    for name, X in continuous_tables(None if full else list(TABLES)[:4]):
         scores, seconds, found = [], [], []
         for seed in range(3 if full else 1):
             rng = np.random.default_rng(seed)
@@ -189,13 +196,12 @@ def situations():
     yield "skewed, 4 groups", lambda seed: simulated(seed, shape="skewed"), "gaussian"
     yield "10 % outliers in the fitted rows", contaminated, "gaussian"
     yield "one group, slowly visited", dependent, "gaussian"
-    for name, X in tables():
-        if len(X) >= 450 and name in ("pima", "breast cancer, 10 columns", "housing"):
-            yield (
-                f"{name}, rows three times",
-                lambda seed, X=X: copied(X, np.random.default_rng(seed)),
-                "gaussian",
-            )
+    for name, X in continuous_tables(("breast cancer, 10 columns", "pima", "housing")):
+        yield (
+            f"{name}, rows three times",
+            lambda seed, X=X: copied(X, np.random.default_rng(seed)),
+            "gaussian",
+        )
     if (DATA / "elec2.csv.gz").exists():
         elec = of_shared("elec2.csv.gz", delimiter=",", skiprows=1)[:, 1:6]
         elec = elec[:, elec.std(axis=0) > 0]

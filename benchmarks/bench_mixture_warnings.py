@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 from _harness import Report, arguments
 from bench_mixture_choice import data
-from bench_mixture_tables import MOST_ROWS, TABLES
+from bench_mixture_tables import TABLES, tables
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.mixture import TemperedVBGaussianMixture
@@ -70,13 +70,7 @@ def outliers(full):
 def real_tables(full):
     """Say what is said of real tables."""
     rows = []
-    for name, load in list(TABLES.items())[: None if full else 4]:
-        try:
-            X = load()
-        except (OSError, ImportError):
-            print(f"{name} is left out: it is not here.")
-            continue
-        X = X[np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]]
+    for name, X in tables(None if full else list(TABLES)[:4]):
         mixture, messages = fitted(X, 10)
         said = [message.split(":")[0] for message in messages] or ["nothing"]
         rows.append([name, mixture.n_components_, "; ".join(said)])

@@ -46,7 +46,7 @@ settings = {
     "conservation=1": {"conservation": 1.0},
 }
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-for name, parameters in settings.items():
+for (name, parameters), style in zip(settings.items(), ["-", "--", ":"], strict=True):
     alive, distances = np.zeros((2, 200))
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -61,8 +61,8 @@ for name, parameters in settings.items():
             masses = np.bincount(modes, tracker.weights_, 8)
             alive[t] += np.sum(masses > 0) / 10
             distances[t] += 0.5 * np.abs(masses - 1 / 8).sum() / 10
-    axes[0].plot(alive, label=name)
-    axes[1].plot(distances, label=name)
+    axes[0].plot(alive, style, label=name)
+    axes[1].plot(distances, style, label=name)
     print(f"{name:30} {alive[-1]:.1f} of 8 at the end, distance {distances[-1]:.2f}")
 axes[0].set(xlabel="row", ylabel="possibilities alive", ylim=(0, 8.3))
 axes[1].set(xlabel="row", ylabel="total variation from equal weights", ylim=(0, 1))

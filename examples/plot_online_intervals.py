@@ -47,8 +47,13 @@ axes[0].set(ylabel="squared error, last 100 rows")
 axes[0].legend()
 axes[1].axhline(0.9, color="black", lw=1)
 axes[1].set(ylabel="in the 90 % interval, last 100 rows")
+rates = model.forgetting_rates_
 axes[2].stackplot(
-    range(1, n), np.transpose(shares), labels=model.forgetting_rates_, step="post"
+    range(1, n),
+    np.transpose(shares),
+    labels=rates,
+    step="post",
+    colors=plt.colormaps["viridis"](np.linspace(0, 1, len(rates))),  # dark: long memory
 )
 axes[2].set(ylabel="weight of each rate", xlabel="row")
 axes[2].legend(loc="center left", title="forgetting")

@@ -72,13 +72,13 @@ def methods(n_rows):
     }
 
 
-colors = {
-    "OGA": "gold",
-    "OGA-EL": "tab:red",
-    "SVA": "tab:blue",
-    "SVB": "tab:purple",
-    "NGVI": "tab:green",
-    "NGVI, implicit": "limegreen",
+styles = {  # told apart without colors, too
+    "OGA": {"color": "goldenrod", "linestyle": "-"},
+    "OGA-EL": {"color": "tab:red", "linestyle": ":"},
+    "SVA": {"color": "tab:blue", "linestyle": "--"},
+    "SVB": {"color": "tab:purple", "linestyle": "-."},
+    "NGVI": {"color": "black", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
+    "NGVI, implicit": {"color": "tab:green", "linewidth": 2.5},
 }
 
 
@@ -129,7 +129,7 @@ for axis, (name, (X, y, loss)) in zip(axes.flat, streams.items(), strict=True):
     best = best_fixed(X, y, loss)
     for label, runs in curves.items():
         mean = np.mean(runs, axis=0)
-        axis.plot(points, mean, color=colors[label], label=label)
+        axis.plot(points, mean, **styles[label], label=label)
         table.setdefault(label, {})[name] = mean[-1]
     table.setdefault("best in hindsight", {})[name] = best
     axis.axhline(best, color="black", lw=1)

@@ -12,6 +12,7 @@ too high. The drift is made for this example; everything else is real.
 # Two models learn each patient after predicting him: one trusts all patients equally,
 # the other learns from the stream how fast to forget.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes

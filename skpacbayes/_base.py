@@ -1,6 +1,7 @@
 """What every estimator of the package shares."""
 
 import copy
+import datetime
 import functools
 import math
 import sys
@@ -123,7 +124,7 @@ def is_plain(values, shape, dtype=np.float64):
 
 
 def validate_data(estimator, X, *others, **checks):
-    """Validate rows as scikit-learn does; an error names the column that has words.
+    """Validate rows as scikit-learn does; an error names a column of words or dates.
 
     Arrays with masked values are refused: scikit-learn would read what the mask hides.
 
@@ -149,22 +150,40 @@ def validate_data(estimator, X, *others, **checks):
                 "read: give what is missing as NaN, values.filled(numpy.nan), to an "
                 "estimator that takes it, or leave these rows out."
             )
-    try:
-        return validation.validate_data(estimator, X, *others, **checks)
-    except ValueError as error:
-        found = _first_words(X)
-        if found is None:
-            raise
-        name, value = found
-        raise ValueError(
-            f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
-            "numbers: drop the column or encode it, for instance by "
-            "sklearn.preprocessing.OneHotEncoder."
-        ) from error
+    error, found = None, _first_date(X)
+    if found is None:
+        try:
+            return validation.validate_data(estimator, X, *others, **checks)
+        except (ValueError, TypeError) as refusal:  # the latter of dates among objects
+            error, found = refusal, _first_words(X)
+            if found is None:
+                raise
+    name, value = found
+    raise ValueError(
+        f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
+        "numbers: drop the column or encode it, for instance by "
+        "sklearn.preprocessing.OneHotEncoder."
+    ) from error
+
+
+def _first_date(X):
+    """Name of the first column of dates or spans of time, and its first value.
+
+    scikit-learn takes their ticks, some 1e18, for numbers.
+    """
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is None:
+        kind = getattr(getattr(X, "dtype", None), "kind", "")
+        return (0, np.ravel(X)[0]) if kind in ("m", "M") and np.size(X) else None
+    for name in names:
+        kind = str(getattr(X[name], "dtype", getattr(X[name], "type", ""))).lower()
+        if kind.startswith(("date", "time", "duration")) and len(X[name]):
+            return name, np.asarray(X[name])[0]
+    return None
 
 
 def _first_words(X):
-    """Name of the first column with a string that is no number, and that string."""
+    """Name of the first column with a date or a string that is no number; this."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     if names is None:
         if issparse(X):
@@ -182,6 +201,8 @@ def _first_words(X):
                     float(value)
                 except ValueError:
                     return name, value
+            elif isinstance(value, datetime.date | np.datetime64):
+                return name, value
     return None
 
 

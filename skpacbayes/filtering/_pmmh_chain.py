@@ -29,13 +29,16 @@ class Target:
             return -np.inf
         seed = int(generator.integers(2**31 - 1))
         values = self.priors.values(position)
-        return float(log_prior) + self.fitted(values, seed).log_likelihood_
+        # a likelihood of 0 is an answer here
+        tracker = self.fitted(values, seed, underflow="warn")
+        return float(log_prior) + tracker.log_likelihood_
 
-    def fitted(self, values, seed):
+    def fitted(self, values, seed, **settings):
         """Return the filter with these parameters, run over the rows."""
-        tracker = clone(self.estimator).set_params(**values, random_state=seed)
+        settings = {**values, **settings, "random_state": seed}
+        tracker = clone(self.estimator).set_params(**settings)
         given = {} if self.inputs is None else {"inputs": self.inputs}
-        with warnings.catch_warnings():  # a likelihood of 0 is an answer here
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return tracker.fit(self.X, **given)
 

@@ -55,9 +55,10 @@ def check_priors(estimator, priors):
     known = [key for key in estimator.get_params() if key.startswith("model__")]
     for name, prior in priors.items():
         if name not in known:
+            there = f"there are {known}" if known else "the model has none"
             raise ValueError(
                 f"priors has {name!r}, which is no parameter of the estimator's model; "
-                f"there are {known}."
+                f"{there}."
             )
         if not all(hasattr(prior, f) for f in ("logpdf", "rvs", "support")):
             raise ValueError(

@@ -104,6 +104,7 @@ class Target:
                 **self.priors.values(positions[i]),
                 n_particles=n_particles,
                 random_state=int(seeds[i]),
+                underflow="warn",  # a likelihood of 0 is an answer here
             )
             if last:
                 tracker = tracker._started(*series.rows(0, last))

@@ -12,7 +12,7 @@ responsibilities; the responsibilities themselves are not tempered.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 
 from ._divergences import dirichlet_divergence
 from ._rows import expect
@@ -53,7 +53,9 @@ class Fit(NamedTuple):
     @property
     def criterion(self):
         """The bound, and what it lacks where values are missing: for comparisons."""
-        return self.bound + self.mixture.family.regained(self.state.components)
+        return (
+            self.bound + self.mixture.family.missing_gains(self.state.components).sum()
+        )
 
 
 class TemperedMixture:
@@ -83,11 +85,11 @@ class TemperedMixture:
         """Return the expected log joint density of rows and components."""
         return self.family.density(state.components, state.log_weights)
 
-    def expect(self, state, X, sample_weight=None):
+    def e_step(self, state, X, sample_weight=None):
         """E-step: statistics of the rows, and their log-normaliser."""
         return expect(self.density(state), X, sample_weight)
 
-    def maximise(self, statistics, previous):
+    def m_step(self, statistics, previous):
         """M-step: the state that is best for the statistics."""
         tempered = self.inverse_temperature * statistics
         return State(
@@ -118,8 +120,32 @@ class TemperedMixture:
 
     def criterion_of(self, state, statistics):
         """Return the criterion of a state for rows known by their statistics."""
-        correction = self.family.regained(state.components)
-        return self.bound(state, 0.0, statistics) + correction
+        gains = self.family.missing_gains(state.components)
+        return self.bound(state, 0.0, statistics) + gains.sum()
+
+    def component_terms(self, statistics, previous):
+        """Return each component's part of the criterion, at its best for statistics.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_components, n_columns)
+        previous : posterior of as many components, from which the update begins
+
+        Returns
+        -------
+        terms : ndarray of shape (n_components,)
+        """
+        family, alpha = self.family, self.inverse_temperature
+        components = family.update(alpha * statistics, previous)
+        expected = family.expected_log_likelihoods(components, statistics)
+        terms = alpha * (expected + statistics[:, -1]) - family.divergences(components)
+        return terms + family.missing_gains(components)
+
+    def weights_term(self, counts):
+        """Return the part of the weights: the log evidence of the counts."""
+        prior = np.full(len(counts), float(self.concentration))
+        after = prior + self.inverse_temperature * counts
+        return log_beta(after) - log_beta(prior)
 
     def ascend(self, state, X, sample_weight, settled=None, *, max_iter, tol):
         """Alternate E and M steps until the bound rises by less than `tol` a row.
@@ -129,18 +155,18 @@ class TemperedMixture:
         mixture, history = self, []
         enough = self.enough(X, sample_weight, tol)
         for n_iter in range(max_iter + 1):
-            statistics, log_normalizer = mixture.expect(state, X, sample_weight)
+            statistics, log_normalizer = mixture.e_step(state, X, sample_weight)
             history.append(mixture.bound(state, log_normalizer, settled))
             converged = n_iter > 0 and history[-1] - history[-2] < enough
             if converged or n_iter == max_iter:
                 return Fit(mixture, state, statistics, history, converged)
             if settled is None:
-                state = mixture.maximise(statistics, state)
+                state = mixture.m_step(statistics, state)
                 mixture = mixture.adapted(state)
                 components = self.family.recentred(state.components)
                 state = state._replace(components=components)
             else:
-                state = mixture.maximise(statistics + settled, state)
+                state = mixture.m_step(statistics + settled, state)
 
     def check_statistics(self, statistics, state):
         """Raise a ValueError if statistics cannot be those of any rows.
@@ -175,8 +201,6 @@ class TemperedMixture:
 
         The priors are compared at the statistics of the fit, then followed.
         """
-        if not fit.converged:
-            return fit
         enough = self.enough(X, sample_weight, 10 * to["tol"])
         mixture, state, statistics = fit.mixture, fit.state, fit.statistics
         best = mixture.bound(state, 0.0, statistics)
@@ -186,7 +210,7 @@ class TemperedMixture:
             for family in mixture.family.alternatives():
                 other, own = mixture.with_family(family), state
                 for _ in range(PRIOR_UPDATES):
-                    own = other.maximise(statistics, own)
+                    own = other.m_step(statistics, own)
                     other = other.adapted(own)
                 bound = other.bound(own, 0.0, statistics)
                 if bound > best + enough:
@@ -214,7 +238,12 @@ class TemperedMixture:
         """`n_sweeps` E and M steps with the `settled` statistics frozen."""
         history = []
         for _ in range(n_sweeps):
-            statistics, log_normalizer = self.expect(state, X, sample_weight)
+            statistics, log_normalizer = self.e_step(state, X, sample_weight)
             history.append(self.bound(state, log_normalizer, settled))
-            state = self.maximise(statistics + settled, state)
+            state = self.m_step(statistics + settled, state)
         return state, history
+
+
+def log_beta(concentration):
+    """Logarithm of the constant of a Dirichlet density's inverse."""
+    return gammaln(concentration).sum() - gammaln(concentration.sum())

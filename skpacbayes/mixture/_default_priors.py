@@ -130,6 +130,16 @@ class FollowsTheData:
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
+        precisions = self.precision_divergences(posterior)
+        return self.mean_divergences(posterior).sum() + precisions.sum()
+
+    def divergences(self, posterior):
+        """Kullback-Leibler divergences from the prior, one for each component."""
+        precisions = self.precision_divergences(posterior)
+        return self.mean_divergences(posterior) + precisions
+
+    def mean_divergences(self, posterior):
+        """Divergences of the distributions of the means, and of their precisions l."""
         d, expected = self.n_features, posterior.prior_precision
         shape = MEAN_SHAPE + 0.5 * d
         rate = shape / expected
@@ -140,15 +150,16 @@ class FollowsTheData:
         distributions = gamma_divergence(
             shape, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision
         )
-        return means.sum() + distributions.sum() + self.precision_divergence(posterior)
+        return means + distributions
 
-    def precision_divergence(self, posterior):
-        """Divergence of the distributions of the precisions, summed."""
+    def precision_divergences(self, posterior):
+        """Divergences of the distributions of the precisions L; one if shared."""
         degrees = self.wishart_degrees(posterior)
         spectrum = self.scale_factor * posterior.spectrum
         degrees = np.broadcast_to(degrees[:, None], spectrum.shape[:2])
         scales = self.likeness * spectrum.shape[-1]
-        return matrix_f_divergence(degrees, spectrum, self.degrees, scales).sum()
+        each = matrix_f_divergence(degrees, spectrum, self.degrees, scales)
+        return each.sum(axis=1)
 
     def adapted(self, posterior):
         """Return the family with the scale R that maximises the bound.
@@ -193,7 +204,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
 
     def __init__(self, mean, mean_precision, degrees, scale, blur, tied):
         super().__init__(mean, mean_precision, degrees, scale, tied)
-        self.blur = blur
+        self.blur, self.blur_matrix = blur, np.diag(blur)
         self.root = np.linalg.cholesky(scale)
         self.inverse_root = np.linalg.inv(self.root)
         self.log_root = np.log(np.diag(self.root)).sum()
@@ -212,7 +223,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             statistics, previous
         )
         scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
-        scatter += counts[:, None, None] * np.diag(self.blur)
+        scatter += counts[:, None, None] * self.blur_matrix
         counts = self.numbers(statistics)
         if self.tied:
             counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
@@ -227,13 +238,16 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         factors = self.inverse_root.T @ vectors
         factors *= np.sqrt(degrees[:, None] / values)[:, None]
         log_scale = -2 * self.log_root - np.log(values).sum(axis=1)
+        precisions = factors @ factors.mT
+        if self.tied:
+            precisions = np.broadcast_to(precisions, (len(means), d, d))
         posterior = Posterior(
             previous.origins,
             means,
             precision,
             degrees,
             (axes * values[:, None]) @ axes.mT,
-            precisions=np.broadcast_to(factors @ factors.mT, (len(means), d, d)),
+            precisions=precisions,
             factors=factors,
             spectrum=(degrees[:, None] / values)[:, None],
             lost=self.losses(statistics),

@@ -7,9 +7,10 @@ from scipy.sparse import issparse
 
 from .._base import user_stack_level
 from ._diagonal_families import KnownVariance
+from ._family import take
 from ._moves import best_merge
 from ._outliers import OutlierFamily, WithOutliers
-from ._search import scaled_part, seeding_part, take
+from ._search import scaled_part, seeding_part
 from ._student import StudentComponents
 
 LOOKED_AT = 4000  # rows, at most
@@ -135,7 +136,7 @@ def warn_of_outliers(fit, X, weight, surprise):
     k = broad_component(fit, rows, w)
     if k is None:
         return
-    to_beat = mixture.bound(fit.state, mixture.expect(fit.state, rows, w)[1])
+    to_beat = mixture.bound(fit.state, mixture.e_step(fit.state, rows, w)[1])
     share = fit.statistics[k, 0] / fit.statistics[:, 0].sum()
     state = take(fit.state, np.arange(K) != k)
     chances = w.sum() * np.array([[share, 1 - share]])

@@ -4,8 +4,8 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ive
 
+from ._bessel import log_bessel
 from ._family import ExponentialFamily
 from ._gaussian_families import LOG_2_PI
 
@@ -62,7 +62,7 @@ class VonMisesFisher(ExponentialFamily):
         """Logarithm of the normalising constant of the density on the sphere."""
         half = 0.5 * self.n_features
         safe = np.maximum(concentration, 1e-10)
-        bessel = np.log(ive(half - 1, safe)) + safe
+        bessel = log_bessel(half - 1, safe)
         return (half - 1) * np.log(safe) - half * LOG_2_PI - bessel
 
     def statistics(self, X):
@@ -84,7 +84,8 @@ class VonMisesFisher(ExponentialFamily):
         lengths = np.sqrt((sums**2).sum(axis=1, keepdims=True))
         concentrations = np.maximum(self.grid * lengths, 1e-10)
         half = 0.5 * self.n_features
-        means = ive(half, concentrations) / ive(half - 1, concentrations)
+        log_means = log_bessel(half, concentrations)
+        means = np.exp(log_means - log_bessel(half - 1, concentrations))
         return lengths, concentrations, means, np.exp(log_grid)
 
     def expected(self, posterior):

@@ -25,6 +25,7 @@ class Family:
     allows_missing = False
     continuous = False  # outliers may be told by a density of their own
     completes_rows = False  # missing values have a posterior, not only no term
+    shared = False  # whether components have parameters in common, but for the prior
 
     def check_rows(self, X):
         """Raise a ValueError that names the column if X has impossible values."""
@@ -49,7 +50,7 @@ class Family:
         """Points whose Euclidean distances mean something, for k-means."""
         return X
 
-    def own_start(self, X, weight, n_components, seed):
+    def initial_labels(self, X, weight, n_components, seed):
         """Return labels to start from besides those of k-means, and weights; or None.
 
         A row of weight zero starts in no component.
@@ -60,16 +61,27 @@ class Family:
         """Return the family, with another prior if the bound may choose it."""
         return self
 
-    def regained(self, posterior):
+    def missing_gains(self, posterior):
         """Return by how much the bound rises if missing values are integrated out.
 
-        An approximation, by which fits are compared.
+        An approximation, by which fits are compared: (n_components,), to be summed.
         """
-        return 0.0
+        return np.zeros(n_components_of(posterior))
 
     def alternatives(self):
         """Return families with other priors that the bound may choose."""
         return []
+
+    def divergences(self, posterior):
+        """Kullback-Leibler divergences from the prior, one for each component."""
+        each = range(n_components_of(posterior))
+        return np.array([self.divergence(take(posterior, [k])) for k in each])
+
+    def expected_log_likelihoods(self, posterior, statistics):
+        """E log q_k of rows known by their statistics, one for each component."""
+        one = self.expected_log_likelihood
+        each = range(len(statistics))
+        return np.array([one(take(posterior, [k]), statistics[[k]]) for k in each])
 
     def recentred(self, posterior):
         """Return the posterior, with other origins of the statistics if need be."""
@@ -162,15 +174,33 @@ class ExponentialFamily(Family, BaseEstimator):
         constants, coefficients = self.expected(posterior)
         return LinearDensity(log_weights + constants, coefficients, self.statistics)
 
+    def expected_log_likelihoods(self, posterior, statistics):
+        """E log q_k of rows known by their statistics, one for each component."""
+        constants, coefficients = self.expected(posterior)
+        linear = (statistics[:, 1:-1] * coefficients).sum(axis=1)
+        return statistics[:, 0] * constants + linear
+
     def expected_log_likelihood(self, posterior, statistics):
         """Sum over components of E log q_k, for rows known by their statistics."""
-        constants, coefficients = self.expected(posterior)
-        return statistics[:, 0] @ constants + (statistics[:, 1:-1] * coefficients).sum()
+        return self.expected_log_likelihoods(posterior, statistics).sum()
 
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows."""
         constants, coefficients = self.expected(posterior)
         return LinearScorer(log_weights + constants, coefficients, self.statistics)
+
+
+def take(posterior, components):
+    """Posterior of some of the components, which an index or a mask selects."""
+    return taken(posterior, components, n_components_of(posterior))
+
+
+def taken(value, components, size):
+    """Take from every array whose first axis is that of the components."""
+    if isinstance(value, tuple):
+        fields = [taken(field, components, size) for field in value]
+        return value._make(fields) if hasattr(value, "_make") else tuple(fields)
+    return value[components] if value is not None and len(value) == size else value
 
 
 def n_components_of(posterior):
@@ -225,29 +255,29 @@ def check_family(family, X, *, seed=0, conjugate=True):
     for count in range(1, len(X) + 1):
         row = X[count - 1 : count]
         evidence += family.log_predictive(state.components, row)[0, 0]
-        statistics = mixture.expect(blank, X[:count])[0]
-        state = mixture.maximise(statistics, state)
-    bound = mixture.bound(state, mixture.expect(state, X)[1])
+        statistics = mixture.e_step(blank, X[:count])[0]
+        state = mixture.m_step(statistics, state)
+    bound = mixture.bound(state, mixture.e_step(state, X)[1])
     if conjugate:
         _close("J and the log evidence", bound, evidence)
     statistics[:, -1] = 0.0
     for _ in range(10):
-        other = mixture.expect(blank, X[rng.random(len(X)) < 0.5])[0]
-        worse = mixture.maximise(other, state)
+        other = mixture.e_step(blank, X[rng.random(len(X)) < 0.5])[0]
+        worse = mixture.m_step(other, state)
         slack = 1e-9 * (1 + abs(bound))
         found = mixture.bound(worse, 0.0, statistics)
         assert found <= mixture.bound(state, 0.0, statistics) + slack, (
             "the update does not maximise J"
         )
-    halves = [mixture.expect(blank, X[part::2])[0] for part in (0, 1)]
-    two = [mixture.maximise(half, state).components for half in halves]
+    halves = [mixture.e_step(blank, X[part::2])[0] for part in (0, 1)]
+    two = [mixture.m_step(half, state).components for half in halves]
     draws = family.draw(two[0], 0, 20_000, rng)
     log_ratio = family.log_predictive(two[1], draws)[:, 0]
     ratio = np.exp(log_ratio - family.log_predictive(two[0], draws)[:, 0])
     error = ratio.std() / np.sqrt(len(ratio))
     assert abs(ratio.mean() - 1) <= 5 * error + 1e-9, "draw contradicts log_predictive"
     pair = mixture.blank(2, family.origin(X))
-    pair = mixture.maximise(np.concatenate(halves), pair)
+    pair = mixture.m_step(np.concatenate(halves), pair)
     history = mixture.ascend(pair, X, None, max_iter=30, tol=0.0).history
     steps = np.diff(history)
     assert (steps >= -1e-9 * (1 + np.abs(history[1:]))).all(), "J decreases"

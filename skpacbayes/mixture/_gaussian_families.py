@@ -116,6 +116,10 @@ class GaussianFamily(Family):
 
     def expected_log_likelihood(self, posterior, statistics):
         """Sum over components of E log q_k, for rows known by their statistics."""
+        return self.expected_log_likelihoods(posterior, statistics).sum()
+
+    def expected_log_likelihoods(self, posterior, statistics):
+        """E log q_k of rows known by their statistics, one for each component."""
         counts, gaps, scatter = self.moments(statistics, posterior.origins)
         precisions = posterior.precisions
         gaps = gaps + posterior.origins - posterior.means
@@ -124,7 +128,7 @@ class GaussianFamily(Family):
             squares = (precisions * scatter).sum(axis=(1, 2))
         else:
             squares = (precisions * (scatter + counts[:, None] * gaps**2)).sum(axis=1)
-        return counts @ posterior.constants - 0.5 * squares.sum()
+        return counts * posterior.constants - 0.5 * squares
 
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows."""

@@ -539,7 +539,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=False)
         if X.shape[0] == 0:
             return np.zeros_like(answer.statistics)
-        return answer.mixture.expect(answer.state, X, weight)[0]
+        return answer.mixture.e_step(answer.state, X, weight)[0]
 
     @updates_state
     def absorb(self, statistics, memory=1.0):
@@ -581,7 +581,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if not 0 <= memory <= 1:
             raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
         total = memory * known + statistics
-        state = mixture.maximise(total, answer.state)
+        state = mixture.m_step(total, answer.state)
         stream = answer.stream
         self._stream = Stream.settled_at(
             stream.learned,

@@ -1,10 +1,13 @@
 """Merges, cuts, and exchanges: two components become one, and a third becomes two."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import entr, softmax
 
+from ._family import take
 from ._rows import Responsibilities
-from ._search import TILE_ROWS, clusters, hard_statistics, scaled_part, take
+from ._search import TILE_ROWS, clusters, hard_statistics, scaled_part
 
 MERGE_ROWS = 4000  # on which merges are compared
 PAIRS = 6  # pairs of components that may be merged
@@ -15,6 +18,68 @@ CUT_SWEEPS = 5  # of the mixture of two, which cuts the most promising ones agai
 TRIES = 4  # exchanges that are followed for a few sweeps
 EXCHANGE_ROWS = 4000  # on which they are followed
 PATIENCE = 20  # rises like the last that an exchange may still need
+
+
+class Candidate(NamedTuple):
+    """Statistics rearranged: a merge, a cut or both.
+
+    statistics : (n_components_after, n_columns)
+    source : (n_components_after,), the component before from which each one's update
+        begins
+    changed : indices of the components after whose statistics are other than those of
+        their source
+    """
+
+    statistics: np.ndarray
+    source: np.ndarray
+    changed: np.ndarray
+
+    def state(self, mixture, before):
+        """State after an M-step."""
+        return mixture.m_step(self.statistics, take(before, self.source))
+
+
+def criteria(mixture, before, total, candidates):
+    """Criterion of each candidate after an M-step.
+
+    Where the components share no parameters, only those that change are updated, of
+    all candidates at once.
+
+    Parameters
+    ----------
+    mixture : TemperedMixture
+    before : State
+        With the statistics `total`.
+    total : ndarray of shape (n_components, n_columns)
+    candidates : list of Candidate
+
+    Returns
+    -------
+    criteria : ndarray of shape (n_candidates,)
+    """
+    if mixture.family.shared:
+        states = [candidate.state(mixture, before) for candidate in candidates]
+        pairs = zip(states, candidates, strict=True)
+        return np.array([mixture.criterion_of(s, c.statistics) for s, c in pairs])
+    own = mixture.component_terms(total, before.components)
+    rows = [candidate.statistics[candidate.changed] for candidate in candidates]
+    sources = [candidate.source[candidate.changed] for candidate in candidates]
+    previous = take(before, np.concatenate(sources)).components
+    new = mixture.component_terms(np.concatenate(rows), previous)
+    ends = np.cumsum([len(candidate.changed) for candidate in candidates])
+    result = np.empty(len(candidates))
+    for i, changed_terms in enumerate(np.split(new, ends[:-1])):
+        terms = own[candidates[i].source]
+        terms[candidates[i].changed] = changed_terms
+        counts = candidates[i].statistics[:, 0]
+        result[i] = terms.sum() + mixture.weights_term(counts)
+    return result
+
+
+def begun(mixture, before, candidate, settled):
+    """Return the state of a candidate and the settled statistics, if there are any."""
+    state = candidate.state(mixture, before)
+    return (recentred(mixture, state) if settled is None else state), settled
 
 
 def best_merge(fit, X, sample_weight, settled=None):
@@ -34,20 +99,19 @@ def best_merge(fit, X, sample_weight, settled=None):
     total = fit.statistics if settled is None else fit.statistics + settled
     X, weight = scaled_part(X, sample_weight, len(everyone), 0, most=MERGE_ROWS)
     shares, losses = shares_and_losses(mixture, fit.state, X, weight)
-    best = None
+    candidates, rests = [], []
     for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
-        others, rest = everyone != gone, None
+        others, rest = everyone[everyone != gone], None
         statistics = merged(mixture, fit.state, fit.statistics, kept, gone)
         statistics[kept, -1] -= choice_entropy(shares[:, kept], shares[:, gone])
         if settled is not None:
             rest = merged_settled(mixture, fit.state, settled, kept, gone)
             statistics, rest = statistics + rest, rest[others]
-        state = mixture.maximise(statistics[others], take(fit.state, others))
-        bound = mixture.criterion_of(state, statistics[others])
-        if best is None or bound > best[0]:
-            best = bound, state, rest
-    _, state, rest = best
-    return (state, rest) if rest is not None else (recentred(mixture, state), None)
+        changed = np.flatnonzero(others == kept)
+        candidates.append(Candidate(statistics[others], others, changed))
+        rests.append(rest)
+    best = criteria(mixture, fit.state, total, candidates).argmax()
+    return begun(mixture, fit.state, candidates[best], rests[best])
 
 
 def best_split(fit, X, sample_weight, settled=None, *, seed):
@@ -71,16 +135,11 @@ def best_split(fit, X, sample_weight, settled=None, *, seed):
         for k in order[1:CUTS]:
             cuts += [(k, first, second), (k, second, first)]
         rest = np.vstack([settled, np.zeros_like(settled[:1])])
-    best = None
-    for k, kept, born in cuts:
-        parts = np.vstack([total, born[k]])
-        parts[k] = kept[k]
-        parts = parts if rest is None else parts + rest
-        after = mixture.maximise(parts, take(state, [*range(len(total)), k]))
-        bound = mixture.criterion_of(after, parts)
-        if best is None or bound > best[0]:
-            best = bound, after
-    return (best[1], rest) if rest is not None else (recentred(mixture, best[1]), None)
+    candidates = [cut(total, kept, born, k, rest) for k, kept, born in cuts]
+    best = 0
+    if len(candidates) > 1:
+        best = criteria(mixture, state, total, candidates).argmax()
+    return begun(mixture, state, candidates[best], rest)
 
 
 def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
@@ -149,9 +208,9 @@ def best_exchange(fit, few, settled, options, seed):
     if not tries:
         return None, None
     best, rest = max(tries, key=lambda pair: pair[0].criterion)
-    log_normalizer = mixture.expect(fit.state, *few)[1]
+    log_normalizer = mixture.e_step(fit.state, *few)[1]
     to_beat = mixture.bound(fit.state, log_normalizer, settled)
-    to_beat += mixture.family.regained(fit.state.components)
+    to_beat += mixture.family.missing_gains(fit.state.components).sum()
     return (best, rest) if hopeful(best, to_beat) else (None, None)
 
 
@@ -170,32 +229,41 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
         return
     total = fit.statistics if settled is None else fit.statistics + settled
     to_cut, first, second = halves(mixture, state, total, X, sample_weight, seed=seed)
-    candidates, (_, losses) = [], shares_and_losses(mixture, state, X, sample_weight)
+    candidates, pairs = [], []
+    _, losses = shares_and_losses(mixture, state, X, sample_weight)
     for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
         together = merged(mixture, state, total, kept, gone)
         for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
             parts = together.copy()
             parts[k], parts[gone] = first[k], second[k]
-            previous = take(state, np.where(everyone == gone, k, everyone))
-            after = mixture.maximise(parts, previous)
-            candidates.append((mixture.criterion_of(after, parts), kept, gone, after))
-    candidates.sort(key=lambda candidate: -candidate[0])
-    for _, kept, gone, after in candidates[:TRIES]:
+            source = np.where(everyone == gone, k, everyone)
+            candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
+            pairs.append((kept, gone))
+    best = np.argsort(-criteria(mixture, state, total, candidates))[:TRIES]
+    for number in best:
         rest = None
         if settled is not None:
-            rest = merged_settled(mixture, state, settled, kept, gone)
-        yield after, rest
+            rest = merged_settled(mixture, state, settled, *pairs[number])
+        yield candidates[number].state(mixture, state), rest
 
 
 def cut_bounds(mixture, state, total, first, second, components):
     """Bound after the cut of each of these components; elsewhere -inf."""
     bounds = np.full(len(total), -np.inf)
-    for k in components:
-        parts = np.vstack([total, second[k]])
-        parts[k] = first[k]
-        cut = mixture.maximise(parts, take(state, [*range(len(total)), k]))
-        bounds[k] = mixture.criterion_of(cut, parts)
+    components = list(components)
+    cuts = [cut(total, first, second, k) for k in components]
+    if cuts:
+        bounds[components] = criteria(mixture, state, total, cuts)
     return bounds
+
+
+def cut(total, kept, born, k, rest=None):
+    """Return the candidate with component k cut in two halves, `kept` and `born`."""
+    parts = np.vstack([total, born[k]])
+    parts[k] = kept[k]
+    parts = parts if rest is None else parts + rest
+    source = np.append(np.arange(len(total)), k)
+    return Candidate(parts, source, np.array([k, len(total)]))
 
 
 def merged(mixture, state, statistics, kept, gone):
@@ -248,9 +316,9 @@ def halves(mixture, state, total, X, weight, *, seed):
     promising = sorted(whole, key=lambda k: -gains[k])[: CUTS + 2]
     for k in promising:
         rows, w, twins, parts = whole[k]
-        cut = mixture.maximise(parts, twins)
+        two = mixture.m_step(parts, twins)
         options = {"max_iter": CUT_SWEEPS, "tol": 0}
-        fit = mixture.ascend(cut, rows, w, np.zeros_like(parts), **options)
+        fit = mixture.ascend(two, rows, w, np.zeros_like(parts), **options)
         first[k], second[k] = fit.statistics * (total[k, 0] / w.sum())
     better = cut_bounds(mixture, state, total, first, second, promising)
     gains[promising] = better[promising]

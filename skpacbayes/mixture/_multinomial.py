@@ -51,12 +51,20 @@ class MultinomialFamily(Family):
 
     def expected_log_likelihood(self, posterior, statistics):
         """Sum over components of E log q_k, for rows known by their statistics."""
-        return (statistics[:, 1:-1] * self.expected_logs(posterior)).sum()
+        return self.expected_log_likelihoods(posterior, statistics).sum()
+
+    def expected_log_likelihoods(self, posterior, statistics):
+        """E log q_k of rows known by their statistics, one for each component."""
+        return (statistics[:, 1:-1] * self.expected_logs(posterior)).sum(axis=1)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
+        return self.divergences(posterior).sum()
+
+    def divergences(self, posterior):
+        """Kullback-Leibler divergences from the prior, one for each component."""
         prior = np.full_like(posterior.concentration, self.topic_prior)
-        return dirichlet_divergence(posterior.concentration, prior).sum()
+        return dirichlet_divergence(posterior.concentration, prior)
 
     def profile(self, X, sample_weight=None):
         """Square roots of the frequencies: distances are Hellinger's."""

@@ -49,7 +49,7 @@ class OutlierFamily(Family):
         Columns of the box: those that the family describes, or all.
     """
 
-    completes_rows = True
+    completes_rows = shared = True
 
     def __init__(self, inner, low, high, columns=None):
         self.inner = inner
@@ -87,9 +87,9 @@ class OutlierFamily(Family):
         """Points for k-means."""
         return self.inner.profile(X, sample_weight)
 
-    def own_start(self, X, weight, n_components, seed):
-        """Return that of the family."""
-        return self.inner.own_start(X, weight, n_components, seed)
+    def initial_labels(self, X, weight, n_components, seed):
+        """Return those of the family."""
+        return self.inner.initial_labels(X, weight, n_components, seed)
 
     def blank(self, n_components, origin):
         """Posterior of components that have seen no row, and take all as usual ones."""

@@ -119,10 +119,10 @@ class ProductFamily(ExponentialFamily):
             points.append(part / (spread if spread > 0 else 1.0))
         return np.hstack(points)
 
-    def own_start(self, X, weight, n_components, seed):
-        """Return that of the first family that has one."""
+    def initial_labels(self, X, weight, n_components, seed):
+        """Return those of the first family that has some."""
         for _, family, columns in self.families:
-            found = family.own_start(X[:, columns], weight, n_components, seed)
+            found = family.initial_labels(X[:, columns], weight, n_components, seed)
             if found is not None:
                 return found
         return None

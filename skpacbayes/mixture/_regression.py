@@ -107,7 +107,7 @@ class Regression(ExponentialFamily):
         z = np.nan_to_num((X - self.centers) / self.spreads)
         return np.column_stack([z, z[:, :-1] * z[:, -1:]])
 
-    def own_start(self, X, weight, n_components, seed):
+    def initial_labels(self, X, weight, n_components, seed):
         """Return the nearest of some lines for each row; rows far from all weigh 0."""
         inputs, targets, there = self.parts(X)
         if n_components == 1 or not there.any():

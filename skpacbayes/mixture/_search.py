@@ -31,13 +31,13 @@ def start(mixture, n_components, X, sample_weight, *, seed):
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
     runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
     starts = [(min(runs, key=lambda run: run[1])[0], weight)]
-    own = family.own_start(X, weight, n_components, seed)
-    if own is not None and own[1].sum() > 0:
-        starts.append(own)
+    others = family.initial_labels(X, weight, n_components, seed)
+    if others is not None and others[1].sum() > 0:
+        starts.append(others)
     states = []
     for labels, w in starts:
         statistics = hard_statistics(mixture.density(blank), X, w, labels)
-        state = mixture.maximise(statistics * (total / w.sum()), blank)
+        state = mixture.m_step(statistics * (total / w.sum()), blank)
         components = family.recentred(state.components)
         states.append(state._replace(components=components))
     if len(states) == 1:
@@ -135,16 +135,3 @@ def in_rounds(run, values, tasks, n_jobs):
             part, remaining = remaining[:at_once], remaining[at_once:]
             results += in_threads(n_jobs, [(run, value) for value in part])
     return results
-
-
-def take(state, components):
-    """State of some of the components, which an index or a mask selects."""
-    return taken(state, components, len(state.concentration))
-
-
-def taken(value, components, size):
-    """Take from every array whose first axis is that of the components."""
-    if isinstance(value, tuple):
-        fields = [taken(field, components, size) for field in value]
-        return value._make(fields) if hasattr(value, "_make") else tuple(fields)
-    return value[components] if value is not None and len(value) == size else value

@@ -11,6 +11,7 @@ from ._search import best_fit, in_rounds, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
 PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no further
+START_SWEEPS = 50  # before the first merge of a path
 PATH_SWEEPS = 6  # after each merge of a path
 DECISIVE = 3.0  # nats: odds of 20 to 1
 
@@ -43,10 +44,12 @@ class Choice:
         tol = self.options["tol"]
         to = {**self.options, "tol": PATH_TOLERANCE * tol}
         to["tol"] = max(to["tol"], min(100 * tol, PATH_RISE / total))
-        starts = restarts(mixture, most, seeds, *rows, tasks=range, n_jobs=n_jobs, **to)
-        mixture = with_best_prior(best_fit(starts), *rows, **to).mixture
-
-        brief = {**to, "max_iter": min(PATH_SWEEPS, to["max_iter"])}
+        short, brief = limited(to, START_SWEEPS), limited(to, PATH_SWEEPS)
+        starts = restarts(
+            mixture, most, seeds, *rows, tasks=range, n_jobs=n_jobs, **short
+        )
+        best = best_fit(starts)
+        mixture = best.mixture.with_best_prior(best, *rows, **short).mixture
 
         def path(start):
             fits = {most: mixture.ascend(start.state, *rows, **brief)}
@@ -81,7 +84,9 @@ class Choice:
             if K + 1 in fits:
                 neighbors[K + 1], _ = best_split(fit, *rows, seed=self.seed)
             for other, state in neighbors.items():
-                found = fit.mixture.ascend(state, *rows, **self.options)
+                begun = Fit(fit.mixture, state, None, [], False)
+                to_beat = fits[other].criterion
+                found = followed(begun, *rows, None, self.options, to_beat)
                 fits[other] = best_fit([fits[other], found])
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
@@ -151,11 +156,18 @@ class Choice:
         )
 
 
+def limited(options, most):
+    """Return the options of an ascent of at most so many sweeps."""
+    return {**options, "max_iter": min(most, options["max_iter"])}
+
+
 def best_by_number(paths):
     """Return the best fit of each number of components."""
     return {K: best_fit([path[K] for path in paths]) for K in paths[0]}
 
 
 def with_best_prior(fit, X, sample_weight, **to):
-    """Return the fit with the prior that the bound chooses."""
+    """Return the fit with the prior that the bound chooses, if it has converged."""
+    if not fit.converged:
+        return fit
     return fit.mixture.with_best_prior(fit, X, sample_weight, **to)

@@ -133,7 +133,7 @@ class Stream:
     def _settle_old_rows(self):
         old, recent = self.window.split(max(0, len(self.window) - self.window_size))
         if len(old):
-            statistics, _ = self.learned.mixture.expect(self.state, *old.joined())
+            statistics, _ = self.learned.mixture.e_step(self.state, *old.joined())
             self.settled = self.settled + statistics
             self.window = recent
 
@@ -175,6 +175,6 @@ class Stream:
             return self.settled, self.bound
         if not len(self.window):
             return self.settled, mixture.bound(self.state, 0.0, self.settled)
-        statistics, log_normalizer = mixture.expect(self.state, *self.window.joined())
+        statistics, log_normalizer = mixture.e_step(self.state, *self.window.joined())
         bound = mixture.bound(self.state, log_normalizer, self.settled)
         return statistics + self.settled, bound

@@ -110,16 +110,12 @@ class StudentComponents(NormalMatrixF):
             0.5 * self.tail,
         )
 
-    def expected_log_likelihood(self, posterior, statistics):
-        """Sum over components of E log q_k, for rows known by their statistics."""
+    def expected_log_likelihoods(self, posterior, statistics):
+        """E log q_k of rows known by their statistics, one for each component."""
         offsets, numbers = self.offsets(posterior), statistics[:, 0]
-        gaussian = super().expected_log_likelihood(posterior, statistics)
-        sums = statistics[:, 1]
-        return (
-            gaussian
-            + (numbers - sums) @ (posterior.constants + offsets)
-            + statistics[:, -2].sum()
-        )
+        gaussian = super().expected_log_likelihoods(posterior, statistics)
+        missing = (numbers - statistics[:, 1]) * (posterior.constants + offsets)
+        return gaussian + missing + statistics[:, -2]
 
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows."""

@@ -5,11 +5,13 @@ from scipy.sparse import issparse
 
 from .._chains import in_threads
 from ._answers import log_densities
+from ._selection import with_best_prior
 
 TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625
 N_FOLDS = 5
 N_BLOCKS = 25  # of neighboring rows, which go to the folds in turn
 ERRORS = 1.0  # standard errors that a smaller temperature must gain
+PAST = 3  # numbers of components below the best one, after which no fewer are tried
 
 
 class TemperatureChoice:
@@ -19,7 +21,8 @@ class TemperatureChoice:
     without the rows that are held out. Held-out rows influence the start and so,
     perhaps, which maximum is reached; all temperatures share this. At every smaller
     temperature the ascent goes on from the fits of the fold at the temperature before,
-    with at most as many components. All fits have the prior of all rows.
+    with at most as many components. All fits have the prior of all rows. More
+    components than all rows have at the first temperature are not tried.
 
     Parameters
     ----------
@@ -30,7 +33,8 @@ class TemperatureChoice:
     """
 
     def __init__(self, fits, choice):
-        self.fits = fits
+        most = max(fits, key=lambda K: choice.of(fits[K]))
+        self.fits = {K: fit for K, fit in fits.items() if most >= K}
         self.choice = choice
 
     def best(self, X, sample_weight, n_jobs):
@@ -94,17 +98,29 @@ class TemperatureChoice:
         seen = ~held_out
         weight = None if sample_weight is None else sample_weight[seen]
         rows, to = (X[seen], weight), self.choice.options
-        fits = {K: self.followed(fit, alpha, rows) for K, fit in fits.items()}
-        most = max(fits, key=lambda K: self.choice.of(fits[K]))
+        found = self.followed(fits, alpha, rows)
+        fits = {**fits, **found}
+        most = max(found, key=lambda K: self.choice.of(found[K]))
         fit = fits[most].mixture.ascend(fits[most].state, *rows, **to)
-        fit = fit.mixture.with_best_prior(fit, *rows, **to)
+        fit = with_best_prior(fit, *rows, **to)
         fits = {**{K: fits[K] for K in range(min(fits), most)}, most: fit}
         return fits, log_densities(fit.mixture.family, fit.state, X[held_out])
 
-    def followed(self, fit, alpha, rows):
-        """Ascend at another temperature."""
+    def followed(self, fits, alpha, rows):
+        """Ascend at another temperature, with fewer and fewer components.
+
+        It ends where several numbers in turn are worse than one before.
+        """
         to = {**self.choice.options, "tol": 10 * self.choice.options["tol"]}
-        return fit.mixture.at(alpha).ascend(fit.state, *rows, **to)
+        found, best = {}, max(fits)
+        for K in sorted(fits, reverse=True):
+            mixture = fits[K].mixture.at(alpha)
+            found[K] = mixture.ascend(fits[K].state, *rows, **to)
+            if self.choice.of(found[K]) >= self.choice.of(found[best]):
+                best = K
+            elif best - K >= PAST:
+                break
+        return found
 
 
 def worse(totals):

@@ -23,7 +23,7 @@ class NormalWishart(GaussianFamily):
         super().__init__(mean, mean_precision)
         self.degrees = degrees
         self.inverse_scale = inverse_scale
-        self.tied = tied
+        self.tied = self.shared = tied
         self.log_normalizer = wishart_log_normalizer(
             degrees, -np.linalg.slogdet(inverse_scale)[1], self.n_features
         )
@@ -85,18 +85,19 @@ class NormalWishart(GaussianFamily):
             scale=scale,
         )
 
-    def regained(self, posterior):
+    def missing_gains(self, posterior):
         """Return by how much the bound rises if missing values are integrated out.
 
         Given the parameters, and to first order. As in BIC, a parameter costs half the
         logarithm of the number of rows that inform about it: there are fewer of these.
         """
         if posterior.lost is None or not posterior.lost.any():
-            return 0.0
+            return np.zeros(len(posterior.means))
         information, d = self.observed_information(posterior), self.n_features
-        means = np.log(posterior.mean_precision / information.mean_precision).sum()
-        scales = np.log(posterior.degrees / information.degrees).sum()
-        return float(0.5 * (d * means + 0.5 * d * (d + 1) * scales))
+        means = np.log(posterior.mean_precision / information.mean_precision)
+        scales = np.log(posterior.degrees / information.degrees)
+        scales = scales / len(means) if self.tied else scales
+        return 0.5 * (d * means + 0.5 * d * (d + 1) * scales)
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such statistics."""

@@ -557,11 +557,9 @@ def test_display():
         PartialEffectsDisplay.from_estimator(model, frame[["v0"]])
 
 
-def test_callbacks_stop_the_chains():
-    from sklearn.callback import ProgressBar
-
+def test_callbacks_see_the_chains(callbacks):
     X, y = data(150, 3)
-    model = clone(quick()).set_callbacks(ProgressBar())
+    model = clone(quick()).set_callbacks(callbacks.ProgressBar())
     np.testing.assert_array_equal(
         model.fit(X, y).predict(X), quick().fit(X, y).predict(X)
     )

@@ -213,6 +213,7 @@ def test_at_most_so_many_variables(kind):
     assert ((model.models_ > 0).sum(axis=1) <= 1).all()
 
 
+@pytest.mark.usefixtures("callbacks")
 @BOTH
 def test_callbacks_stop_the_chains(kind):
     class StopAtOnce:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 from scipy.stats import median_abs_deviation
-from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 from states import assert_same_state
 
@@ -330,6 +329,7 @@ class Recorder:
         return len(self.ended) == self.stop_after
 
 
+@pytest.mark.usefixtures("callbacks")
 def test_fit_shows_the_progress_of_the_chain():
     recorder = Recorder()
     model = paco().set_callbacks(recorder).fit(X)
@@ -338,6 +338,7 @@ def test_fit_shows_the_progress_of_the_chain():
     np.testing.assert_array_equal(model.draw_, paco().fit(X).draw_)
 
 
+@pytest.mark.usefixtures("callbacks")
 def test_partial_fit_shows_each_refresh():
     recorder = Recorder()
     model = paco(refresh=30).set_callbacks(recorder)
@@ -352,6 +353,7 @@ def test_partial_fit_shows_each_refresh():
     np.testing.assert_array_equal(model.draw_, silent.draw_)
 
 
+@pytest.mark.usefixtures("callbacks")
 def test_a_callback_stops_the_chain():
     model = paco().set_callbacks(Recorder(stop_after=3)).fit(X)
     assert model.n_iter_ == 30
@@ -359,16 +361,17 @@ def test_a_callback_stops_the_chain():
     assert model.predict(X).shape == (100,)
 
 
+@pytest.mark.usefixtures("callbacks")
 def test_a_callback_stops_the_stream_where_it_stands():
     model = paco(refresh=10).set_callbacks(Recorder(stop_after=2)).partial_fit(X)
     assert model.n_samples_seen_ == 20
 
 
-def test_progress_bar(monkeypatch):
+def test_progress_bar(monkeypatch, callbacks):
     output = io.StringIO()
     monkeypatch.setattr("rich.progress.get_console", lambda: Console(file=output))
     for call in ("fit", "partial_fit"):
-        model = paco(refresh=20).set_callbacks(ProgressBar())
+        model = paco(refresh=20).set_callbacks(callbacks.ProgressBar())
         getattr(model, call)(X)
         assert model.n_clusters_ >= 1
     assert "PACOClusterer - fit" in output.getvalue()

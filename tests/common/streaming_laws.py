@@ -38,7 +38,8 @@ class Stream:
     with the stream, law 4 does not hold. `missing`: whether NaN is welcome, as a
     missing value. `places`: origins and units that the rows may have (counts have none
     but their own). `asks`: methods of rows, the answers of many threads. `count`: the
-    attribute that counts rows.
+    attribute that counts rows. `rounds`: how often threads ask a new copy; once is
+    enough where an answer takes so long that all of them meet in it.
     """
 
     make: Callable
@@ -55,6 +56,7 @@ class Stream:
     places: tuple = ("shifted", "small", "large")
     asks: tuple = ("predict", "predict_proba", "score_samples", "transform")
     count: str = "n_samples_seen_"
+    rounds: int = 3
 
     def placed(self, place):
         """Return the stream with its rows about another origin, or in another unit.
@@ -415,14 +417,14 @@ def interrupted_at(step, estimator, arguments, keywords):
     return next(counter)
 
 
-def any_thread_may_ask(stream, n_threads=4, rounds=3):
+def any_thread_may_ask(stream, n_threads=4):
     """8. Threads that ask a state at rest get the answers that one would."""
     data = stream.rows(stream.length, 0)
     saved = pickle.dumps(fed(stream, data))
     rows = data[0][:5]
     expected = answers(stream, pickle.loads(saved), rows)
     with often_switched():
-        for _ in range(rounds):
+        for _ in range(stream.rounds):
             estimator, found = pickle.loads(saved), []
             in_step = threading.Barrier(n_threads)
 

@@ -66,6 +66,17 @@ def test_words_are_refused_by_column(name, method, kind):
     assert str(raised.value).startswith(said)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["ClusteredParticleFilter", "OnlineVIRegressor"])
+def test_dates_are_refused_by_column(name, kind):
+    days = np.datetime64("2020-01-01") + np.arange(60)
+    table = frame(kind, {"dose": X[:, 0], "day": days.astype("datetime64[us]")})
+    with pytest.raises(
+        ValueError, match=r"Column 'day' of X has .*2020.* needs numbers"
+    ):
+        learn(cheap(name), "fit", table, Y)
+
+
 @pytest.mark.parametrize("name", ["OnlineVIRegressor", *TRANSFORMERS])
 def test_words_are_refused_in_a_question(name):
     pandas = pytest.importorskip("pandas")

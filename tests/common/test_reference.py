@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import ESTIMATORS, cheap
+from sklearn.utils import get_tags
 
 import skpacbayes
 
@@ -102,6 +104,25 @@ def test_every_estimator_has_a_row_that_says_when_to_use_another():
     assert {path for path, cls in public_classes() if hasattr(cls, "fit")} <= listed
 
 
+def test_the_table_of_what_each_takes_is_true():
+    page = (ROOT / "doc/user_guide/choose.rst").read_text(encoding="utf-8")
+    table = page.partition("What each takes")[2].partition("\nHow long\n")[0]
+    row = r"~skpacbayes[.]\w+[.](\w+)`\n" + 5 * r"     - (\S+)\n"
+    said = {name: values for name, *values in re.findall(row, table)}
+    assert list(said) == list(ESTIMATORS)
+    for name, public in ESTIMATORS.items():
+        estimator = cheap(name)
+        takes = get_tags(estimator).input_tags
+        true = [
+            hasattr(estimator, "partial_fit"),
+            "sample_weight" in inspect.signature(public.fit).parameters,
+            takes.allow_nan,
+            takes.sparse,
+            hasattr(estimator, "certificate"),
+        ]
+        assert said[name] == ["yes" if value else "-" for value in true], name
+
+
 def test_every_example_is_in_a_section_of_the_gallery():
     page = (ROOT / "doc/gallery.rst").read_text(encoding="utf-8")
     patterns = re.findall(r"[.][.]/examples/(\S+)", page)
@@ -160,7 +181,7 @@ SECTIONS = {
     "Diagnostics": "_`",  # fitted attributes that tell
     "Further uses": "",
     "Limits": "",
-    "Comparison with other libraries": "benchmarks/",  # no number without a script
+    "Comparison with other libraries": "benchmark",  # no number without a script
     "References": r"^[.][.] \[1\]",
 }
 

@@ -159,6 +159,7 @@ def markov(**parameters):
         weights=False,
         missing=True,
         grows=True,
+        rounds=1,
     )
 
 
@@ -266,7 +267,9 @@ STREAMS = {
     "SparseAdditiveGibbsRegressor": additive(),
     "SparseAdditiveGibbsRegressor, sums": additive(1300, SUMS_ROWS),
     "DirichletProcessHMM": markov(),
-    "DirichletProcessHMM, full": markov(emission="per_state", covariance_type="full"),
+    "DirichletProcessHMM, full": markov(
+        emission="per_state", covariance_type="full", n_chains=1
+    ),
     "EWARegressor": online(EWARegressor),
 }
 

@@ -174,6 +174,21 @@ def test_a_row_that_is_impossible_is_refused():
     assert found.partial_fit([[np.nan]]).n_samples_seen_ == 6
 
 
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+@pytest.mark.parametrize("public", [SMC2, ParticleMarginalMetropolis])
+def test_draws_of_likelihood_zero_are_dropped(public):
+    """Also by a filter that raises where the likelihood vanishes."""
+    model = Bounded(0.0, 1e-6, 1e-6, 1.0)
+    strict = ClusteredParticleFilter(
+        model, n_particles=16, proposal="prior", underflow="raise"
+    )
+    priors = {"model__initial_mean": stats.norm(0, 8)}
+    sizes = {"n_draws": 50} if public is SMC2 else {"burn_in": 20, "n_iter": 100}
+    found = public(strict, priors, random_state=3, **sizes).fit(np.zeros((2, 1)))
+    low, high = found.intervals(0.99)["model__initial_mean"]
+    assert -5.1 < low < -2 < 2 < high < 5.1
+
+
 def test_too_few_particles_warn():
     """Precise rows, whose likelihood two particles cannot estimate."""
     model = LocalLevel(0.0, 1.0, observation_variance=1e-4)

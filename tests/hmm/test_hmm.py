@@ -193,7 +193,11 @@ for emission in ("translated", "per_state"):
     for covariance_type in ("diag", "full"):
         for rows in (X, gaps):
             model = DirichletProcessHMM(
-                emission=emission, covariance_type=covariance_type, n_iter=8, burn_in=1
+                emission=emission,
+                covariance_type=covariance_type,
+                n_iter=8,
+                burn_in=1,
+                n_chains=1,
             )
             model.fit(rows).predict(rows), model.decode(rows)
 found = {

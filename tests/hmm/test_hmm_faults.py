@@ -191,6 +191,7 @@ class Recorder:
         return self.ended == self.stop_after
 
 
+@pytest.mark.usefixtures("callbacks")
 def test_callbacks_follow_the_sweeps():
     X, _ = two_states()
     recorder = Recorder()
@@ -199,6 +200,7 @@ def test_callbacks_follow_the_sweeps():
     assert_array_equal(model.transmat_samples_, markov().fit(X).transmat_samples_)
 
 
+@pytest.mark.usefixtures("callbacks")
 @pytest.mark.parametrize(("blocks", "n_draws"), [(9, 80), (2, 1)])
 def test_a_callback_stops_the_chains(blocks, n_draws):
     """Within the burn-in, too: the last sweep of the best chain is all there is."""

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.callback import ProgressBar
 from sklearn.decomposition import PCA
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
@@ -397,9 +396,10 @@ def test_data_frames():
     assert list(estimator.feature_names_in_) == ["mean", "spread"]
 
 
-def test_progress():
+def test_progress(callbacks):
     X, y = table()
-    estimator = ABCPosteriorKDE(random_state=0).set_callbacks(ProgressBar())
+    estimator = ABCPosteriorKDE(random_state=0)
+    estimator.set_callbacks(callbacks.ProgressBar())
     assert estimator.fit(X, y).n_neighbors_ > 1
 
 

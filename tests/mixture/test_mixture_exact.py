@@ -263,11 +263,11 @@ def mapped_to_scikit_learn(X, kind, K, n_iter):
     engine = ours._stream.learned.mixture
     labels = KMeans(K, n_init=1, random_state=np.random.RandomState(0)).fit(X).labels_
     blank = engine.blank(K, X.mean(axis=0))
-    state = engine.maximise(
+    state = engine.m_step(
         hard_statistics(engine.density(blank), X, np.ones(len(X)), labels), blank
     )
     for _ in range(n_iter):
-        state = engine.maximise(engine.expect(state, X)[0], state)
+        state = engine.m_step(engine.e_step(state, X)[0], state)
     ours._stream.state = state
     return ours.predict_proba(X), theirs.predict_proba(X)
 

@@ -5,11 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
+    TemperedVBMixture,
     TemperedVBMultinomialMixture,
     _learner,
     _moves,
@@ -81,7 +83,7 @@ def test_a_group_that_comes_late_gets_a_component(kind, window):
     assert_allclose(stream.statistics_[:, 0].sum(), 1200)
     current = stream._answer().stream
     mixture = current.learned.mixture
-    best = mixture.bound(current.state, mixture.expect(current.state, X)[1])
+    best = mixture.bound(current.state, mixture.e_step(current.state, X)[1])
     assert stream.elbo_ <= best + 1e-9 * abs(best)
     if window:
         found = stream.predict(X)
@@ -96,7 +98,7 @@ def test_one_and_two_components_have_nothing_to_exchange():
 
 def test_history_is_whole_where_the_bound_steps_down(monkeypatch):
     """With missing values an exchange may lower the bound: the criterion counts."""
-    family = SimpleNamespace(regained=lambda components: components[0])
+    family = SimpleNamespace(missing_gains=lambda components: np.array(components))
     mixture = SimpleNamespace(family=family, enough=lambda *arguments: 0.1)
 
     def fit_with(correction, history):
@@ -118,3 +120,46 @@ def test_history_is_whole_where_the_bound_steps_down(monkeypatch):
         )
         assert fit.history == expected
         assert fit.bound == after.bound
+
+
+@pytest.mark.parametrize(
+    "mixture",
+    [
+        gaussian(4),
+        gaussian(4, covariance_type="tied"),
+        gaussian(4, covariance_type="diag"),
+        gaussian(4, covariance_prior=np.eye(2)),
+        gaussian(4, outliers=True),
+        TemperedVBMultinomialMixture(4, random_state=0),
+        *(
+            TemperedVBMixture(family, 4, random_state=0)
+            for family in (
+                "student",
+                "regression",
+                "exponential",
+                [("a", "normal", [0]), ("b", "exponential", [1])],
+            )
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("missing", [False, True])
+def test_candidates_are_judged_by_their_bounds(mixture, missing):
+    """The terms of the components that change give the bound of all after an M-step."""
+    X = np.abs(make_mixture(n_samples=120, n_components=4, random_state=1)[0])
+    if missing:
+        if not mixture.__sklearn_tags__().input_tags.allow_nan:
+            return
+        X[::3, -1] = np.nan
+    answer = clone(mixture).fit(X)._answer()
+    engine, state, total = answer.mixture, answer.state, answer.statistics
+    pair = _moves.merged(engine, state, total, 0, 1)
+    candidates = [
+        _moves.Candidate(pair[[0, 2, 3]], np.array([0, 2, 3]), np.array([0])),
+        _moves.cut(total, 0.3 * total, 0.7 * total, 2),
+    ]
+    found = _moves.criteria(engine, state, total, candidates)
+    for criterion, candidate in zip(found, candidates, strict=True):
+        after = candidate.state(engine, state)
+        expected = engine.criterion_of(after, candidate.statistics)
+        assert_allclose(criterion, expected, rtol=1e-10)

@@ -136,7 +136,7 @@ def test_a_stream_is_cut_anywhere_and_its_bound_is_one():
         parts.partial_fit(X[start : start + 33])
     assert parts.elbo_ == whole.elbo_
     answer = whole._answer()
-    best = answer.mixture.bound(answer.state, answer.mixture.expect(answer.state, X)[1])
+    best = answer.mixture.bound(answer.state, answer.mixture.e_step(answer.state, X)[1])
     assert whole.elbo_ <= best + 1e-9 * abs(best)
     whole.absorb(whole.sufficient_statistics(X), memory=0)
     assert_allclose(whole.statistics_[:, 0].sum(), len(X))

@@ -349,7 +349,7 @@ def test_the_number_of_components_follows_the_stream():
     current = stream._answer()
     best = current.mixture.bound(
         current.state,
-        current.mixture.expect(current.state, np.vstack([X[:600], late]))[1],
+        current.mixture.e_step(current.state, np.vstack([X[:600], late]))[1],
     )
     assert stream.elbo_ <= best + 1e-9 * abs(best)
 
