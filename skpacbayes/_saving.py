@@ -82,6 +82,7 @@ TRUSTED_TYPES = [
     "skpacbayes.mixture._gaussian_families.Posterior",
     "skpacbayes.mixture._learner.Learned",
     "skpacbayes.mixture._mixture.TemperedVBMixture",
+    "skpacbayes.mixture._multinomial.EmpiricalMultinomialFamily",
     "skpacbayes.mixture._multinomial.MultinomialFamily",
     "skpacbayes.mixture._multinomial.TemperedVBMultinomialMixture",
     "skpacbayes.mixture._multinomial.TopicPosterior",

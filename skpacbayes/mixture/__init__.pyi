@@ -538,7 +538,7 @@ class TemperedVBMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
 class TemperedVBMultinomialMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_components: Literal["auto"] | int
     inverse_temperature: Any
-    topic_prior: float
+    topic_prior: Literal["auto"] | float
     max_components: int
     component_prior: Literal["geometric", "uniform"]
     weight_concentration_prior: float
@@ -566,7 +566,7 @@ class TemperedVBMultinomialMixture(DensityMixin, BaseEstimator):  # type: ignore
     n_samples_seen_: int | float
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, n_components: Literal["auto"] | int = ..., *, inverse_temperature: Any = ..., topic_prior: float = ..., max_components: int = ..., component_prior: Literal["geometric", "uniform"] = ..., weight_concentration_prior: float = ..., n_init: int = ..., max_iter: int = ..., tol: float = ..., block_size: Literal["auto"] | int | None = ..., window: Literal["auto"] | int = ..., n_sweeps: int = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, n_components: Literal["auto"] | int = ..., *, inverse_temperature: Any = ..., topic_prior: Literal["auto"] | float = ..., max_components: int = ..., component_prior: Literal["geometric", "uniform"] = ..., weight_concentration_prior: float = ..., n_init: int = ..., max_iter: int = ..., tol: float = ..., block_size: Literal["auto"] | int | None = ..., window: Literal["auto"] | int = ..., n_sweeps: int = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def sample(self, n_samples: int = ..., n_tokens: int = ...) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def fit(self, X: ArrayLike, y: None = ..., sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: None = ..., sample_weight: ArrayLike | None = ...) -> Self: ...

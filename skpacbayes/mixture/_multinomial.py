@@ -1,15 +1,17 @@
 """Mixtures of multinomials fitted by tempered variational Bayes."""
 
+from copy import copy
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.special import digamma
+from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_non_negative
 
 from .._base import validate_data
-from .._compat import Interval
+from .._compat import Interval, StrOptions
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
@@ -17,6 +19,11 @@ from ._inherited_docs import inherits_entries
 from ._mixture import TemperedVBMixture
 from ._rows import CountDensity
 from ._scorers import DirichletMultinomialScorer, LinearScorer
+from ._search import best_clusters
+
+POWERS = 7  # of the randomized singular value decomposition
+TOTAL_STEP = 2.0  # factor between prior totals that the bound compares,
+TOTALS = 1e-3, 1e6  # and their range: log Gamma of more loses digits
 
 
 class TopicPosterior(NamedTuple):
@@ -26,15 +33,22 @@ class TopicPosterior(NamedTuple):
 
 
 class MultinomialFamily(Family):
-    """theta ~ Dirichlet(b0, ..., b0), a row of counts given its total: conjugate."""
+    """theta ~ Dirichlet(b0), a row of counts given its total: conjugate.
+
+    Parameters
+    ----------
+    topic_prior : float or ndarray of shape (n_features,)
+        The concentrations b0.
+    """
 
     def __init__(self, topic_prior):
         self.topic_prior = topic_prior
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
-        shape = (n_components, len(origin))
-        return TopicPosterior(np.full(shape, float(self.topic_prior)))
+        prior = np.empty((n_components, len(origin)))
+        prior[:] = self.topic_prior
+        return TopicPosterior(prior)
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
@@ -63,7 +77,8 @@ class MultinomialFamily(Family):
 
     def divergences(self, posterior):
         """Kullback-Leibler divergences from the prior, one for each component."""
-        prior = np.full_like(posterior.concentration, self.topic_prior)
+        prior = np.empty(posterior.concentration.shape[1])
+        prior[:] = self.topic_prior
         return dirichlet_divergence(posterior.concentration, prior)
 
     def profile(self, X, sample_weight=None):
@@ -73,6 +88,31 @@ class MultinomialFamily(Family):
         if issparse(X):
             return csr_array(X.multiply(scale)).sqrt()
         return np.sqrt(X * scale)
+
+    def initial_labels(self, X, weight, n_components, seed):
+        """Return clusters of the rows' directions in a correspondence analysis.
+
+        The singular vectors of (x_iv - r_i c_v / N) / sqrt(r_i c_v), with the totals
+        r_i of the rows and c_v of the columns: the noise of all entries has one
+        variance, so that short rows and rare columns do not hide the components.
+        """
+        if not 1 < n_components < min(X.shape):
+            return None
+        X = csr_array(X)
+        rows, columns = X.sum(axis=1), weight @ X
+        left = np.sqrt(weight / np.where(rows > 0, rows, np.inf))
+        right = 1 / np.sqrt(np.where(columns > 0, columns, np.inf))
+        scaled = X.multiply(left[:, None]).multiply(right).tocsr()
+        points, values, _ = randomized_svd(
+            scaled, n_components, n_iter=POWERS, random_state=seed
+        )
+        points = (points * values)[:, 1:]  # the first are the totals
+        lengths = np.sqrt((points**2).sum(axis=1, keepdims=True))
+        points = np.ascontiguousarray(points / np.where(lengths > 0, lengths, 1.0))
+        there = weight * (lengths[:, 0] > 0)
+        if not there.any():
+            return None
+        return best_clusters(points, there, n_components, seed), there
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such counts."""
@@ -101,6 +141,40 @@ class MultinomialFamily(Family):
         return generator.multinomial(n_tokens, topics).astype(np.float64)
 
 
+class EmpiricalMultinomialFamily(MultinomialFamily):
+    """theta ~ Dirichlet(c f): f the frequencies of all rows; the bound chooses c.
+
+    A component is charged for its difference from all rows together, not for what
+    they have in common: that some words are frequent, and most are rare.
+    """
+
+    def __init__(self):
+        super().__init__(1.0)
+
+    def begin(self, X, sample_weight=None):
+        """Return the family with the frequencies, each count raised by one."""
+        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        counts = 1.0 + weight @ X
+        return self.with_total(counts / counts.sum(), float(len(counts)))
+
+    def with_total(self, frequencies, total):
+        """Return the family with other prior concentrations, and their sum."""
+        family = copy(self)
+        family.frequencies, family.total = frequencies, total
+        family.topic_prior = total * frequencies
+        return family
+
+    def alternatives(self):
+        """Return families of which the components are more, or less, alike a priori."""
+        totals = TOTAL_STEP * self.total, self.total / TOTAL_STEP
+        low, high = TOTALS
+        return [
+            self.with_total(self.frequencies, total)
+            for total in totals
+            if low <= total <= high
+        ]
+
+
 @inherits_entries
 class TemperedVBMultinomialMixture(TemperedVBMixture):
     """Bayesian mixture of multinomials by tempered variational inference.
@@ -112,9 +186,11 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
     Parameters
     ----------
-    topic_prior : float, default=1.0
-        Concentration of the symmetric Dirichlet prior of each component. The
-        guarantees need a value in [2 / n_features, 1].
+    topic_prior : float or "auto", default="auto"
+        Concentration of the symmetric Dirichlet prior of each component. "auto" is a
+        prior that follows the data: its mean is the frequencies of all rows (of the
+        first block of a stream), and the bound chooses the sum of its concentrations.
+        The guarantees need a number in [2 / n_features, 1].
     block_size : int, "auto" or None, default="auto"
         Rows of a block of the stream. "auto" is max(500, 100 n_components), at most
         10000; None is one growing block, so that `partial_fit` always equals a `fit`
@@ -176,7 +252,10 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
     _parameter_constraints: dict = {
         **{k: v for k, v in WITHOUT_FAMILY.items() if k != "outliers"},
-        "topic_prior": [Interval(Real, 0, None, closed="neither")],
+        "topic_prior": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
     }
 
     def __init__(
@@ -184,7 +263,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         n_components=1,
         *,
         inverse_temperature=0.9,
-        topic_prior=1.0,
+        topic_prior="auto",
         max_components=20,
         component_prior="geometric",
         weight_concentration_prior=1.0,
@@ -250,10 +329,9 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     # Steps of `fit` in which counts differ from other rows.
 
     def _family(self):
+        if self.topic_prior == "auto":
+            return EmpiricalMultinomialFamily()
         return MultinomialFamily(self.topic_prior)
-
-    def _begin_family(self, X, weight):
-        return self._family()
 
     def _check_rows(self, X, *, reset=False):
         if not reset and not issparse(X):

@@ -22,29 +22,36 @@ def start(mixture, n_components, X, sample_weight, *, seed):
 
     Where the rows are many, a random part of them is used.
     """
-    family = mixture.family
-    blank = mixture.blank(n_components, family.origin(X, sample_weight))
-    total = X.shape[0] if sample_weight is None else sample_weight.sum()
-    X, weight = seeding_part(X, sample_weight, n_components, seed)
+    X, weight = scaled_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS)
     n_clusters = min(n_components, X.shape[0])
-    points = family.profile(X, weight)
-    seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
-    runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
-    starts = [(min(runs, key=lambda run: run[1])[0], weight)]
-    others = family.initial_labels(X, weight, n_components, seed)
-    if others is not None and others[1].sum() > 0:
-        starts.append(others)
-    states = []
-    for labels, w in starts:
-        statistics = hard_statistics(mixture.density(blank), X, w, labels)
-        state = mixture.m_step(statistics * (total / w.sum()), blank)
-        components = family.recentred(state.components)
-        states.append(state._replace(components=components))
-    if len(states) == 1:
-        return states[0]
+    points = mixture.family.profile(X, weight)
+    labels = best_clusters(points, weight, n_clusters, seed)
+    state = from_labels(mixture, n_components, X, weight, labels)
+    other = family_start(mixture, n_components, X, weight, seed=seed)
+    if other is None:
+        return state
     brief = {"max_iter": COMPARED_SWEEPS, "tol": 0.0}
-    fits = [mixture.ascend(state, X, weight, **brief) for state in states]
-    return states[int(np.argmax([fit.criterion for fit in fits]))]
+    fits = [mixture.ascend(each, X, weight, **brief) for each in (state, other)]
+    return (state, other)[int(np.argmax([fit.criterion for fit in fits]))]
+
+
+def family_start(mixture, n_components, X, sample_weight, *, seed):
+    """Return the state after an M-step on labels of the family; None if it has none."""
+    X, weight = scaled_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS)
+    found = mixture.family.initial_labels(X, weight, n_components, seed)
+    if found is None or found[1].sum() == 0:
+        return None
+    labels, part = found
+    part = part * (weight.sum() / part.sum())
+    return from_labels(mixture, n_components, X, part, labels)
+
+
+def from_labels(mixture, n_components, X, weight, labels):
+    """State after an M-step on rows that belong to one component each."""
+    blank = mixture.blank(n_components, mixture.family.origin(X, weight))
+    statistics = hard_statistics(mixture.density(blank), X, weight, labels)
+    state = mixture.m_step(statistics, blank)
+    return state._replace(components=mixture.family.recentred(state.components))
 
 
 def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
@@ -63,6 +70,13 @@ def scaled_part(X, sample_weight, n_components, seed, most):
     total = X.shape[0] if sample_weight is None else sample_weight.sum()
     rows, weight = seeding_part(X, sample_weight, n_components, seed, most)
     return rows, weight * (total / weight.sum())
+
+
+def best_clusters(points, weight, n_clusters, seed):
+    """Labels of the best of several runs of k-means."""
+    seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
+    runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
+    return min(runs, key=lambda run: run[1])[0]
 
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import user_stack_level
 from ._ascent import Fit
 from ._moves import best_merge, best_split, exchange_components, followed
-from ._search import best_fit, in_rounds, restarts
+from ._search import best_fit, family_start, in_rounds, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
 PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no further
@@ -63,8 +63,9 @@ class Choice:
     def best_of(self, paths, X, sample_weight):
         """Improve the two best fits, and return the best one and every criterion.
 
-        A fit is improved by exchanges; one of its pairs is then merged and one of its
-        components cut, which may improve the fits next to it, until the two best stay.
+        A fit is improved by a start of the family, if it has one, and by exchanges;
+        one of its pairs is then merged and one of its components cut, which may improve
+        the fits next to it, until the two best stay.
         """
         rows = X, sample_weight
         fits = best_by_number(paths)
@@ -73,6 +74,11 @@ class Choice:
             K = max(todo, key=lambda K: self.of(fits[K]))
             improved.add(K)
             fit = fits[K].mixture.ascend(fits[K].state, *rows, **self.options)
+            other = family_start(fit.mixture, K, *rows, seed=self.seed)
+            if other is not None:
+                other = Fit(fit.mixture, other, None, [], False)
+                other = followed(other, *rows, None, self.options, fit.criterion)
+                fit = best_fit([fit, other])
             before = with_best_prior(fit, *rows, **self.options)
             fit, _ = exchange_components(
                 before, *rows, seed=self.seed, options=self.options

@@ -21,8 +21,10 @@ class TemperatureChoice:
     without the rows that are held out. Held-out rows influence the start and so,
     perhaps, which maximum is reached; all temperatures share this. At every smaller
     temperature the ascent goes on from the fits of the fold at the temperature before,
-    with at most as many components. All fits have the prior of all rows. More
-    components than all rows have at the first temperature are not tried.
+    with at most as many components. All fits have the prior of all rows. The folds
+    try up to twice the number of components, and two, that all rows have at the first
+    temperature: where rows depend on each other, it is more components there that make
+    the first temperature worse.
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ class TemperatureChoice:
 
     def __init__(self, fits, choice):
         most = max(fits, key=lambda K: choice.of(fits[K]))
-        self.fits = {K: fit for K, fit in fits.items() if most >= K}
+        self.fits = {K: fit for K, fit in fits.items() if 2 * most + 2 >= K}
         self.choice = choice
 
     def best(self, X, sample_weight, n_jobs):

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.special import gammaln
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -34,6 +35,10 @@ MODELS = {
     "factorized-spherical": {"covariance_type": "spherical", "prior": "factorized"},
 }
 every_model = pytest.mark.parametrize("name", MODELS)
+names_of_polars = pytest.mark.skipif(
+    not hasattr(StandardScaler().fit(pl.DataFrame({"x": [0.0]})), "feature_names_in_"),
+    reason="this scikit-learn reads no names of this polars",
+)
 
 
 def gaussian(name, n_components=3, **parameters):
@@ -212,7 +217,8 @@ def test_rows_without_counts():
     mixture = TemperedVBMultinomialMixture(3, random_state=0).fit(X)
     assert_sound(mixture, X)
     assert_allclose(mixture.predict_proba(X[-1:])[0].sum(), 1)
-    assert mixture.score_samples(X[-1:])[0] == pytest.approx(0)  # it had to be so
+    error = 10 * np.spacing(gammaln(1e6))  # of the largest prior
+    assert abs(mixture.score_samples(X[-1:])[0]) <= error  # it had to be so
     nothing = TemperedVBMultinomialMixture(2, random_state=0).fit(np.zeros((10, 4)))
     assert_allclose(nothing.components_, 0.25)
 
@@ -357,7 +363,9 @@ def test_grid_search_over_the_temperature():
     assert search.predict(X).shape == (300,)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pytest.param(pl.DataFrame, marks=names_of_polars)]
+)
 def test_data_frames(frame):
     X, _ = make_mixture(random_state=0)
     table = frame({"height": X[:, 0], "width": X[:, 1]})
@@ -371,7 +379,9 @@ def test_data_frames(frame):
         mixture.partial_fit(table.rename({"height": "depth"}, **columns(frame)))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "library", ["pandas", pytest.param("polars", marks=names_of_polars)]
+)
 def test_frames_come_through_a_pipeline_and_arrays_go_out(library):
     """As with scikit-learn's mixtures: `set_output` is about `transform` alone."""
     X, _ = make_mixture(random_state=0)

@@ -1,0 +1,140 @@
+"""Families: holes, values that they refuse, columns by name."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import special
+
+from skpacbayes.mixture import Student, TemperedVBMixture
+
+MIXED = [
+    ("size", "normal", [0]),
+    ("number", "poisson", [1]),
+    ("kind", "categorical", [2]),
+]
+
+
+def mixed_rows(n):
+    generator = np.random.default_rng(0)
+    group = generator.integers(0, 2, n)
+    return np.column_stack(
+        [
+            generator.normal(4.0 * group, 1.0),
+            generator.poisson(2 + 6 * group),
+            generator.integers(0, 3, n),
+        ]
+    ).astype(float)
+
+
+def test_a_missing_value_is_left_out():
+    """The other columns alone decide, and the density is that of these."""
+    X = mixed_rows(300)
+    mixture = TemperedVBMixture(MIXED, 2, random_state=0).fit(X)
+    holes = X[:50].copy()
+    holes[:, 2] = np.nan
+    alone = TemperedVBMixture(MIXED, 2, random_state=0).fit(X)
+    engine, state = alone._stream.learned.mixture, alone._stream.state
+    joint = np.log(0 * joint_of(engine, state, holes) + 1) + state.log_weights
+    for (_, family, columns), part in zip(
+        engine.family.families[:2], state.components, strict=False
+    ):
+        own = np.empty((50, 2))
+        family.density(part, np.zeros(2)).log_joint(X[:50][:, columns], own)
+        joint += own
+    assert_allclose(mixture.predict_proba(holes), special.softmax(joint, axis=1))
+    empty = np.full((1, 3), np.nan)
+    weights = special.softmax(state.log_weights)
+    assert_allclose(mixture.predict_proba(empty)[0], weights)
+    assert_allclose(mixture.score_samples(empty), 0, atol=1e-12)
+
+
+def joint_of(engine, state, X):
+    out = np.empty((len(X), len(state.concentration)))
+    engine.density(state).log_joint(X, out)
+    return out
+
+
+def test_rows_with_holes_cost_little_density():
+    """A fifth of the values missing at random: held-out density nearly that of all."""
+    generator = np.random.default_rng(0)
+    centers = np.array([[0.0, 0, 0, 0], [4, 4, 0, 0], [0, 4, 4, 4]])
+    X = centers[generator.integers(0, 3, 2500)] + generator.normal(size=(2500, 4))
+    train, test = X[:1500], X[1500:]
+    holes = np.where(generator.random(train.shape) < 0.2, np.nan, train)
+    complete = TemperedVBMixture("normal", 3, random_state=0).fit(train).score(test)
+    missing = TemperedVBMixture("normal", 3, random_state=0).fit(holes).score(test)
+    assert abs(missing - complete) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("family", "value", "message"),
+    [
+        ("poisson", 1.5, r"Poisson needs whole numbers >= 0, but column 1 .* 1.5"),
+        ("poisson", -1.0, r"Poisson needs whole numbers >= 0, but column 1 .* -1"),
+        ("exponential", 0.0, r"Gamma needs numbers > 0, but column 1 .* 0"),
+        ("bernoulli", 2.0, r"Binomial needs whole numbers from 0 to n_trials=1"),
+        ("von_mises_fisher", 0.0, r"needs rows of length 1.* row 0 of X"),
+    ],
+)
+def test_values_that_a_family_cannot_take_are_refused(family, value, message):
+    X = np.ones((10, 2))
+    X[0] = [0 if family == "von_mises_fisher" else 1, value]
+    with pytest.raises(ValueError, match=message):
+        TemperedVBMixture(family).fit(X)
+
+
+def test_other_refusals():
+    X = mixed_rows(30)
+    mixture = TemperedVBMixture(MIXED, 2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="category 7, which the first rows"):
+        mixture.predict([[0.0, 1.0, 7.0]])
+    with pytest.raises(ValueError, match=r"In the columns of 'number': .* 0\.5"):
+        mixture.predict([[0.0, 0.5, 1.0]])
+    twice = [("a", "normal", [0, 1]), ("b", "normal", [1])]
+    with pytest.raises(ValueError, match="Column 1 of X is in more than one family"):
+        TemperedVBMixture(twice).fit(X)
+    with pytest.raises(ValueError, match="it is no ExponentialFamily"):
+        TemperedVBMixture([("a", Student(), [0])]).fit(X)
+    with pytest.warns(UserWarning, match="n_components=40 is more than the 30 rows"):
+        TemperedVBMixture("normal", 40, tol=0.1, random_state=0).fit(X)
+
+
+def test_columns_of_a_frame_by_name():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=60), "kind": rng.integers(0, 2, 60)})
+    by_name, by_index = (
+        TemperedVBMixture(
+            [("a", "normal", [size]), ("b", "categorical", [kind])], 2, random_state=0
+        ).fit(frame)
+        for size, kind in (("size", "kind"), (0, 1))
+    )
+    assert by_name.elbo_ == by_index.elbo_
+    with pytest.raises(ValueError, match="'a' has the column 'seize', but X has 2"):
+        TemperedVBMixture([("a", "normal", ["seize"])]).fit(frame)
+    with pytest.raises(ValueError, match="'a' has the column 2, but X has 2 columns"):
+        TemperedVBMixture([("a", "normal", [2])]).fit(frame.to_numpy())
+    texts = frame.assign(kind=["yes", "no"] * 30)
+    with pytest.raises(ValueError, match="Column 'kind' of X has 'yes'"):
+        TemperedVBMixture([("a", "poisson", ["kind"])]).fit(texts)
+
+
+def test_lognormal_is_normal_of_the_logarithms():
+    """The same posterior; the bound has the slopes of the logarithm too."""
+    rng = np.random.default_rng(0)
+    logs = rng.normal(size=(200, 2)) + 4.0 * rng.integers(0, 2, (200, 1))
+    logs[::7, 1] = np.nan
+    X, alpha = np.exp(logs), 0.5
+    fits = [
+        TemperedVBMixture(name, 2, inverse_temperature=alpha, random_state=0).fit(rows)
+        for name, rows in (("lognormal", X), ("normal", logs))
+    ]
+    slopes = -np.nansum(logs)
+    assert_allclose(fits[0].elbo_, fits[1].elbo_ + alpha * slopes, rtol=1e-9)
+    medians = np.exp(fits[1].parameters_["means"])
+    assert_allclose(fits[0].parameters_["medians"], medians, rtol=1e-6)
+    found = fits[0].score_samples(X)
+    expected = fits[1].score_samples(logs) - np.nansum(logs, axis=1)
+    assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="LogNormal needs numbers > 0, but column 1"):
+        TemperedVBMixture("lognormal").fit([[1.0, 0.0], [1.0, 2.0]])
