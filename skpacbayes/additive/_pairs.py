@@ -125,3 +125,26 @@ def every_pair(features):
     """Return all pairs of some variables, of shape (n_pairs, 2)."""
     pairs = list(combinations(sorted(map(int, features)), 2))
     return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+
+
+def given_pairs(given, column):
+    """Return pairs of variables, each once, as columns.
+
+    Parameters
+    ----------
+    given : array-like of shape (n_pairs, 2)
+        The pairs, by column or name.
+    column : callable
+        Returns the column of a variable.
+    """
+    pairs = set()
+    for pair in given:
+        columns = []
+        if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
+            columns = sorted({column(each) for each in pair})
+        if len(columns) != 2:
+            raise ValueError(
+                f"interactions must be pairs of two different variables, got {pair!r}."
+            )
+        pairs.add(tuple(columns))
+    return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)

@@ -32,10 +32,10 @@ from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_doubts
 from ._gram import NO_PAIRS
-from ._pairs import every_pair
+from ._pairs import every_pair, given_pairs
 from ._ranges import widened
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
-from ._regressor_stream import Rows, Stream
+from ._regressor_stream import Rows, Stream, sums_of
 from ._regressor_tails import NORMAL, heavy_tailed
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
@@ -45,21 +45,6 @@ FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
 MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
 MOST_PAIRED = 20  # variables whose pairs are candidates
 PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler with which pairs are possible
-
-
-def sums_of(method):
-    """Return the check that a method, which sums products, is available."""
-
-    def check(estimator):
-        if estimator.interactions is not None:
-            raise AttributeError(
-                f"{method} needs interactions=None, got "
-                f"interactions={estimator.interactions!r}: sums of products of the "
-                "variables' functions say nothing of pairs."
-            )
-        return True
-
-    return check
 
 
 class SparseAdditiveGibbsRegressor(
@@ -753,7 +738,7 @@ class SparseAdditiveGibbsRegressor(
     def _paired(self, problem, rng):
         """Add functions of pairs of variables: those given, or of the most probable."""
         if not isinstance(self.interactions, str):
-            pairs = self._given_pairs()
+            pairs = given_pairs(self.interactions, self._column)
         else:
             usable = np.flatnonzero(problem.functions.orders)
             if len(usable) > MOST_PAIRED:
@@ -765,21 +750,6 @@ class SparseAdditiveGibbsRegressor(
             pairs = every_pair(usable)
         rows, dictionary = self._stream.rows, problem.dictionary
         return self._weighed(rows.problem(dictionary, False, pairs))
-
-    def _given_pairs(self):
-        """Return the pairs in `interactions`, each once, as columns."""
-        pairs = set()
-        for pair in self.interactions:
-            columns = []
-            if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
-                columns = sorted({self._column(each) for each in pair})
-            if len(columns) != 2:
-                raise ValueError(
-                    "interactions must be pairs of two different variables, got "
-                    f"{pair!r}."
-                )
-            pairs.add(tuple(columns))
-        return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
 
     def _settings(self, problem):
         """Return the parameters that the chains read; refuse targets too close."""

@@ -14,6 +14,21 @@ SCALE = 1e-9  # relative size of what rounding leaves
 MOST_CHECKED = 2002  # rows of statistics whose eigenvalues are computed
 
 
+def sums_of(method):
+    """Return the check that a method, which sums products, is available."""
+
+    def check(estimator):
+        if estimator.interactions is not None:
+            raise AttributeError(
+                f"{method} needs interactions=None, got "
+                f"interactions={estimator.interactions!r}: sums of products of the "
+                "variables' functions say nothing of pairs."
+            )
+        return True
+
+    return check
+
+
 class Problem(NamedTuple):
     """A regression on functions that are centered and orthogonal over the rows.
 
