@@ -335,12 +335,12 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _plain(self, X):
         """Rows of X if one conversion at most makes them ready for a kernel, or None.
 
-        Lists of numbers and arrays of integers or floats are converted to float64, as
-        `validate_data` does it, at a tenth of its cost. None says that X needs
-        `validate_data`, which converts other kinds of tables and words the errors.
+        Lists and tuples of numbers, and arrays of integers or floats, are converted to
+        float64, as `validate_data` does it, at a tenth of its cost. None says that X
+        needs `validate_data`, which converts other tables and words the errors.
         """
         if not self._recognises(X):
-            if type(X) is list:
+            if type(X) in (list, tuple):
                 try:
                     X = np.array(X)
                 except ValueError:  # rows of different lengths

@@ -17,7 +17,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from ._base import user_stack_level
 
 R_HAT_LIMIT = 1.1  # above it chains are said to disagree
-N_BLOCKS = 10  # of a run; callbacks are called after each
+# Blocks of a run, after each of which callbacks are called: ten, and in long runs more,
+# of so many iterations, up to a hundred.
+N_BLOCKS, MOST_BLOCKS, LONG_BLOCK = 10, 100, 200
 LEAST_DRAWS = 4  # of a chain, for two halves with a variance each
 _ROUNDING = 1e-8  # a spread below this share of the values' size is rounding
 
@@ -38,7 +40,8 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs):
         Threads.
     """
     iterations = np.arange(burn_in + n_iter)
-    blocks = np.array_split(iterations, max(1, min(N_BLOCKS, len(iterations))))
+    n_blocks = min(max(N_BLOCKS, len(iterations) // LONG_BLOCK), MOST_BLOCKS)
+    blocks = np.array_split(iterations, max(1, min(n_blocks, len(iterations))))
 
     def advance(chain, block):
         dropped = int((block < burn_in).sum())

@@ -58,16 +58,17 @@ def _overlap(gap, deviation):
 
 
 @part
-def _measure(points, places, j, manhattan, gaps):
-    """Write the loss of each point at centre j of `places` to gaps[j]."""
-    n_features, n_points = points.shape[0] - 3, points.shape[1]
-    for i in range(n_points):
-        gaps[j, i] = 0.0
+def add_losses(points, n_features, places, j, manhattan, losses):
+    """Add to losses[j] the loss of each point at centre j of `places`.
+
+    The first `n_features` of `points` (n_features or more, n_points) are the places of
+    the points.
+    """
     for f in range(n_features):
         place = places[j, f]
-        for i in range(n_points):
+        for i in range(points.shape[1]):
             gap = points[f, i] - place
-            gaps[j, i] += gap * gap if manhattan is None else abs(gap)
+            losses[j, i] += gap * gap if manhattan is None else abs(gap)
 
 
 @part
@@ -133,7 +134,9 @@ def cumulative_loss(
         for other in range(n_clusters):
             slopes[j, other] = -1.0  # not known yet, or no point is owned
         if moved <= j < moved + n_moved:
-            _measure(points, states[state], j, manhattan, gaps[state])
+            for i in range(n_points):
+                gaps[state, j, i] = 0.0
+            add_losses(points, n_features, states[state], j, manhattan, gaps[state])
         if merged is not None and manhattan is not None:
             _widen(points, states[state], j, gaps[state], losses)
         for i in range(n_points):  # without a branch: LLVM vectorises it

@@ -9,6 +9,7 @@ with mean squared distance `spreads` (mean absolute distance for the Manhattan l
 import math
 
 from . import kernel, part
+from .paco import add_losses
 
 # Just below a half: the lower of two medians, however the sums are rounded.
 HALF = 0.5 * (1.0 - 1e-12)
@@ -34,19 +35,6 @@ def _move(j, points, columns, order, manhattan, parts, masses, centers):
                 if passed >= HALF * masses[j]:
                     centers[j, f] = points[i, f]
                     break
-
-
-@part
-def _measure(j, columns, spreads, manhattan, centers, losses):
-    """Write the losses of the points at the centre of a cell."""
-    n_features, n_points = columns.shape
-    for i in range(n_points):
-        losses[j, i] = spreads[i]
-    for f in range(n_features):
-        place = centers[j, f]
-        for i in range(n_points):
-            gap = columns[f, i] - place
-            losses[j, i] += gap * gap if manhattan is None else abs(gap)
 
 
 @part
@@ -118,7 +106,9 @@ def fit_cells(
         for j in range(n_clusters):
             if iteration > 0:
                 _move(j, points, columns, order, manhattan, parts, masses, centers)
-            _measure(j, columns, spreads, manhattan, centers, losses)
+            for i in range(n_points):
+                losses[j, i] = spreads[i]
+            add_losses(columns, n_features, centers, j, manhattan, losses)
             if iteration > 0:
                 total = 0.0
                 for i in range(n_points):

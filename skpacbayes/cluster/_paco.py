@@ -1,6 +1,5 @@
 """Online clustering by a Gibbs quasi-posterior, after Li, Guedj and Loustau (2016)."""
 
-import math
 import warnings
 from numbers import Integral, Real
 
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level, validate_data
-from .._chains import r_hat, run_chains, warn_unmixed
+from .._chains import in_threads, r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -25,11 +24,13 @@ from .._stream import (
     partial_fit_context,
 )
 from ._paco_noise import ClusterNoise
+from ._paco_outcome import before_chains, read_chains
 from ._paco_problem import GibbsProblem
 from ._paco_regret import regret_certificate
+from ._paco_rows import Rows
 from ._paco_setting import Setting
 from ._paco_stream import Stream
-from ._paco_summary import Rows, StreamSummary
+from ._paco_summary import StreamSummary, checked_statistics
 
 _NO_WEIGHTS = np.empty(0)
 # Rows that the path and the chain of `fit` read, if there are more.
@@ -109,7 +110,10 @@ class PACOClusterer(
         The chain runs on a stream after every so many rows. "auto": after each of the
         first 200 rows, then whenever the stream has grown by 10 % of what came since
         (10 features or more: after every second row, 20 or more: after every
-        n_features / 10 rows, then 20 %).
+        n_features / 10 rows, then 20 %). After the first 20 rows it waits, until the
+        stream has grown by 10 % or 20 rows, while the clusters explain the latest row,
+        which lies where nine of ten of theirs do; not with `calibration="regret"`, a
+        given `inverse_temperature` or `forgetting`.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate at which `partial_fit` forgets: after each row the weight of all earlier
         ones falls by this share, a memory of about ``1 / forgetting`` rows. A cluster
@@ -206,7 +210,8 @@ class PACOClusterer(
     exponential power distribution [4]_ along an axis, where this pays: the pieces of a
     skewed cluster are not clusters. A column of three values or more, two rows or more
     for each, is known to within half of the least gap between them, so that the values
-    of counts and ratings are not clusters. In the coordinates in which the best mixture
+    of counts and ratings are not clusters; of two values, as well as makes a cluster
+    for each gain nothing. In the coordinates in which the best mixture
     is round the quasi-posterior is that of the paper, with rows that weigh one over the
     variance of their cluster, and less far out where tails are heavy. Where one normal
     noise describes all clusters and the evidence is close, the normalised
@@ -367,14 +372,14 @@ class PACOClusterer(
         -----
         ConvergenceWarning
             If other numbers of clusters describe the rows almost as well, chains
-            disagree, all of `max_clusters` are in use, or clusters are one row each in
-            columns of two values.
+            disagree, all of `max_clusters` are in use, clusters are one row each,
+            repeated, or all columns have two values.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)
         rows = Rows.distinct(X, weights, _MOST_ROWS)
         stream = self._open_stream()
-        problem = GibbsProblem(self._setting(), rows, stream.rng)
+        problem = GibbsProblem(Setting.of(self), rows, stream.rng)
         problem.check_radius()
         self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
         stream.begin_with(rows)
@@ -489,29 +494,10 @@ class PACOClusterer(
                 "absorb needs forgetting=0.0, as summaries do not say how long ago "
                 f"their rows came; got forgetting={self.forgetting!r}."
             )
-        statistics = check_array(statistics, dtype=np.float64, order="C")
-        n_features = statistics.shape[1] - 2
-        expected = getattr(self, "n_features_in_", max(n_features, 1))
-        if n_features != expected:
-            raise ValueError(
-                f"statistics has {statistics.shape[1]} columns, but "
-                f"n_features + 2 = {expected + 2} are expected."
-            )
-        weights, squares = statistics[:, -2:].T
-        if min(weights.min(), squares.min()) < 0:
-            raise ValueError(
-                "statistics must have no negative weights or sums of squared distances "
-                "(columns n_features and n_features + 1)."
-            )
-        if not weights.any():
-            raise ValueError("statistics must have a row of positive weight.")
-        if squares[weights == 0].any():
-            raise ValueError(
-                "directions, rows of weight 0, must have no sum of squared distances "
-                "(column n_features + 1)."
-            )
+        known = getattr(self, "n_features_in_", None)
+        statistics = checked_statistics(statistics, known)
         if not self._streaming():
-            self.n_features_in_ = n_features
+            self.n_features_in_ = statistics.shape[1] - 2
             self._open_stream()
         self._stream.absorb(statistics)
         self._refresh()
@@ -668,7 +654,7 @@ class PACOClusterer(
                 f"{self.n_samples_seen_} were read."
             )
         return regret_certificate(
-            self._setting(), self._stream, self.cumulative_loss_, self.radius_
+            Setting.of(self), self._stream, self.cumulative_loss_, self.radius_
         )
 
     # What every row changes.
@@ -732,19 +718,15 @@ class PACOClusterer(
 
     def _open_stream(self):
         """Forget the past; start a summary and a source of random numbers."""
-        self._stream = Stream(
-            self._setting(),
-            StreamSummary(
-                self.n_features_in_, self.summary_size, self._manhattan, self.forgetting
-            ),
-            self.refresh,
-            self._generator(),
-        )
-        return self._stream
+        size, forgetting = self.summary_size, self.forgetting
+        new = StreamSummary(self.n_features_in_, size, self._manhattan, forgetting)
+        stream = Stream(Setting.of(self), new, self.refresh, self._generator())
+        self._stream = stream
+        return stream
 
     def _refresh(self):
         """Sample the quasi-posterior of the stream: the next forecast."""
-        stream, setting = self._stream, self._setting()
+        stream, setting = self._stream, Setting.of(self)
         stream.forget()
         summary = stream.summary
         problem = GibbsProblem(
@@ -761,17 +743,28 @@ class PACOClusterer(
                 f"rows are up to {problem.largest_norm:.6g} from their mean, more than "
                 f"radius={problem.radius:.6g}: the prior may not reach their clusters."
             )
-        self._sample(problem, range, warn=False)
+        self._sample(problem)
 
-    def _sample(self, problem, tasks, *, warn=True):
-        """Run the chains, and set the fitted attributes from what they found."""
+    def _sample(self, problem, tasks=None):
+        """Run the chains, and set the fitted attributes from what they found.
+
+        In blocks, with the `tasks` of `fit` between them; along a stream at once.
+        """
+        n_jobs, n_iter = self.n_jobs, self.n_iter
         chains = problem.start_chains(self._stream.rng)
-        run_chains(
-            chains, burn_in=0, n_iter=self.n_iter, tasks=tasks, n_jobs=self.n_jobs
-        )
-        outcome = problem.outcome(chains)
-        order = self._stream.refreshed(outcome)
-        self.cluster_centers_ = self._stream.centers.copy()
+        if tasks is None:
+            in_threads(n_jobs, [(chain.advance, n_iter) for chain in chains])
+        else:
+            run_chains(chains, burn_in=0, n_iter=n_iter, tasks=tasks, n_jobs=n_jobs)
+        outcome = read_chains(problem, chains)
+        self._traces = np.array([chain.trace for chain in chains])
+        self._publish_outcome(outcome, self._stream.refreshed(outcome))
+        if tasks is not None:
+            self._warn_of(outcome)
+
+    def _publish_outcome(self, outcome, order):
+        """Set the fitted attributes; `order`: that of the clusters by label."""
+        self.cluster_centers_ = outcome.centers[order]
         self.cluster_labels_ = self._stream.labels.copy()
         self.cluster_shares_ = outcome.shares[order]
         self.cluster_scales_ = outcome.spreads[order]
@@ -780,14 +773,11 @@ class PACOClusterer(
         self.draw_ = outcome.draw
         self.n_clusters_posterior_ = outcome.frequencies
         self.n_clusters_candidates_ = outcome.candidates
-        self._traces = np.array([chain.trace for chain in chains])
         self.inverse_temperature_ = outcome.temperature
         self.radius_ = outcome.radius
         self.scale_ = outcome.scale
         self.acceptance_rate_ = outcome.acceptance_rate
         self.n_iter_ = outcome.n_iter
-        if warn:
-            self._warn_of(outcome)
 
     def _warn_of(self, outcome):
         """Say that chains disagree, or that the data do not decide."""
@@ -812,22 +802,12 @@ class PACOClusterer(
 
     def _before_first_refresh(self):
         """One cluster, at the first row; the prior's number of clusters."""
-        setting, summary = self._setting(), self._stream.summary
-        self.cluster_centers_ = summary.places_and_weights()[0][:1]
+        stream, self._traces = self._stream, None
+        first = stream.summary.places_and_weights()[0][:1]
+        self._publish_outcome(
+            before_chains(Setting.of(self), first, stream.forecast), [0]
+        )
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
-        self.cluster_shares_ = np.ones(1)
-        self.draw_ = self._stream.forecast
-        self.n_clusters_posterior_ = setting.size_prior()
-        self.n_clusters_candidates_ = np.ones(1, dtype=np.int64)
-        self._traces = None
-        self.inverse_temperature_ = 0.0
-        self.radius_ = setting.radius_for(0.0)
-        self.scale_ = 1.0 if self.scale == "auto" else float(self.scale)
-        self.cluster_scales_ = np.full(1, self.scale_)
-        self.shape_ = "round"
-        self._coordinates, self._dof = np.eye(self.n_features_in_), math.inf
-        self.acceptance_rate_ = 0.0
-        self.n_iter_ = 0
 
     def _warn_beyond_radius(self):
         """Say once that rows have left the ball that the regret bound assumes."""
@@ -847,10 +827,6 @@ class PACOClusterer(
             warnings.warn(message, UserWarning, stacklevel=user_stack_level())
 
     # Parameters and distances.
-
-    def _setting(self):
-        """Resolve the parameters."""
-        return Setting.of(self)
 
     @property
     def _manhattan(self):

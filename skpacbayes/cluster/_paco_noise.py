@@ -4,7 +4,7 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc, chdtri, fdtrc, fdtri
 
 from .._base import writeable
 from .._kernels import paco_noise as kernels
@@ -156,3 +156,10 @@ class ClusterNoise:
         with np.errstate(over="ignore"):
             losses = distances if self.manhattan else distances**2
             return float(weights @ losses)
+
+
+def squared_radius(share, n_features, dof):
+    """Squared distance, over the noise scale, beyond which that share of rows lie."""
+    if math.isinf(dof):
+        return chdtri(n_features, share)
+    return n_features * fdtri(n_features, dof, 1 - share)

@@ -1,7 +1,7 @@
-"""From rows to the quasi-posterior of PACO, its chains, and what they say."""
+"""From rows to the quasi-posterior of PACO, and its chains."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,13 +14,8 @@ from ._paco_calibration import (
 )
 from ._paco_chain import Chain, Proposal, QuasiPosterior
 from ._paco_mixture import MixtureProblem
-from ._paco_path import Path, floor_scale, rows_loss, scale_of, shares_of
-from ._paco_rounding import (
-    are_whole,
-    mostly_of_two_values,
-    rounding_of,
-    spread_by,
-)
+from ._paco_path import Path
+from ._paco_rounding import mostly_whole, only_two_values, rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
@@ -29,56 +24,11 @@ from ._units import exponent_of, scaled
 _FACTORS = 2.0 ** np.array(sorted(np.linspace(-6, 6, 49), key=abs))
 # Log of the odds at which a preference is clear.
 _CLEAR = 4.0
-# Share of the most visited number's visits below which it is said that the chain
-# prefers another number than the calibration.
-_HEARD = 0.1
-# Clusters of one repeated row each that are no reason for a warning, if there are no
-# more: places that were put in by hand.
-_MANY_PLACES = 4
-# Other numbers of clusters that a warning names at most.
-_NAMED = 4
 # Rows of a stream before mixtures are fitted to it; before one of round clusters
 # counts; and the same if its rows come in turn. Until then cells say how many.
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 # By how much a stream must grow before another kind of mixture is looked for.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the chains found, in the units of the data.
-
-    `centers`: the best centres known for the number of clusters that the chains visit
-    most; `shares`: what their clusters count for in a density of rows; `draw`: the last
-    state of the first chain.
-    """
-
-    centers: np.ndarray
-    shares: np.ndarray
-    draw: np.ndarray
-    frequencies: np.ndarray
-    temperature: float
-    radius: float
-    scale: float
-    acceptance_rate: float
-    n_iter: int
-    shape: str
-    coordinates: np.ndarray
-    spreads: np.ndarray
-    dof: float
-    candidates: np.ndarray
-    warnings: list
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """Centres, shares, the noise scale of all and of each, and degrees of freedom."""
-
-    centers: np.ndarray
-    shares: np.ndarray
-    scale: float
-    spreads: np.ndarray
-    dof: float
 
 
 class GibbsProblem:
@@ -122,8 +72,6 @@ class GibbsProblem:
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
-        self.rounding = np.diag(rounding_of(self.rows) if setting.mixtures else ())
-        self.mostly_of_two_values = mostly_of_two_values(self.rows)
         self.found = None
         varied = self.rows.points.any()
         if setting.mixtures and varied:
@@ -180,6 +128,28 @@ class GibbsProblem:
     def out(self, value, power=1):
         """From the units inside to those of the data."""
         return scaled(value, power * self.exponent)
+
+    def _rounding(self, tracker):
+        """Variance of what rounding took from each column.
+
+        Along a stream that of the last rows that were not merged yet.
+        """
+        if tracker is None:
+            return rounding_of(self.rows)
+        if mostly_whole(self.rows):
+            known = np.zeros(len(self.varying))
+            known[self.varying] = self.out(rounding_of(self.rows), 2)
+            tracker.rounding = known
+        elif tracker.rounding is None:
+            return np.zeros(self.rows.points.shape[1])
+        return self.into(tracker.rounding[self.varying], 2)
+
+    def in_data(self, centers):
+        """Centres in the columns, the units and about the origin of the data."""
+        full = np.tile(self.offset, (len(centers), 1))
+        inverse = np.linalg.inv(self.coordinates)
+        full[:, self.varying] += self.out(centers @ inverse)
+        return full
 
     def start_chains(self, rng):
         """Chains at the k-means centres that the Laplace approximation prefers."""
@@ -242,6 +212,8 @@ class GibbsProblem:
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
                 return
+        self.rounding = np.diag(self._rounding(tracker))
+        self.categories = only_two_values(rows)
         spread = spread_by(rows, self.rounding)
         everything = MixtureProblem.of(spread, spread.scatter)
         found = find_mixture(everything, self.setting.shapes, kind)
@@ -266,131 +238,6 @@ class GibbsProblem:
                 spreads=width * rows.spreads,
                 scatter=scatter,
             )
-
-    def outcome(self, chains):
-        """Read the chains."""
-        n_sizes = self.setting.max_clusters or len(self.path.losses)
-        frequencies = [chain.frequencies(n_sizes) for chain in chains]
-        owners = np.mean(
-            [chain.frequencies(n_sizes, occupied=True) for chain in chains], axis=0
-        )
-        n_clusters = int(np.argmax(owners)) + 1
-        wanted = self.n_wanted
-        visits = owners[wanted - 1] / owners.max() if wanted else 1.0
-        if wanted and self.setting.default_prior:
-            n_clusters, most_visited = wanted, n_clusters
-        else:
-            most_visited = None
-        clusters = self._clusters(n_clusters)
-        tally = sum(chain.tally for chain in chains)
-        draw = chains[0].draw
-        if not (self.setting.regret or self.path.losses[0] > 0):
-            draw = clusters.centers  # equal rows: the prior's ball has no size yet
-        return Outcome(
-            self._in_data(clusters.centers),
-            clusters.shares,
-            self._in_data(draw),
-            np.mean(frequencies, axis=0),
-            float(self.out(self.posterior.temperature, -self.setting.power)),
-            self.radius,
-            float(self.out(clusters.scale)) if clusters.scale else 1.0,
-            float(tally[:, 0].sum() / max(tally[:, 1].sum(), 1)),
-            len(chains[0].trace),
-            "round" if self.found is None else self.found.mixture.shape,
-            self._coordinates_of_data(),
-            self.out(clusters.spreads),
-            clusters.dof,
-            np.array([n_clusters, *self._rivals(n_clusters)]),
-            list(self._doubts(n_clusters, most_visited if visits < _HEARD else None)),
-        )
-
-    def _doubts(self, n_clusters, visited):
-        """Sentences on why the number of clusters may not be right."""
-        setting, found, rivals = self.setting, self.found, self._rivals(n_clusters)
-        most = setting.max_clusters
-        n_points = len(self.rows.points)
-        bound = most is not None and 1 < most == n_clusters < n_points
-        if found is not None and bound and found.mixture.n_clusters > most:
-            yield (
-                f"all max_clusters={most} clusters are in use, and about "
-                f"{found.mixture.n_clusters} describe the data best: raise "
-                "max_clusters, or None for no limit."
-            )
-        elif found is None and bound and setting.inverse_temperature == "auto":
-            yield (
-                f"all max_clusters={most} clusters are in use: there may be more, or "
-                "groups that are not round are cut into pieces."
-            )
-        if visited is not None and n_clusters != visited:
-            yield (
-                f"the mixture that calibrates the quasi-posterior has {n_clusters} "
-                f"clusters, and the chain visits {visited} most: the data do not "
-                "decide between the two. cluster_penalty, or shape, can."
-            )
-        n_single, n_found = self._n_single_rows()
-        many = n_found > _MANY_PLACES and self.mostly_of_two_values
-        if many and n_single > n_found / 2 and not bound:
-            yield (
-                f"{n_single} of {n_found} clusters are one row each, repeated: "
-                "a mixture of categories (TemperedVBMixture) describes columns of two "
-                "values better."
-            )
-        if rivals:
-            several = " or ".join(map(str, rivals[:_NAMED]))
-            errors = ", ".join(f"{max(self.rivals[k], 0):.1f}" for k in rivals[:_NAMED])
-            yield (
-                f"n_clusters_={n_clusters}, and {several} describe the data almost as "
-                f"well: the evidence is {errors} standard errors lower. shape, "
-                "cluster_penalty or max_clusters can decide."
-            )
-
-    def _n_single_rows(self):
-        """Count the mixture's clusters of one row, repeated, and all its clusters."""
-        if self.found is None:
-            return 0, 0
-        mixture, rows = self.found.mixture, self.rows
-        if len(mixture.labels) != len(rows.points):
-            return 0, mixture.n_clusters
-        alone = np.bincount(mixture.labels)[mixture.labels] == 1
-        single = alone & (rows.weights > 1) & are_whole(rows)
-        return np.count_nonzero(single), mixture.n_clusters
-
-    def _rivals(self, n_clusters):
-        """Other numbers of clusters that the rows do not exclude, closest first."""
-        if n_clusters != self.n_wanted or not self.setting.default_prior:
-            return []
-        return sorted(self.rivals, key=self.rivals.get)
-
-    def _clusters(self, n_clusters):
-        """Centres, shares and noise of the clusters, in the units inside."""
-        found = self.found
-        if found is not None and self.setting.scale == "auto":
-            mixture = found.mixture
-            if not mixture.simple and mixture.n_clusters == n_clusters:
-                total = mixture.shares.sum()
-                scale = math.sqrt(mixture.shares @ mixture.scales / total)
-                return Clusters(
-                    mixture.centers,
-                    mixture.shares / mixture.shares.sum(),
-                    scale,
-                    np.sqrt(mixture.scales),
-                    mixture.dof,
-                )
-        centers = self.path.solution(n_clusters)
-        scale = float(self.into(self._noise_scale(centers)))
-        return Clusters(
-            centers,
-            shares_of(self.rows, centers, self.setting.manhattan),
-            scale,
-            np.full(len(centers), scale),
-            math.inf,
-        )
-
-    def _coordinates_of_data(self):
-        """Map from all columns to the coordinates: constant columns stay."""
-        full = np.eye(len(self.varying))
-        full[np.ix_(self.varying, self.varying)] = self.coordinates
-        return full
 
     def _calibration(self, tracker, past, rng):
         """Weights, k-means path and inverse temperature, in the units inside."""
@@ -426,13 +273,6 @@ class GibbsProblem:
         tracker.set_frame(origin, self.exponent)
         return self.into(last_row[self.varying] - origin)
 
-    def _in_data(self, centers):
-        """Centres in the columns, the units and about the origin of the data."""
-        full = np.tile(self.offset, (len(centers), 1))
-        inverse = np.linalg.inv(self.coordinates)
-        full[:, self.varying] += self.out(centers @ inverse)
-        return full
-
     def _proposal(self):
         posterior, path = self.posterior, self.path
         centers = self._inside_ball(path.centers)
@@ -453,16 +293,3 @@ class GibbsProblem:
         largest = self.posterior.prior.radius * (1 - 1e-9)
         outside = norms > largest
         return centers * np.where(outside, largest / np.where(outside, norms, 1), 1)
-
-    def _noise_scale(self, centers):
-        """Noise scale of the rows about `centers`, in data units."""
-        if self.setting.scale != "auto":
-            return float(self.setting.scale)
-        manhattan, n_features = self.setting.manhattan, centers.shape[1]
-        loss = rows_loss(self.rows, centers, manhattan)
-        single = rows_loss(self.rows, self.path.centers[0, :1], manhattan)
-        if not single > 0:
-            return 1.0
-        floor = floor_scale(single, self.n_rows, n_features, manhattan)
-        scale, _ = scale_of(centers, loss, self.n_rows, manhattan, floor)
-        return float(self.out(scale))

@@ -5,12 +5,16 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from ._paco_cells import CellTracker
+from ._paco_noise import squared_radius
 
 # With refresh="auto", the chain runs after every row at first, then after so many rows
 # that the stream has grown by this share of what came since. It takes longer with more
 # columns: from 10 on it runs after every second row, or every d / 10 rows, and from 20
 # on after twice that share.
 _EVERY_ROW = 200
+# After so many rows it waits while a cluster explains the latest row, one that does not
+# lie where this share of its rows do; but not until the stream has grown by a share.
+_FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.1, 0.1
 _COLUMNS = 10
 _GROWTH = 0.1
 
@@ -37,6 +41,10 @@ class Stream:
         self.centers = np.empty((0, n_features))
         self.coordinates = np.eye(n_features)
         self.labels = np.empty(0, dtype=np.int64)
+        self.scales, self.limit, self.refreshed_at = np.empty(0), 0.0, 0.0
+        self.may_wait = (
+            refresh == "auto" and setting.calibrated and summary.forgetting == 0.0
+        )
         self.temperature = 0.0
         self.first_temperature = None
         self.from_the_start = True
@@ -79,8 +87,30 @@ class Stream:
         """Read rows, and yield wherever a refresh is due."""
         begin = self.read(X, weights, 0)
         while self.summary.due:
-            yield begin
+            if self._explained():
+                self.every_row = False
+                after_next = self._after(self.summary.n_rows)
+                self.summary.schedule(min(after_next, self._latest))
+            else:
+                yield begin
             begin = self.read(X, weights, begin)
+
+    @property
+    def _latest(self):
+        """Position to which the next chain may wait."""
+        return self.refreshed_at + _LEAST_GROWTH * min(self.refreshed_at, _EVERY_ROW)
+
+    def _explained(self):
+        """Whether the clusters explain the last row, so that the chain need not run."""
+        n_rows = self.summary.n_rows
+        if not self.may_wait or n_rows <= _FIRST_ROWS or n_rows >= self._latest:
+            return False
+        gaps = (self.centers - self.summary.last_row) @ self.coordinates
+        if self.setting.manhattan:  # as if noise were normal
+            squares = np.abs(gaps).sum(axis=1) ** 2 / gaps.shape[1]
+        else:
+            squares = (gaps**2).sum(axis=1)
+        return bool((squares < self.limit * self.scales**2).any())
 
     def refreshed(self, outcome):
         """Take the outcome of a chain: its draw is the next forecast.
@@ -101,6 +131,8 @@ class Stream:
         order = np.argsort(labels)
         self.labels = labels[order]
         self.centers = np.ascontiguousarray(outcome.centers[order])
+        self.scales, self.refreshed_at = outcome.spreads[order], n_rows
+        self.limit = squared_radius(_OUTSIDE, self.centers.shape[1], outcome.dof)
         self._expect()
         self.summary.measure_by(outcome.coordinates)
         self.summary.follow(self.labels)

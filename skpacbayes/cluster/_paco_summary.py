@@ -1,13 +1,16 @@
 """A bounded summary of a stream: rows, or merged rows once there are too many."""
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.utils import check_array
 
+from .._kernels import paco_points as entries
 from .._kernels import paco_summary as kernels
+from .._kernels.paco_points import Points
 from .._kernels.state import named
 from ._paco_forgetting import Watch
+from ._paco_rows import Rows
 from ._units import exponent_of, scaled
 
 # Coordinates beyond this, in the summary's unit, ask for a larger unit.
@@ -18,88 +21,31 @@ _BLOCK = 256
 _NO_WEIGHTS = np.empty(0)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Weighted points: rows, or the means of merged rows.
-
-    `points` (n_points, n_features), `weights`, `spreads` (mean squared distance of the
-    merged rows from their mean), `forecasts` (n_points, 3) (sums of lambda, lambda h,
-    lambda h^2), `steps` and `step_weights` (losses between consecutive rows that fell
-    in one cluster, summed, and how many there are). `scatter` (n_features, n_features):
-    sum over all merged rows of the outer products of what they differ from their mean.
-    """
-
-    points: np.ndarray
-    weights: np.ndarray
-    spreads: np.ndarray
-    forecasts: np.ndarray
-    steps: np.ndarray
-    step_weights: np.ndarray
-    scatter: np.ndarray
-
-    @classmethod
-    def single(cls, points, weights):
-        """Rows that have not been merged and have met no forecast."""
-        n_points, d = points.shape
-        zeros = np.zeros(n_points)
-        forecasts, scatter = np.zeros((n_points, 3)), np.zeros((d, d))
-        return cls(points, weights, zeros, forecasts, zeros, zeros, scatter)
-
-    @classmethod
-    def distinct(cls, X, weights, most):
-        """Rows of positive weight, sorted, equal ones merged; a part if there are many.
-
-        The part is drawn with a fixed seed, and weighs as much as all.
-        """
-        points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
-        merged = np.bincount(where.ravel(), weights[weights > 0])
-        if len(points) > most:
-            drawn = np.random.default_rng(0).permutation(len(points))[:most]
-            drawn.sort()
-            share = merged[drawn].sum() / merged.sum()
-            points, merged = points[drawn], merged[drawn] / share
-        return cls.single(np.ascontiguousarray(points), merged)
-
-    @property
-    def mean(self):
-        """Weighted mean of the rows."""
-        return self.weights @ self.points / self.weights.sum()
-
-    def about(self, offset, exponent, power):
-        """Rows less `offset`, in units of 2^exponent; losses have that unit^power."""
-        loss = -power * exponent
-        return replace(
-            self,
-            points=scaled(self.points - offset, -exponent),
-            spreads=scaled(self.spreads, -2 * exponent),
-            forecasts=scaled(self.forecasts, np.array([-loss, 0, loss])),
-            steps=scaled(self.steps, loss),
-            scatter=scaled(self.scatter, -2 * exponent),
-        )
-
-
 class StreamSummary:
     """At most `summary_size` points for all rows seen (None: every distinct row).
 
     Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
     `forgetting`: the rate, or "auto", where a `Watch` chooses it. What every row
-    changes is in the array `clock`; its entries, which have names here, are views.
+    changes is in the arrays `clock`, `previous` (the last row and its cluster) and
+    `table`; their entries, which have names here, are views.
     """
 
-    seen = named("clock", kernels.SEEN)
-    due_at = named("clock", kernels.DUE)
-    loss = named("clock", kernels.LOSS)
-    largest_square = named("clock", kernels.SQUARE)
-    temperatures = named("clock", kernels.TEMPERATURES)
-    remaining = named("clock", kernels.REMAINING)
-    steps = named("clock", kernels.STEPS)
-    n_steps = named("clock", kernels.N_STEPS)
-    n_held = named("clock", kernels.POINTS)
-    unit = named("clock", kernels.UNIT)
-    kept = named("clock", kernels.KEPT)
-    far = named("clock", kernels.FAR)
-    far_expected = named("clock", kernels.EXPECTED)
-    refreshed = named("clock", kernels.REFRESHED)
+    seen = named("clock", entries.SEEN)
+    due_at = named("clock", entries.DUE)
+    loss = named("clock", entries.LOSS)
+    largest_square = named("clock", entries.SQUARE)
+    temperatures = named("clock", entries.TEMPERATURES)
+    remaining = named("clock", entries.REMAINING)
+    steps = named("clock", entries.STEPS)
+    n_steps = named("clock", entries.N_STEPS)
+    n_held = named("clock", entries.POINTS)
+    unit = named("clock", entries.UNIT)
+    kept = named("clock", entries.KEPT)
+    far = named("clock", entries.FAR)
+    far_expected = named("clock", entries.EXPECTED)
+    refreshed = named("clock", entries.REFRESHED)
+    last_place = named("previous", slice(None, -1))
+    last_cluster = named("previous", -1)
 
     def __init__(self, n_features, summary_size, manhattan, forgetting=0.0):
         self.n_features = n_features
@@ -111,11 +57,11 @@ class StreamSummary:
         self.scatter = np.zeros((n_features, n_features))
         self.power = 1 if manhattan else 2
         self.exponent = 0
-        self.clock = np.zeros(kernels.N_ENTRIES)
+        self.clock = np.zeros(entries.N_ENTRIES)
         rate = 0.0 if self.watch else forgetting
         self.unit, self.kept = 1.0, 1.0 - rate
         self.previous = np.append(np.zeros(n_features), -1.0)
-        self.table = np.zeros((n_features + 7, 1))
+        self.table = self._new_table(0)
         self._allocate(summary_size or _SMALLEST)
         self.expect(np.empty((0, n_features)), np.empty((0, n_features)), 0.0, 0.0)
 
@@ -157,7 +103,7 @@ class StreamSummary:
     @property
     def last_row(self):
         """The last row read."""
-        return self._out(self.previous[:-1], 1)
+        return self._out(self.last_place, 1)
 
     @property
     def next_refresh(self):
@@ -185,8 +131,12 @@ class StreamSummary:
     @property
     def weight(self):
         """Weight of the rows that are remembered."""
-        held = self.table[self.n_features, : self.n_points]
-        return float(held.sum() / self.unit)
+        return float(self.held_points.weights.sum() / self.unit)
+
+    @property
+    def held_points(self):
+        """The points, as the kernels hold them; views."""
+        return Points(self.table[:, : self.n_points])
 
     @property
     def watched(self):
@@ -240,7 +190,7 @@ class StreamSummary:
             len(self.forecast),
             self.metric,
             self.watched,
-            np.empty((min(len(X), _BLOCK), self.n_features + 7)),
+            self._incoming(min(len(X), _BLOCK)),
             self.table,
             self.scatter,
             self.pairs,
@@ -253,7 +203,7 @@ class StreamSummary:
         if self.summary_size is None:
             self._allocate_for(self.n_points + len(X))
         n_block = min(len(X), _BLOCK)
-        incoming = np.empty((n_block, self.n_features + 7))
+        incoming = self._incoming(n_block)
         while begin < len(X) and not self.due:
             if self.largest_square == 0.0:
                 self._set_unit_by(X[begin:])
@@ -286,16 +236,16 @@ class StreamSummary:
 
     def rows(self):
         """Return the points as `Rows`, in the summary's unit."""
-        d, held = self.n_features, self.table[:, : self.n_points].copy()
+        held = Points(self.table[:, : self.n_points].copy())
         unit = float(self.unit)
-        held[d:] /= unit
+        held.sums /= unit
         return Rows(
-            np.ascontiguousarray(held[:d].T),
-            held[d],
-            held[d + 1] / held[d],
-            np.ascontiguousarray(held[d + 2 : d + 5].T),
-            held[d + 5],
-            held[d + 6],
+            np.ascontiguousarray(held.means.T),
+            held.weights,
+            held.squares / held.weights,
+            np.ascontiguousarray(held.forecasts.T),
+            held.steps,
+            held.step_weights,
             self.scatter / unit,
         )
 
@@ -310,8 +260,8 @@ class StreamSummary:
         Then rows of weight 0: their outer products add to the scatter of what was
         merged.
         """
-        d, held = self.n_features, self.table[:, : self.n_points]
-        points = [self._out(held[:d].T, 1), held[d], self._out(held[d + 1], 2)]
+        d, held = self.n_features, self.held_points
+        points = self._out(held.means.T, 1), held.weights, self._out(held.squares, 2)
         values, vectors = np.linalg.eigh(self.scatter)
         known = values > 1e-14 * values[-1]
         directions = np.zeros((known.sum(), d + 2))
@@ -330,21 +280,22 @@ class StreamSummary:
         self._set_unit(max(exponent_of(statistics[:, :d]), self.exponent))
         if self.summary_size is None:
             self._allocate_for(self.n_points + len(statistics))
-        incoming = np.zeros((len(statistics), d + 7))
-        incoming[:, :d] = self._in(statistics[:, :d], 1)
-        incoming[:, d] = statistics[:, d]
-        incoming[:, d + 1] = self._in(statistics[:, d + 1], 2)
-        square = (incoming[:, :d] ** 2).sum(axis=1).max()
+        incoming = self._incoming(len(statistics))
+        new = Points(incoming.T)
+        new.means[:] = self._in(statistics[:, :d], 1).T
+        new.weights[:] = statistics[:, d]
+        new.squares[:] = self._in(statistics[:, d + 1], 2)
+        square = (new.means.T**2).sum(axis=1).max()
         self.largest_square = max(self.largest_square, square)
         self.seen += statistics[:, d].sum()
         directions = self._in(directions, 1)
         self.scatter += directions.T @ directions
-        rest = incoming[:, d + 1].sum() - (directions**2).sum()
-        if rest > 1e-9 * incoming[:, d + 1].sum():
+        rest = new.squares.sum() - (directions**2).sum()
+        if rest > 1e-9 * new.squares.sum():
             self.scatter += rest / d * np.eye(d)
-        incoming[:, d : d + 2] *= self.unit
+        new.sums *= self.unit
         self._insert(incoming)
-        self.previous[-1] = -1.0
+        self.last_cluster = -1.0
         if self.summary_size is None:
             self._allocate_for(self.n_points)
 
@@ -357,7 +308,7 @@ class StreamSummary:
 
     def drop(self, points):
         """Forget these points (a mask), and those that weigh next to nothing."""
-        self.table[self.n_features, : self.n_points][points] = 0.0
+        self.held_points.weights[points] = 0.0
         self._rescale()
 
     def _insert(self, incoming):
@@ -365,7 +316,7 @@ class StreamSummary:
 
         Where there is no free place, the cheapest pair of points is merged.
         """
-        kernels.place(
+        entries.place(
             incoming,
             len(incoming),
             self.table,
@@ -378,9 +329,22 @@ class StreamSummary:
 
     def _rescale(self):
         """Bring the weights to the scale of the latest row's; drop points of none."""
-        kernels.rescale(
-            self.table, self.scatter, self.metric, self.pairs[1], self.clock
+        entries.rescale(
+            self.table, self.scatter, self.metric, self.pair_costs, self.clock
         )
+
+    @property
+    def pair_costs(self):
+        """Cost of the cheapest merger of each point, as last computed; -1: unknown."""
+        return self.pairs[entries.PAIR_COSTS]
+
+    def _new_table(self, capacity):
+        """Room for so many points, and one to spare."""
+        return np.zeros((self.n_features + entries.N_SUMS, capacity + 1))
+
+    def _incoming(self, n_rows):
+        """Room for so many rows on the way to the table."""
+        return np.zeros((n_rows, self.n_features + entries.N_SUMS))
 
     def _take_in(self):
         """Take what the next rows meet into the summary's unit."""
@@ -407,18 +371,18 @@ class StreamSummary:
         step = self.exponent - exponent
         if step == 0:
             return
-        d, loss = self.n_features, self.power * step
+        loss = self.power * step
         self.exponent = exponent
-        self.previous[:-1] = scaled(self.previous[:-1], step)
-        powers = [step] * d + [0, 2 * step, -loss, 0, loss, loss, 0]
+        self.last_place = scaled(self.last_place, step)
+        powers = Points.exponents(self.n_features, step, loss)
         self.table[:] = scaled(self.table, np.reshape(powers, (-1, 1)))
         self.scatter = scaled(self.scatter, 2 * step)
-        self.pairs[1][:] = -1.0
+        self.pair_costs[:] = -1.0
         if self.watch is not None:
             self.watch.set_unit(step)
         if self.metric is not None:
-            for lengths in self.metric[0], self.metric[2]:
-                lengths[:] = scaled(lengths, step)
+            for entry in entries.PLACES, entries.ANCHOR:
+                self.metric[entry][:] = scaled(self.metric[entry], step)
         self.loss = scaled(self.loss, loss)
         self.largest_square = scaled(self.largest_square, 2 * step)
         self.temperatures = scaled(self.temperatures, -loss)
@@ -439,7 +403,7 @@ class StreamSummary:
         return capacity
 
     def _allocate(self, capacity):
-        table = np.zeros((self.n_features + 7, capacity + 1))
+        table = self._new_table(capacity)
         table[:, : self.n_points] = self.table[:, : self.n_points]
         self.table = table
         self.pairs = (
@@ -448,7 +412,7 @@ class StreamSummary:
             np.zeros(capacity + 1, dtype=np.int64),
         )
         if self.metric is not None:
-            self._measure_by(self.metric[1])
+            self._measure_by(self.metric[entries.MATRIX])
 
     @property
     def capacity(self):
@@ -460,11 +424,37 @@ class StreamSummary:
         if self.metric is None and np.array_equal(coordinates, np.eye(self.n_features)):
             return
         self._measure_by(np.ascontiguousarray(coordinates))
-        self.pairs[1][:] = -1.0
+        self.pair_costs[:] = -1.0
 
     def _measure_by(self, coordinates):
-        d, held = self.n_features, self.table[:, : self.n_points]
+        d, means = self.n_features, self.held_points.means
         anchor = self._in(self.centers.mean(axis=0), 1)
         places = np.zeros((d, self.capacity + 1))
-        places[:, : self.n_points] = coordinates.T @ (held[:d] - anchor[:, None])
+        places[:, : self.n_points] = coordinates.T @ (means - anchor[:, None])
         self.metric = places, coordinates, anchor, np.empty(d)
+
+
+def checked_statistics(statistics, n_features=None):
+    """Return statistics of another summary, after checking what can be checked."""
+    statistics = check_array(statistics, dtype=np.float64, order="C")
+    found = statistics.shape[1] - 2
+    expected = max(found, 1) if n_features is None else n_features
+    if found != expected:
+        raise ValueError(
+            f"statistics has {statistics.shape[1]} columns, but "
+            f"n_features + 2 = {expected + 2} are expected."
+        )
+    weights, squares = statistics[:, -2:].T
+    if min(weights.min(), squares.min()) < 0:
+        raise ValueError(
+            "statistics must have no negative weights or sums of squared distances "
+            "(columns n_features and n_features + 1)."
+        )
+    if not weights.any():
+        raise ValueError("statistics must have a row of positive weight.")
+    if squares[weights == 0].any():
+        raise ValueError(
+            "directions, rows of weight 0, must have no sum of squared distances "
+            "(column n_features + 1)."
+        )
+    return statistics

@@ -7,7 +7,6 @@ from functools import partial
 from numbers import Real
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -234,7 +233,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     @property
     def weights_(self):
         """Weights of the experts for the next row."""
-        return softmax(-self._state.rate * self._state.losses)
+        exponents = -self._state.rate * self._state.losses
+        weights = np.exp(exponents - exponents.max())
+        return weights / weights.sum()
 
     @property
     def cumulative_losses_(self):

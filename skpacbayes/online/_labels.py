@@ -7,6 +7,8 @@ from .._base import fit_context
 from .._stream import partial_fit_context
 from ._rows import NUMBERS
 
+LABELS = (*NUMBERS, str, np.str_)
+
 
 def classes_of(y, sample_weight):
     """Return the classes among the labels of rows of positive weight."""
@@ -131,9 +133,9 @@ class LabelStream:
         if count == 1 and self._code_of:
             if type(y) is np.ndarray and y.shape == (1,):
                 return self._code_of.get(y.item())
-            if type(y) is list and len(y) == 1 and type(y[0]) in (*NUMBERS, str):
+            if type(y) in (list, tuple) and len(y) == 1 and type(y[0]) in LABELS:
                 return self._code_of.get(y[0])
-        if hasattr(y, "to_numpy") and not hasattr(y, "columns"):
+        if hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
             y = y.to_numpy()
         if type(y) is not np.ndarray or y.shape != (count,):
             return None

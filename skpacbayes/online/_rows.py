@@ -8,7 +8,7 @@ from .._base import are_small, refuse_large, validate_data, writeable
 from .._stream import StreamingEstimator, checked_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
-NUMBERS = (float, int, np.float64, np.float32, np.int64, np.int32)
+NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)
 BLOCK = 2**15  # numbers that are learnt at a time, between two chances of an interrupt
 
 
@@ -59,13 +59,13 @@ class OnlineEstimator(StreamingEstimator):
     def _convert_targets(self, y, count):
         """Targets as an array for a kernel if one conversion is enough, or None."""
         if type(y) is not np.ndarray:
-            if type(y) is list and all(type(value) in NUMBERS for value in y):
+            if type(y) in (list, tuple) and all(type(v) in NUMBERS for v in y):
                 y = np.array(y)
-            elif hasattr(y, "to_numpy") and not hasattr(y, "columns"):
+            elif hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
                 y = y.to_numpy()
             else:
                 return None
-        if y.shape != (count,) or y.dtype.kind not in "iuf":
+        if y.shape != (count,) or y.dtype.kind not in "iufb":
             return None
         return writeable(np.ascontiguousarray(y, dtype=np.float64))
 

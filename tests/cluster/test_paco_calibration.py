@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_calibration import Splitting, calibrate_stream
 from skpacbayes.cluster._paco_cells import CellTracker, cell_noise
-from skpacbayes.cluster._paco_summary import Rows
+from skpacbayes.cluster._paco_rows import Rows
 from skpacbayes.datasets import make_paco_model
 
 

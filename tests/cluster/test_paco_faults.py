@@ -171,7 +171,7 @@ def test_more_clusters_than_rows_may_be_asked_for():
 
 @pytest.mark.parametrize("way", ["fit", "partial_fit", "absorb"])
 def test_one_cluster_at_most_is_the_mean(way):
-    model = fitted(paco(max_clusters=1), X, way)
+    model = fitted(paco(max_clusters=1, refresh=1), X, way)
     np.testing.assert_allclose(model.cluster_centers_, [X.mean(axis=0)])
     np.testing.assert_array_equal(model.n_clusters_posterior_, [1])
 

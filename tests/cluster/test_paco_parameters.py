@@ -217,13 +217,20 @@ def refresh():
             positions.append(model.n_samples_seen_)
     assert [t for t in positions if t > 1] == [13, 26, 39]
     model = paco(n_iter=2, max_clusters=2).partial_fit(np.tile(X, (3, 1))[:215])
-    draw, position = model.draw_, 215  # until 220, a chain after each row
-    for row in np.tile(X, (2, 1)):
+    draw, position, steps = model.draw_, 215, []
+    for row in np.tile(X, (4, 1)):
         if model.partial_fit(row[None]).draw_ is not draw:
             draw, step = model.draw_, model.n_samples_seen_ - position
-            assert step == max(1, (position - 200) // 10)
+            if position > 215:
+                steps.append(step)
+                grown = max(1, (position - 200) // 10)
+                assert grown <= step <= max(grown, 20)
             position += step
-    assert position > 390
+    assert position > 550
+    assert max(steps[:3]) > 1  # the clusters explain most rows
+    model = paco(n_iter=2).partial_fit(X)
+    draws = [model.partial_fit(rows).draw_ for rows in (X[:1], X[:1] + 1e3)]
+    assert draws[0] is not draws[1]  # no cluster explains the last row
     wide, positions = paco(n_iter=2, max_clusters=2), []
     for row in np.tile(X[:20], (1, 25)):  # of 50 features: after every fifth row
         before = vars(wide).get("draw_")

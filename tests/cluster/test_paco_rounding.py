@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_rounding import rounding_of
-from skpacbayes.cluster._paco_summary import Rows
+from skpacbayes.cluster._paco_rows import Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")  # others are close
 
@@ -18,7 +18,7 @@ def in_a_batch(X):
 
 
 def in_a_stream(X):
-    estimator = PACOClusterer(random_state=0)
+    estimator = PACOClusterer(random_state=0, refresh=25)
     for part in np.array_split(X, 6):
         estimator.partial_fit(part)
     return estimator
@@ -103,14 +103,64 @@ def test_few_places_far_apart_are_clusters(n_copies):
     assert in_a_batch(np.repeat(places, n_copies, axis=0)).n_clusters_ == 4
 
 
-def test_a_cluster_for_each_combination_of_two_values_is_warned_of():
+def groups_and_categories(n, seed):
+    """Draw three groups, a column of two values and codes of three categories."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[y] + rng.normal(size=(n, 2))
+    codes = 7.0 * np.eye(3)[rng.integers(3, size=n)]
+    return np.column_stack([X, rng.integers(2, size=n), codes]), y
+
+
+@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
+@pytest.mark.parametrize("columns", [[0, 1, 2], [0, 1, 3, 4, 5], [0, 1, 2, 4, 5]])
+def test_categories_beside_numbers_multiply_no_clusters(learn, columns):
+    """A column of 0 and 1, all codes of a category, and all but one of them."""
+    X, y = groups_and_categories(400, 4)
+    estimator = learn(X[:, columns])
+    assert estimator.n_clusters_ == 3
+    assert adjusted_rand_score(y, estimator.predict(X[:, columns])) > 0.95
+
+
+def test_categories_are_known_as_such_when_rows_have_been_merged():
+    X, _ = groups_and_categories(400, 5)
+    estimator = PACOClusterer(summary_size=60, refresh=50, random_state=0)
+    estimator.partial_fit(X[:, :3])
+    assert not estimator._stream.summary.exact
+    assert estimator.n_clusters_ == 3
+
+
+def test_categories_that_go_with_the_groups_help():
+    """Six answers, yes or no: in one group mostly yes, in the other mostly no."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=500)
+    answers = rng.random((500, 6)) < np.where(y == 0, 0.1, 0.9)[:, None]
+    estimator = in_a_batch(np.column_stack([rng.normal(size=500), answers]))
+    assert estimator.n_clusters_ == 2
+    assert adjusted_rand_score(y, estimator.labels_) > 0.9
+
+
+def test_independent_categories_alone_are_one_cluster():
     X = np.random.default_rng(0).integers(2, size=(400, 6)).astype(float)
+    assert in_a_batch(X).n_clusters_ == 1
+
+
+def test_clusters_of_categories_alone_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = rng.random((500, 8)) < rng.choice([0.1, 0.9], size=(500, 1))
+    with pytest.warns(ConvergenceWarning, match="all columns have two values"):
+        assert in_a_batch(X.astype(float)).n_clusters_ == 2
+
+
+def test_clusters_of_one_row_repeated_are_warned_of():
+    """As copies of a few rows, all alike to the model: one cluster has no noise."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(40, 2)), 20, axis=0)
     with pytest.warns(ConvergenceWarning, match="clusters are one row each, repeated"):
         assert in_a_batch(X).n_clusters_ > 4
 
 
 def test_clusters_that_may_not_be_more_are_warned_of_as_such():
-    X = np.random.default_rng(0).integers(2, size=(300, 4)).astype(float)
+    X = np.repeat(np.random.default_rng(0).normal(size=(40, 2)), 20, axis=0)
     with pytest.warns(ConvergenceWarning) as caught:
         PACOClusterer(max_clusters=5, random_state=0).fit(X)
     messages = [str(warning.message) for warning in caught]
@@ -120,16 +170,34 @@ def test_clusters_that_may_not_be_more_are_warned_of_as_such():
 
 def test_variance_of_rounding():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 5))
+    X = rng.normal(size=(200, 8))
     X[:, 1] = np.round(X[:, 1] * 2) / 2  # known to .25
-    X[:, 2] = X[:, 2] > 0  # two values: the gap may be between clusters
+    X[:, 2] = X[:, 2] > 0  # two values
     X[:, 3] = np.round(X[:, 3] * 2e3) / 2e3  # too fine for values to repeat
     X[:100, 4] = 0.0  # one value repeats, the others do not
+    X[:, 5:] = 3 * np.eye(3)[rng.integers(3, size=200)]  # codes of a category
     points = Rows.single(X, np.ones(200))
     found = rounding_of(points)
     np.testing.assert_allclose(found[1], 0.25 / 12, rtol=1e-6)
-    assert not found[[0, 2, 3]].any()
+    np.testing.assert_allclose(found[2], 0.1, rtol=1e-6)
+    np.testing.assert_allclose(found[5:], 9 * 0.2, rtol=1e-6)
+    assert not found[[0, 3]].any()
     assert found[4] < 1e-4
+
+
+def test_no_cut_between_two_values_gains_likelihood():
+    """Of a column at any shares, and of a category that is coded at equal shares."""
+    shares = np.linspace(1e-3, 0.5, 500)
+    entropy = -shares * np.log(shares) - (1 - shares) * np.log(1 - shares)
+    X = np.zeros((200, 1))
+    X[:80] = 1.0
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=200)])
+    variance = rounding_of(Rows.single(X, np.ones(200)))[0]
+    gains = 0.5 * np.log1p(shares * (1 - shares) / variance)
+    assert (gains <= entropy).all()
+    sizes = np.arange(2, 50)
+    gains = (sizes - 1) / 2 * np.log1p(1 / (sizes * 2 * variance))
+    assert (gains < np.log(sizes)).all()
 
 
 def test_one_value_for_many_rows_is_no_rounding():

@@ -9,6 +9,8 @@ from scipy.stats import norm, rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes._chains import (
+    LONG_BLOCK,
+    MOST_BLOCKS,
     N_BLOCKS,
     R_HAT_LIMIT,
     in_threads,
@@ -89,14 +91,16 @@ class Counts:
 
 
 @pytest.mark.parametrize("burn_in", [0, 3, 50])
-@pytest.mark.parametrize("n_iter", [1, 7, 200])
+@pytest.mark.parametrize("n_iter", [1, 7, 200, 9950, 10**6])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_burn_in_is_dropped_and_n_iter_is_kept(burn_in, n_iter, n_jobs):
     chains = [Counts(), Counts()]
     run_chains(chains, burn_in=burn_in, n_iter=n_iter, tasks=range, n_jobs=n_jobs)
     for chain in chains:
         assert (chain.dropped, chain.n_kept) == (burn_in, n_iter)
-        assert len(chain.calls) <= N_BLOCKS + 1
+        few = max(N_BLOCKS, min((burn_in + n_iter) // LONG_BLOCK, MOST_BLOCKS))
+        assert len(chain.calls) <= few + 1
+        assert n_iter <= 200 or len(chain.calls) >= few > N_BLOCKS
 
 
 def test_a_run_that_is_stopped_has_one_draw():

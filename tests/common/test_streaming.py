@@ -166,7 +166,7 @@ def markov(**parameters):
 # The estimator's name, and which setting of it.
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
-    # The chain runs after every row, and reads mixtures from row 20 on.
+    # The chain runs after each of the first rows, and reads mixtures from row 20 on.
     "PACOClusterer": Stream(paco(), groups, length=28, saturated=1000),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"),
@@ -179,11 +179,11 @@ STREAMS = {
         paco(forgetting=0.05, refresh=7),
         groups,
         length=40,
-        saturated=1000,
+        saturated=1500,
         places=("shifted",),
     ),
     "PACOClusterer, manhattan": Stream(
-        paco(**MANHATTAN), groups, length=40, saturated=1000, places=("shifted",)
+        paco(**MANHATTAN), groups, length=40, saturated=1500, places=("shifted",)
     ),
     "PACOClusterer, regret": Stream(
         paco(**REGRET), groups, length=40, saturated=1000, places=("small",)

@@ -65,6 +65,18 @@ def blobs(n_points=30, n_features=3, seed=0):
 
 
 @both_losses
+@twin_of(paco.add_losses)
+def test_add_losses(kernel, manhattan):
+    points, _, centers = blobs()
+    columns = np.vstack([points.T, np.ones((2, 30))])  # two entries more
+    losses = np.random.default_rng(2).random((3, 30))
+    expected = losses.copy()
+    expected[1] += losses_at(points, centers, manhattan)[:, 1]
+    kernel(columns, points.shape[1], centers, 1, manhattan or None, losses)
+    assert_allclose(losses, expected, rtol=1e-12)
+
+
+@both_losses
 @twin_of(paco.cumulative_loss)
 def test_cumulative_loss(kernel, manhattan):
     """Sum of linear l + quadratic l^2."""

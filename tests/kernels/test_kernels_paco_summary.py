@@ -14,6 +14,7 @@ from sklearn.mixture import GaussianMixture
 from twins import twin_of
 
 from skpacbayes._kernels import paco_cells as cells
+from skpacbayes._kernels import paco_points as point_kernels
 from skpacbayes._kernels import paco_summary as summary
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
@@ -53,7 +54,7 @@ class Table:
 
     def insert(self, kernel, incoming):
         clock = new_clock()
-        clock[summary.POINTS] = self.columns.shape[1] - 1  # the table is full
+        clock[point_kernels.POINTS] = self.columns.shape[1] - 1  # the table is full
         kernel(
             incoming,
             len(incoming),
@@ -72,8 +73,12 @@ def empty_pairs(n_points):
 
 
 def new_clock(refresh=math.inf):
-    clock = np.zeros(summary.N_ENTRIES)
-    clock[[summary.DUE, summary.UNIT, summary.KEPT]] = refresh, 1.0, 1.0
+    clock = np.zeros(point_kernels.N_ENTRIES)
+    clock[[point_kernels.DUE, point_kernels.UNIT, point_kernels.KEPT]] = (
+        refresh,
+        1.0,
+        1.0,
+    )
     return clock
 
 
@@ -100,7 +105,7 @@ def merger_loss(rows, n_features, manhattan):
 
 @both_losses
 @pytest.mark.parametrize("seed", range(5))
-@twin_of(summary.place)
+@twin_of(point_kernels.place)
 def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
     """A full table and a newcomer: of all pairs, that of the least loss is merged."""
     rng = np.random.default_rng(seed)
@@ -115,7 +120,7 @@ def test_insert_makes_the_cheapest_merger(kernel, seed, manhattan):
     assert_allclose(table.scatter, scatter_of(rows[pair], 9), atol=1e-12)
 
 
-@twin_of(summary.place)
+@twin_of(point_kernels.place)
 def test_insert_merges_along_the_long_axis(kernel):
     """In the coordinates of the metric; the scatter is that of the rows' own."""
     rng = np.random.default_rng(1)
@@ -135,6 +140,18 @@ def test_insert_merges_along_the_long_axis(kernel):
     assert_allclose(places[:, :-1].T, moved, atol=1e-12)
 
 
+@twin_of(point_kernels.in_metric)
+def test_in_metric(kernel):
+    rng = np.random.default_rng(0)
+    row, anchor, matrix = (
+        rng.normal(size=3),
+        rng.normal(size=3),
+        rng.normal(size=(3, 3)),
+    )
+    found = kernel(row, 3, (np.empty((3, 1)), matrix, anchor, np.empty(3)))
+    assert_allclose(found, (row - anchor) @ matrix, rtol=1e-12)
+
+
 def assert_same_points(points, expected):
     by_first = [rows[np.argsort(rows[:, 0])] for rows in (points, expected)]
     assert_allclose(*by_first, rtol=1e-12, atol=1e-12)
@@ -147,7 +164,7 @@ def scatter_of(rows, n_features):
     return (gaps * weights[:, None]).T @ gaps
 
 
-@twin_of(summary.rescale)
+@twin_of(point_kernels.rescale)
 def test_rescale_is_a_power_of_two_and_drops_what_is_forgotten(kernel):
     rng = np.random.default_rng(0)
     rows = points_of(rng.normal(size=(9, 3)), rng.uniform(0.5, 3.0, 9))
@@ -156,12 +173,14 @@ def test_rescale_is_a_power_of_two_and_drops_what_is_forgotten(kernel):
     table = Table(rows, 3)
     table.scatter[:] = np.diag([1.0, 2.0, 3.0])
     clock = new_clock()
-    clock[summary.POINTS], clock[summary.UNIT] = 9, 5.0
-    clock[[summary.STEPS, summary.N_STEPS]] = 7.0, 3.0
+    clock[point_kernels.POINTS], clock[point_kernels.UNIT] = 9, 5.0
+    clock[[point_kernels.STEPS, point_kernels.N_STEPS]] = 7.0, 3.0
     kernel(table.columns, table.scatter, None, table.pairs[1], clock)
-    assert clock[summary.POINTS] == 6
-    assert clock[summary.UNIT] == 1.25
-    assert_array_equal(clock[[summary.STEPS, summary.N_STEPS]], [1.75, 0.75])
+    assert clock[point_kernels.POINTS] == 6
+    assert clock[point_kernels.UNIT] == 1.25
+    assert_array_equal(
+        clock[[point_kernels.STEPS, point_kernels.N_STEPS]], [1.75, 0.75]
+    )
     kept = np.delete(rows, [2, 5, 8], axis=0)
     share = kept[:, 4].sum() / rows[:, 4].sum() / 4
     kept[:, 3:] /= 4
@@ -170,7 +189,7 @@ def test_rescale_is_a_power_of_two_and_drops_what_is_forgotten(kernel):
 
 
 @both_losses
-@twin_of(summary.place)
+@twin_of(point_kernels.place)
 def test_insert_merges_equal_points(kernel, manhattan):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4, 2))
@@ -184,7 +203,7 @@ def test_insert_merges_equal_points(kernel, manhattan):
 
 
 @both_losses
-@twin_of(summary.place)
+@twin_of(point_kernels.place)
 def test_insert_loses_nothing(kernel, manhattan):
     """One by one or all at once is the same."""
     rng = np.random.default_rng(0)
@@ -196,7 +215,7 @@ def test_insert_loses_nothing(kernel, manhattan):
     assert_allclose(between + table.scatter, scatter_of(rows, 3), atol=1e-10)
     assert np.trace(table.scatter) == pytest.approx(table.points[:, 4].sum())
     for i in range(10, 80):
-        again.insert(summary.place, rows[i : i + 1])
+        again.insert(point_kernels.place, rows[i : i + 1])
     assert_array_equal(table.points, again.points)
 
 
@@ -308,17 +327,17 @@ def test_meet_forgets(kernel):
     """In units of the weight of the last row, row i weighs kept^(rows after it)."""
     X = np.random.default_rng(0).normal(size=(20, 2))
     stream, plain = Stream(), Stream()
-    stream.clock[summary.KEPT] = 0.9
+    stream.clock[point_kernels.KEPT] = 0.9
     stream.meet(kernel, X)
     plain.meet(kernel, X)
     ages = np.arange(20)[::-1]
-    unit = stream.clock[summary.UNIT]
+    unit = stream.clock[point_kernels.UNIT]
     forgotten = plain.points * 0.9 ** ages[:, None]
     assert_allclose(stream.points[:, 2:] / unit, forgotten[:, 2:], rtol=1e-12)
     steps = (np.diff(X, axis=0) ** 2).sum(axis=1) @ 0.9 ** ages[1:]
-    assert stream.clock[summary.STEPS] / unit == pytest.approx(steps)
-    assert stream.clock[summary.SEEN] == 20
-    stream.clock[summary.KEPT] = 1e-3
+    assert stream.clock[point_kernels.STEPS] / unit == pytest.approx(steps)
+    assert stream.clock[point_kernels.SEEN] == 20
+    stream.clock[point_kernels.KEPT] = 1e-3
     assert stream.meet(kernel, X) == 4  # weights have to be rescaled
 
 
@@ -354,7 +373,7 @@ def test_watch(kernel, weight):
     scores = np.zeros(3)
     watched = (rates, means, masses.copy(), scores, variances, last, patience, limit)
     clock = new_clock()
-    clock[summary.EXPECTED] = 0.3
+    clock[point_kernels.EXPECTED] = 0.3
     n_far, late, chosen = 0.0, None, set()
     for t, row in enumerate(rows):
         now = (t + 1) * weight
@@ -364,16 +383,16 @@ def test_watch(kernel, weight):
             seen_last = last[np.argmin(ratios)]
             assert seen_last == now
         n_far += weight * (ratios.min() > 4.0)
-        assert clock[summary.FAR] == n_far
+        assert clock[point_kernels.FAR] == n_far
         best = twins[0]
         for twin in twins[1:]:
             best = twin if twin.score > best.score + 3.0 else best
         chosen.add(best.rate)
-        assert clock[summary.KEPT] == 1 - best.rate
+        assert clock[point_kernels.KEPT] == 1 - best.rate
         if late is None and (n_far > 6.0 + 0.3 * now or (now - last > 15.0).any()):
             late = now + 1.0
-        assert clock[summary.DUE] == (late or math.inf)
-        clock[summary.SEEN] = now
+        assert clock[point_kernels.DUE] == (late or math.inf)
+        clock[point_kernels.SEEN] = now
     assert late
     assert len(chosen) > 1
     for r, twin in enumerate(twins):
@@ -388,14 +407,14 @@ def test_meet_stops_at_the_refresh_and_where_there_is_no_room(kernel):
     stream = Stream(refresh=4.0)
     assert stream.meet(kernel, X) == 4
     assert stream.clock[0] == len(stream.points) == 4
-    stream.clock[summary.DUE] = 9.0
+    stream.clock[point_kernels.DUE] = 9.0
     assert stream.meet(kernel, X, begin=4) == 9
     assert_array_equal(stream.points[:, :2], X[:9])
     cut, whole = Stream(refresh=4.0), Stream()
     weights = np.full(10, 2.5)
     assert cut.meet(kernel, X, weights) == 1  # 2.5 + 1 + 1 rows: half a row is due
-    assert (cut.clock[0], cut.clock[summary.REMAINING]) == (4.5, 0.5)
-    cut.clock[summary.DUE] = math.inf
+    assert (cut.clock[0], cut.clock[point_kernels.REMAINING]) == (4.5, 0.5)
+    cut.clock[point_kernels.DUE] = math.inf
     begin = 1
     while begin < 10:
         begin = cut.meet(kernel, X, weights, begin, room=4)
@@ -411,8 +430,8 @@ def test_meet_stops_before_a_row_beyond_the_limit(kernel, bad):
     X[6, 1] = bad
     stream, before = Stream(), Stream()
     assert stream.meet(kernel, X) == 6
-    assert stream.clock[summary.REMAINING] == 1.0  # it is still to be read
-    stream.clock[summary.REMAINING] = 0.0
+    assert stream.clock[point_kernels.REMAINING] == 1.0  # it is still to be read
+    stream.clock[point_kernels.REMAINING] = 0.0
     before.meet(kernel, X[:6])
     assert_same(stream, before)
 
@@ -556,7 +575,7 @@ def test_learn_meets_and_places(kernel, manhattan):
         table, scatter = np.zeros((9, n_points + 1)), np.zeros((2, 2))
         previous = np.array([0.0, 0.0, -1.0])
         clock = new_clock()
-        clock[summary.KEPT] = 0.01  # weights are rescaled on the way
+        clock[point_kernels.KEPT] = 0.01  # weights are rescaled on the way
         return table, scatter, *empty_pairs(n_points), previous, clock
 
     def arguments(table, scatter, costs, pair_costs, partners, previous, clock):
@@ -574,11 +593,11 @@ def test_learn_meets_and_places(kernel, manhattan):
         begin, n_incoming = summary.meet(
             rows, NONE, begin, *fixed(), incoming, previous, clock
         )
-        summary.place(
+        point_kernels.place(
             incoming, n_incoming, table, scatter, None, manhattan or None, pairs, clock
         )
-        if clock[summary.UNIT] > summary.LARGEST_UNIT:
-            summary.rescale(table, scatter, None, pairs[1], clock)
+        if clock[point_kernels.UNIT] > summary.LARGEST_UNIT:
+            point_kernels.rescale(table, scatter, None, pairs[1], clock)
     for one, other in zip(done, expected, strict=True):
         assert_allclose(one, other, rtol=1e-12)
     before = [part.copy() for part in done]

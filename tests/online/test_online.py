@@ -1,6 +1,8 @@
 """Online variational inference: laws, exact answers, coverage, drift, bad input."""
 
 import contextlib
+import copy
+import itertools
 import math
 
 import numba
@@ -530,6 +532,35 @@ def test_a_row_is_answered_as_in_its_block(model):
         block = answer(X)
         for t in range(0, 200, 9):
             assert np.array_equal(answer(X[t : t + 1])[0], block[t])
+
+
+@pytest.mark.parametrize("family", [getattr(online, name) for name in online.__all__])
+def test_a_plain_row_and_target_need_no_validation(family):
+    """Whatever plain form they have: the state is that of arrays, bit for bit."""
+    X = np.random.default_rng(0).integers(-3, 4, size=(60, 3)).astype(float)
+    y = (X[:, 0] > 0).astype(float)
+    kinds = [np.float64, float, int, bool, np.int64, np.bool_]
+    names = {0.0: "no", 1.0: "yes"}
+    words = [names.get, lambda v: np.str_(names[v])]
+    for kinds_of_y in (kinds, words) if is_classifier(family()) else (kinds,):
+        begun, first = family(), kinds_of_y[0]
+        more = {"classes": [first(0.0), first(1.0)]} if is_classifier(begun) else {}
+        for start, stop in ((0, 50), (50, 51)):  # one row, as kernels are compiled then
+            begun.partial_fit(X[start:stop], [*map(first, y[start:stop])], **more)
+        expected = copy.deepcopy(begun).partial_fit(X[51:52], [first(y[51])])
+        for kind in kinds_of_y:
+            forms_of_y = [[kind(y[51])], (kind(y[51]),), np.array([kind(y[51])])]
+            forms_of_x = [X[51:52].tolist(), (tuple(X[51].tolist()),), [X[51]]]
+            for row, target in itertools.product(forms_of_x, forms_of_y):
+                actual = copy.deepcopy(begun)
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr("sklearn.utils.validation.check_array", refused)
+                    actual.partial_fit(row, target)
+                assert_same_state(actual, expected)
+
+
+def refused(*args, **kwargs):
+    raise AssertionError("a row that needs no validation was validated")
 
 
 ANSWERS = ["predict", "predict_quantiles", "decision_function", "predict_proba"]

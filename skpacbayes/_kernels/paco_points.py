@@ -1,0 +1,284 @@
+"""The points of a summary of a stream: rows merged into points, cheapest pair first.
+
+A point has n_features + 7 entries: the mean of the merged rows; their weight; the sum
+of their squared distances from it; the sums of lambda, lambda h and lambda h^2 (h: the
+loss of the forecast that met the row, lambda: the inverse temperature then); the sum of
+the losses between consecutive rows of the stream that fell in one cluster, and the
+weight of those rows. All in units of a power of two kept by the caller. `manhattan` is
+None or True: what None excludes is not compiled.
+
+Weights and sums are in units of the weight of the latest row, `clock[UNIT]`, which
+forgetting raises from row to row, and which `rescale` brings back to about 1.
+
+A `metric` is None, or says in which coordinates mergers are decided: places
+(n_features, capacity + 1), those of the points; a matrix (n_features, n_features) from
+rows about the anchor (n_features,) to these coordinates; and a work space
+(n_features,).
+"""
+
+import math
+
+from . import kernel, part
+
+# Entries of the clock: rows seen, position of the next refresh, cumulative loss,
+# largest squared norm, sum of temperatures, what remains of a row that was cut, sum of
+# squared steps from row to row, weight of those rows, number of points; the weight of
+# the latest row, and the factor by which the weight of earlier rows falls; rows since
+# the last refresh that lie outside of all clusters, their number that is expected of a
+# row, and the position of that refresh.
+SEEN, DUE, LOSS, SQUARE, TEMPERATURES, REMAINING, STEPS, N_STEPS = range(8)
+POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED = range(8, 14)
+N_ENTRIES = 14
+# Entries of a point after the mean of its rows.
+WEIGHT, SCATTER, HELD, HELD_LOSS, HELD_SQUARE, STEP, STEP_WEIGHT = range(7)
+N_SUMS = 7
+# Entries of a metric, and of what `place` knows of pairs.
+PLACES, MATRIX, ANCHOR = range(3)
+PAIR_COSTS = 1
+# Points of less than this share of a row are dropped where weights are rescaled.
+_GONE = 0.01
+
+
+class Points:
+    """The columns of a table, a point each, by name: views.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_features + 7, n_points)
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_features, n_points)
+        Means of the merged rows.
+    sums : ndarray of shape (7, n_points)
+        All other entries.
+    weights, squares, steps, step_weights : ndarrays of shape (n_points,)
+        Weights; sums of squared distances from the mean; sums of the losses between
+        consecutive rows, and their weights.
+    forecasts : ndarray of shape (3, n_points)
+        Sums of lambda, lambda h and lambda h^2.
+    """
+
+    def __init__(self, table):
+        self.means, self.sums = table[:-N_SUMS], table[-N_SUMS:]
+        self.weights, self.squares = self.sums[WEIGHT], self.sums[SCATTER]
+        self.forecasts = self.sums[HELD : HELD_SQUARE + 1]
+        self.steps, self.step_weights = self.sums[STEP], self.sums[STEP_WEIGHT]
+
+    @staticmethod
+    def exponents(n_features, step, loss_step):
+        """Exponents of two by which entries change with the unit, and that of losses.
+
+        Lengths gain the factor 2^step, losses 2^loss_step.
+        """
+        sums = [0] * N_SUMS
+        sums[SCATTER] = 2 * step
+        sums[HELD], sums[HELD_SQUARE] = -loss_step, loss_step
+        sums[STEP] = loss_step
+        return [step] * n_features + sums
+
+
+@kernel
+def in_metric(row, n_features, metric):
+    """Coordinates of a row, in the work space of the metric."""
+    _, matrix, anchor, found = metric
+    for f in range(n_features):
+        found[f] = 0.0
+    for h in range(n_features):
+        gap = row[h] - anchor[h]
+        for f in range(n_features):
+            found[f] += gap * matrix[h, f]
+    return found
+
+
+@kernel
+def rescale(table, scatter, metric, pair_costs, clock):
+    """Bring the weight of the latest row to between 1 and 2, by a power of two.
+
+    Points that weigh next to nothing are dropped.
+    """
+    n_features = scatter.shape[0]
+    factor = 2.0 ** -math.floor(math.log(clock[UNIT]) / math.log(2.0))
+    clock[UNIT] *= factor
+    clock[STEPS] *= factor
+    clock[N_STEPS] *= factor
+    held = int(clock[POINTS])
+    j, before, after = 0, 0.0, 0.0
+    while j < held:
+        before += table[n_features + SCATTER, j]
+        if table[n_features + WEIGHT, j] * factor < _GONE * clock[UNIT]:
+            held -= 1
+            for entry in range(table.shape[0]):
+                table[entry, j] = table[entry, held]
+                if metric is not None and entry < n_features:
+                    metric[0][entry, j] = metric[0][entry, held]
+            continue
+        after += table[n_features + SCATTER, j]
+        for entry in range(n_features, table.shape[0]):
+            table[entry, j] *= factor
+        j += 1
+    for f in range(n_features if before > 0.0 else 0):
+        for g in range(n_features):
+            scatter[f, g] *= factor * (after / before)
+    for j in range(pair_costs.shape[0]):
+        pair_costs[j] = -1.0
+    clock[POINTS] = held
+
+
+@part
+def _place_freely(newcomer, n_features, table, places, metric, pair_costs, clock):
+    """Give a row the column of an equal point, or a free one."""
+    held = int(clock[POINTS])
+    equal = -1
+    for j in range(held):
+        same = True
+        for f in range(n_features):
+            if table[f, j] != newcomer[f]:
+                same = False
+                break
+        if same:
+            equal = j
+            break
+    column = equal if equal >= 0 else held
+    for entry in range(table.shape[0]):
+        if equal < 0:
+            table[entry, column] = newcomer[entry]
+        elif entry >= n_features:
+            table[entry, column] += newcomer[entry]
+    if equal < 0:
+        pair_costs[column] = -1.0
+        clock[POINTS] += 1.0
+        if metric is not None:
+            changed = in_metric(newcomer, n_features, metric)
+            for f in range(n_features):
+                places[f, column] = changed[f]
+
+
+@part
+def _merger_of(point, n_features, table, places, manhattan, pairs):
+    """Return the cheapest merger of a point, and the cheapest known of the others.
+
+    The cost and the other point of the first, the cost and a point of the second. What
+    is known of the others is brought up to date.
+    """
+    costs, pair_costs, partners = pairs
+    n_points = table.shape[1] - 1
+    for f in range(n_features):
+        here = places[f, point]
+        for j in range(n_points):
+            gap = places[f, j] - here
+            costs[j] += gap * gap if manhattan is None else abs(gap)
+    weight = table[n_features + WEIGHT, point]
+    cheapest, other = math.inf, -1
+    least, following = math.inf, -1
+    for j in range(n_points):
+        of_other = table[n_features + WEIGHT, j]
+        both = of_other + weight
+        cost = costs[j] * of_other * weight / both
+        costs[j] = 0.0
+        if j != point:
+            if cost < cheapest:
+                cheapest, other = cost, j
+            if point < n_points and cost < pair_costs[j]:
+                pair_costs[j] = cost
+                partners[j] = point
+            if pair_costs[j] < least:
+                least, following = pair_costs[j], j
+    return cheapest, other, least, following
+
+
+@part
+def _cheapest_pair(n_features, table, places, manhattan, pairs):
+    """Return the points of the cheapest merger: the one kept, and the one that goes.
+
+    The newcomer is in the last column.
+    """
+    _, pair_costs, partners = pairs
+    n_points = table.shape[1] - 1
+    point, kept, gone = n_points, -1, n_points
+    home, lowest = -1, math.inf
+    while kept < 0:
+        cheapest, other, least, following = _merger_of(
+            point, n_features, table, places, manhattan, pairs
+        )
+        if point == n_points:
+            home, lowest = other, cheapest
+        else:
+            pair_costs[point] = cheapest
+            partners[point] = other
+            if cheapest <= least:
+                least, following = cheapest, point
+        if lowest == 0.0 or least >= lowest:
+            kept = home
+        elif following == point:
+            kept, gone = point, other
+        point = following  # what is known of it may be out of date
+    return kept, gone
+
+
+@part
+def _merge(kept, gone, n_features, table, places, scatter, metric):
+    """Merge a point into another; the newcomer takes its column if that is free."""
+    n_points = table.shape[1] - 1
+    first, second = table[n_features + WEIGHT, kept], table[n_features + WEIGHT, gone]
+    both = first + second
+    for f in range(n_features):
+        gap = table[f, gone] - table[f, kept]
+        for g in range(f + 1):
+            added = first * second / both * gap * (table[g, gone] - table[g, kept])
+            scatter[f, g] += added
+            if g < f:
+                scatter[g, f] += added
+            else:
+                table[n_features + SCATTER, kept] += added
+    for entry in range(table.shape[0]):
+        if entry < n_features:
+            gap = table[entry, gone] - table[entry, kept]
+            table[entry, kept] += second / both * gap
+            if metric is not None:
+                gap = places[entry, gone] - places[entry, kept]
+                places[entry, kept] += second / both * gap
+        else:
+            table[entry, kept] += table[entry, gone]
+        if gone < n_points:
+            table[entry, gone] = table[entry, n_points]
+            if metric is not None and entry < n_features:
+                places[entry, gone] = places[entry, n_points]
+
+
+@kernel
+def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock):
+    """Give the first rows of `incoming` places in a table, one by one.
+
+    `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
+    over them vectorise; the last column is to spare. An equal point takes the newcomer
+    in. Else it takes a free column; if there is none the cheapest merger of all is
+    made: of the newcomer with a point, or of two points, and the newcomer takes the
+    column that is free then. `scatter` (n_features, n_features) gains what the merged
+    points scatter about their mean. A merger costs the loss that it adds, in the
+    coordinates of the `metric` (half of it, for the Manhattan loss). `pairs`: a work
+    space of zeros, and each point's cheapest merger as last computed (-1: never) and
+    with which point, each (capacity + 1,).
+    """
+    n_features = scatter.shape[0]
+    places = table
+    if metric is not None:
+        places = metric[0]
+    n_points = table.shape[1] - 1
+    for row in range(n_incoming):
+        if int(clock[POINTS]) < n_points:
+            _place_freely(
+                incoming[row], n_features, table, places, metric, pairs[1], clock
+            )
+            continue
+        for entry in range(table.shape[0]):
+            table[entry, n_points] = incoming[row, entry]
+        if metric is not None:
+            changed = in_metric(incoming[row], n_features, metric)
+            for f in range(n_features):
+                places[f, n_points] = changed[f]
+        kept, gone = _cheapest_pair(n_features, table, places, manhattan, pairs)
+        _merge(kept, gone, n_features, table, places, scatter, metric)
+        if gone < n_points:
+            pairs[1][kept] = -1.0
+            pairs[1][gone] = -1.0

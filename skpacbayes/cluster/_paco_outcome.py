@@ -1,0 +1,235 @@
+"""What the chains of PACO say: clusters, their noise, and what speaks against them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
+from ._paco_rounding import FEW_PLACES, are_whole
+
+# Share of the most visited number's visits below which it is said that the chain
+# prefers another number than the calibration.
+_HEARD = 0.1
+# Other numbers of clusters that a warning names at most.
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the chains found, in the units of the data.
+
+    `centers`: the best centres known for the number of clusters that the chains visit
+    most; `shares`: what their clusters count for in a density of rows; `draw`: the last
+    state of the first chain.
+    """
+
+    centers: np.ndarray
+    shares: np.ndarray
+    draw: np.ndarray
+    frequencies: np.ndarray
+    temperature: float
+    radius: float
+    scale: float
+    acceptance_rate: float
+    n_iter: int
+    shape: str
+    coordinates: np.ndarray
+    spreads: np.ndarray
+    dof: float
+    candidates: np.ndarray
+    warnings: list
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Centres, shares, the noise scale of all and of each, and degrees of freedom."""
+
+    centers: np.ndarray
+    shares: np.ndarray
+    scale: float
+    spreads: np.ndarray
+    dof: float
+
+
+def before_chains(setting, center, forecast):
+    """Return what is known before the first chain: one cluster, and the prior."""
+    scale = 1.0 if setting.scale == "auto" else float(setting.scale)
+    return Outcome(
+        center,
+        np.ones(1),
+        forecast,
+        setting.size_prior(),
+        0.0,
+        setting.radius_for(0.0),
+        scale,
+        0.0,
+        0,
+        "round",
+        np.eye(center.shape[1]),
+        np.full(1, scale),
+        math.inf,
+        np.ones(1, dtype=np.int64),
+        [],
+    )
+
+
+def read_chains(problem, chains):
+    """Return what the chains on the quasi-posterior of some rows found.
+
+    Parameters
+    ----------
+    problem : GibbsProblem
+    chains : list of Chain
+
+    Returns
+    -------
+    outcome : Outcome
+    """
+    setting, wanted = problem.setting, problem.n_wanted
+    n_sizes = setting.max_clusters or len(problem.path.losses)
+    frequencies = [chain.frequencies(n_sizes) for chain in chains]
+    owners = np.mean(
+        [chain.frequencies(n_sizes, occupied=True) for chain in chains], axis=0
+    )
+    n_clusters, unheard = int(np.argmax(owners)) + 1, None
+    if wanted and setting.default_prior:
+        if owners[wanted - 1] < _HEARD * owners.max():
+            unheard = n_clusters
+        n_clusters = wanted
+    clusters = _clusters_of(problem, n_clusters)
+    tally = sum(chain.tally for chain in chains)
+    draw = chains[0].draw
+    if not (setting.regret or problem.path.losses[0] > 0):
+        draw = clusters.centers  # equal rows: the prior's ball has no size yet
+    rivals = _rivals(problem, n_clusters)
+    return Outcome(
+        problem.in_data(clusters.centers),
+        clusters.shares,
+        problem.in_data(draw),
+        np.mean(frequencies, axis=0),
+        float(problem.out(problem.posterior.temperature, -setting.power)),
+        problem.radius,
+        float(problem.out(clusters.scale)) if clusters.scale else 1.0,
+        float(tally[:, 0].sum() / max(tally[:, 1].sum(), 1)),
+        len(chains[0].trace),
+        "round" if problem.found is None else problem.found.mixture.shape,
+        _coordinates_of_data(problem),
+        problem.out(clusters.spreads),
+        clusters.dof,
+        np.array([n_clusters, *rivals]),
+        list(_doubts(problem, n_clusters, unheard, rivals)),
+    )
+
+
+def _clusters_of(problem, n_clusters):
+    """Centres, shares and noise of the clusters, in the units inside."""
+    found, setting = problem.found, problem.setting
+    if found is not None and setting.scale == "auto":
+        mixture = found.mixture
+        if not mixture.simple and mixture.n_clusters == n_clusters:
+            total = mixture.shares.sum()
+            scale = math.sqrt(mixture.shares @ mixture.scales / total)
+            return Clusters(
+                mixture.centers,
+                mixture.shares / mixture.shares.sum(),
+                scale,
+                np.sqrt(mixture.scales),
+                mixture.dof,
+            )
+    centers = problem.path.solution(n_clusters)
+    scale = float(problem.into(_noise_scale(problem, centers)))
+    return Clusters(
+        centers,
+        shares_of(problem.rows, centers, setting.manhattan),
+        scale,
+        np.full(len(centers), scale),
+        math.inf,
+    )
+
+
+def _noise_scale(problem, centers):
+    """Noise scale of the rows about `centers`, in data units."""
+    setting, rows = problem.setting, problem.rows
+    if setting.scale != "auto":
+        return float(setting.scale)
+    manhattan, n_features = setting.manhattan, centers.shape[1]
+    loss = rows_loss(rows, centers, manhattan)
+    single = rows_loss(rows, problem.path.centers[0, :1], manhattan)
+    if not single > 0:
+        return 1.0
+    floor = floor_scale(single, problem.n_rows, n_features, manhattan)
+    scale, _ = scale_of(centers, loss, problem.n_rows, manhattan, floor)
+    return float(problem.out(scale))
+
+
+def _coordinates_of_data(problem):
+    """Map from all columns to the coordinates: constant columns stay."""
+    varying = problem.varying
+    full = np.eye(len(varying))
+    full[np.ix_(varying, varying)] = problem.coordinates
+    return full
+
+
+def _rivals(problem, n_clusters):
+    """Other numbers of clusters that the rows do not exclude, closest first."""
+    if n_clusters != problem.n_wanted or not problem.setting.default_prior:
+        return []
+    return sorted(problem.rivals, key=problem.rivals.get)
+
+
+def _doubts(problem, n_clusters, visited, rivals):
+    """Yield sentences on why the number of clusters may not be right.
+
+    `visited`: the number that the chain visits most, if it hardly visits `n_clusters`.
+    """
+    setting, found = problem.setting, problem.found
+    most = setting.max_clusters
+    bound = most is not None and 1 < most == n_clusters < len(problem.rows.points)
+    if found is not None and bound and found.mixture.n_clusters > most:
+        yield (
+            f"all max_clusters={most} clusters are in use, and about "
+            f"{found.mixture.n_clusters} describe the data best: raise "
+            "max_clusters, or None for no limit."
+        )
+    elif found is None and bound and setting.inverse_temperature == "auto":
+        yield (
+            f"all max_clusters={most} clusters are in use: there may be more, or "
+            "groups that are not round are cut into pieces."
+        )
+    if visited is not None and n_clusters != visited:
+        yield (
+            f"the mixture that calibrates the quasi-posterior has {n_clusters} "
+            f"clusters, and the chain visits {visited} most: the data do not "
+            "decide between the two. cluster_penalty, or shape, can."
+        )
+    if found is not None and not bound:
+        yield from _doubts_of_copies(found.mixture, problem.rows)
+    if found is not None and problem.categories and n_clusters > 1:
+        yield (
+            "all columns have two values: a mixture of categories (TemperedVBMixture) "
+            f"describes them better than {n_clusters} clusters about centres."
+        )
+    if rivals:
+        several = " or ".join(map(str, rivals[:_NAMED]))
+        behind = [max(problem.rivals[k], 0) for k in rivals[:_NAMED]]
+        errors = ", ".join(f"{one:.1f}" for one in behind)
+        yield (
+            f"n_clusters_={n_clusters}, and {several} describe the data almost as "
+            f"well: the evidence is {errors} standard errors lower. shape, "
+            "cluster_penalty or max_clusters can decide."
+        )
+
+
+def _doubts_of_copies(mixture, rows):
+    """Yield a sentence if most of many clusters are one row each, repeated."""
+    k = mixture.n_clusters
+    if k <= FEW_PLACES or len(mixture.labels) != len(rows.points):
+        return
+    alone = np.bincount(mixture.labels)[mixture.labels] == 1
+    n_single = np.count_nonzero(alone & (rows.weights > 1) & are_whole(rows))
+    if n_single > k / 2:
+        yield (
+            f"{n_single} of {k} clusters are one row each, repeated: if rows were "
+            "copied, as by a bootstrap, fit the distinct ones."
+        )
