@@ -2,8 +2,8 @@
 
 Sets whose components have covariances of one type, drawn at random, and sets that are
 no mixtures. Log densities of new rows, a third, of full covariances (the default), of
-the type with the largest `elbo_path_`, and of the type and number with the least BIC;
-one to ten components.
+the type with the largest bound less log(1 / pi_K), and of the type and number with the
+least BIC; one to ten components.
 
 A taste by default; --full runs all of it.
 """
@@ -100,7 +100,7 @@ def main(full):
         cells = [cell for pair in zip(nats, numbers, strict=True) for cell in pair]
         rows.append([name, *cells, f"{seconds[0] / seconds[1]:.1f}"])
         print(*rows[-1], flush=True)
-    names = ["rows", "full", "K", "by elbo_path_", "it chose"]
+    names = ["rows", "full", "K", "by the bound", "it chose"]
     names += ["BIC", "BIC chose", "times the seconds"]
     report.table("Nats per new row, and what was chosen", names, rows)
     report.save()

@@ -53,7 +53,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         0.225, 0.1125 and 0.05625 with the largest log density of held-out rows: five
         folds, of blocks of neighbouring rows; equal rows of real numbers stay together.
         Other values than 0.9 must gain more than a standard error. It is chosen on the
-        first block of a stream. A fit takes two to four times as long.
+        first block of a stream. A fit takes two to three times as long.
     max_components : int, default=20
         Largest number of components that "auto" tries.
     component_prior : {"geometric", "uniform"}, default="geometric"
