@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level, validate_data
-from .._chains import in_threads, r_hat, run_chains, warn_unmixed
+from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -112,7 +112,7 @@ class PACOClusterer(
         (10 features or more: after every second row, 20 or more: after every
         n_features / 10 rows, then 20 %). After the first 20 rows it waits, until the
         stream has grown by 10 % or 20 rows, while the clusters explain the latest row,
-        which lies where nine of ten of theirs do; not with `calibration="regret"`, a
+        which lies where four of five of theirs do; not with `calibration="regret"`, a
         given `inverse_temperature` or `forgetting`.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate at which `partial_fit` forgets: after each row the weight of all earlier
@@ -748,14 +748,11 @@ class PACOClusterer(
     def _sample(self, problem, tasks=None):
         """Run the chains, and set the fitted attributes from what they found.
 
-        In blocks, with the `tasks` of `fit` between them; along a stream at once.
+        `tasks`: those of `fit`; None along a stream.
         """
-        n_jobs, n_iter = self.n_jobs, self.n_iter
+        n_iter, n_jobs, blocks = self.n_iter, self.n_jobs, tasks or range
         chains = problem.start_chains(self._stream.rng)
-        if tasks is None:
-            in_threads(n_jobs, [(chain.advance, n_iter) for chain in chains])
-        else:
-            run_chains(chains, burn_in=0, n_iter=n_iter, tasks=tasks, n_jobs=n_jobs)
+        run_chains(chains, burn_in=0, n_iter=n_iter, tasks=blocks, n_jobs=n_jobs)
         outcome = read_chains(problem, chains)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))

@@ -14,7 +14,7 @@ from ._paco_noise import squared_radius
 _EVERY_ROW = 200
 # After so many rows it waits while a cluster explains the latest row, one that does not
 # lie where this share of its rows do; but not until the stream has grown by a share.
-_FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.1, 0.1
+_FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
 _GROWTH = 0.1
 
