@@ -46,17 +46,15 @@ words = vectorizer.get_feature_names_out()
 print(f"{X.shape[0]} docstrings, {X.shape[1]} words, {X.nnz} counts that are not zero")
 
 # %%
-# Words of one text come in bursts, more than a multinomial allows for, so the model is
-# misspecified, and the evidence would go on finding topics: a small inverse temperature
-# asks for more. A word's lift is its frequency in the topic over that in all texts.
+# A word that has come in a text comes again more often than a multinomial allows for:
+# taken for independent, the words would show more topics than there are.
+# ``inverse_temperature="auto"`` measures how often, and counts the evidence accordingly.
+# A word's lift is its frequency in the topic over that in all texts.
 
 mixture = TemperedVBMultinomialMixture(
-    "auto",
-    max_components=12,
-    inverse_temperature=0.3,
-    topic_prior=0.1,
-    random_state=0,
+    "auto", max_components=12, inverse_temperature="auto", random_state=0
 ).fit(X)
+print(f"{mixture.n_components_} topics, temperature {mixture.inverse_temperature_:.2f}")
 labels = mixture.predict(X)
 lift = mixture.components_ / (mixture.weights_ @ mixture.components_)
 for k in np.argsort(-mixture.weights_):

@@ -24,6 +24,7 @@ SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # below which outliers are not looked for
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
+OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
 
 
 def warn_of_atoms(fit, X, weight, names):
@@ -113,7 +114,7 @@ def without_width(column, weight, owners):
 
 def components_of(fit, rows):
     """Most probable component of each row."""
-    joint = np.empty((len(rows), len(fit.state.concentration)))
+    joint = np.empty((rows.shape[0], len(fit.state.concentration)))
     fit.mixture.density(fit.state).log_joint(rows, joint)
     return joint.argmax(axis=1)
 
@@ -160,6 +161,30 @@ def warn_of_outliers(fit, X, weight, surprise):
         UserWarning,
         stacklevel=user_stack_level(),
     )
+
+
+def inflation_in(fits, X, weight):
+    """Return the inflation of the rows' evidence, seen in the largest of some fits.
+
+    Too few components would make rows differ more within a component, too many do not
+    make them differ less by much.
+    """
+    fit = fits[max(fits)]
+    rows, weight = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
+    return fit.mixture.family.inflation(rows, components_of(fit, rows), weight)
+
+
+def warn_of_inflation(inflation, inverse_temperature):
+    """Warn if rows count for more than they say, and the number is "auto"."""
+    if inflation * inverse_temperature > OVERCOUNTED:
+        warn(
+            "Counts repeat within rows: their variance is about "
+            f"{inflation:.2g} times that of independent draws, and with "
+            f"inverse_temperature={inverse_temperature:g} components may be too many. "
+            'inverse_temperature="auto" accounts for it.',
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
 
 
 def broad_component(fit, rows, weight):

@@ -57,6 +57,14 @@ class Family:
         """
         return None
 
+    def inflation(self, X, labels, sample_weight):
+        """How often a row repeats what it says: its evidence is divided by that.
+
+        The variance of a row's statistics within a component, in units of that under
+        the family. 1 where the family has a parameter for it.
+        """
+        return 1.0
+
     def adapted(self, posterior):
         """Return the family, with another prior if the bound may choose it."""
         return self

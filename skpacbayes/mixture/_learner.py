@@ -8,7 +8,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from ._ascent import Fit, TemperedMixture
-from ._diagnostics import warn_of_atoms, warn_of_outliers
+from ._diagnostics import (
+    inflation_in,
+    warn_of_atoms,
+    warn_of_inflation,
+    warn_of_outliers,
+)
 from ._moves import exchange_components
 from ._search import best_fit, restarts
 from ._selection import Choice, best_by_number, with_best_prior
@@ -64,11 +69,17 @@ class Learner:
             self.concentration,
         )
         paths = self.searched(mixture, X, weight, tasks)
+        inflation = inflation_in(best_by_number(paths), X, weight)
         if chosen:
+            if inflation > 1.0:
+                mixture = mixture.at(TEMPERATURES[0] / inflation)
+                paths = self.searched(mixture, X, weight, range)
             temperatures = TemperatureChoice(best_by_number(paths), self.choice)
             alpha = temperatures.best(X, weight, self.n_jobs)
-            if alpha != TEMPERATURES[0]:
+            if alpha != mixture.inverse_temperature:
                 paths = self.searched(mixture.at(alpha), X, weight, range)
+        elif self.chooses:
+            warn_of_inflation(inflation, alpha)
         if self.chooses:
             fit, path = self.choice.best_of(paths, X, weight)
         else:

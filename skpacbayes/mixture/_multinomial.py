@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_non_negative
 
 from .._base import validate_data
 from .._compat import Interval, StrOptions
+from ._bursts import inflation_of_counts
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
@@ -113,6 +114,10 @@ class MultinomialFamily(Family):
         if not there.any():
             return None
         return best_clusters(points, there, n_components, seed), there
+
+    def inflation(self, X, labels, sample_weight):
+        """Return the variance of counts in units of that of independent tokens."""
+        return inflation_of_counts(X, labels, sample_weight)
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such counts."""

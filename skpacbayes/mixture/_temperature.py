@@ -7,7 +7,7 @@ from .._chains import in_threads
 from ._answers import log_densities
 from ._selection import with_best_prior
 
-TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625
+TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625  # in units of one over the inflation
 N_FOLDS = 5
 N_BLOCKS = 25  # of neighboring rows, which go to the folds in turn
 ERRORS = 1.0  # standard errors that a smaller temperature must gain
@@ -37,6 +37,8 @@ class TemperatureChoice:
     def __init__(self, fits, choice):
         most = max(fits, key=lambda K: choice.of(fits[K]))
         self.fits = {K: fit for K, fit in fits.items() if 2 * most + 2 >= K}
+        first = fits[most].mixture.inverse_temperature
+        self.temperatures = [first * alpha / TEMPERATURES[0] for alpha in TEMPERATURES]
         self.choice = choice
 
     def best(self, X, sample_weight, n_jobs):
@@ -48,7 +50,7 @@ class TemperatureChoice:
         means = gains.mean(axis=1)
         errors = gains.std(axis=1, ddof=1) / np.sqrt(gains.shape[1])
         best = means.argmax()
-        return TEMPERATURES[best if means[best] > ERRORS * errors[best] else 0]
+        return self.temperatures[best if means[best] > ERRORS * errors[best] else 0]
 
     def gains(self, X, sample_weight, n_jobs):
         """Return gains in held-out log density over the first temperature.
@@ -70,7 +72,7 @@ class TemperatureChoice:
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
         held_out = [blocks % N_FOLDS == fold for fold in range(N_FOLDS)]
         fits, gains, first = [self.fits] * N_FOLDS, [], np.zeros(X.shape[0])
-        for alpha in TEMPERATURES:
+        for alpha in self.temperatures:
             if worse([gain.sum() for gain in gains]):
                 break
             calls = [

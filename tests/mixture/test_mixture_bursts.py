@@ -1,0 +1,86 @@
+"""Rows whose tokens depend on each other: words that come again once they came."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+from sklearn.metrics import adjusted_rand_score
+
+from skpacbayes.mixture import TemperedVBMultinomialMixture
+from skpacbayes.mixture._bursts import LARGEST, inflation_of_counts
+
+
+def texts(n=300, n_words=200, n_topics=3, n_tokens=60, concentration=None, seed=0):
+    """Counts of rows of topics; Dirichlet-multinomial ones of a total concentration."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(n_words, 0.2), n_topics)
+    labels = rng.integers(n_topics, size=n)
+    shares = topics[labels]
+    if concentration is not None:
+        shares = rng.gamma(concentration * shares + 1e-9)
+        shares /= shares.sum(axis=1, keepdims=True)
+    return rng.multinomial(n_tokens, shares).astype(float), labels
+
+
+@pytest.mark.parametrize("concentration", [None, 300.0, 60.0, 10.0])
+def test_inflation_is_that_of_the_dirichlet_multinomial(concentration):
+    """The variance, in units of a multinomial's: (N + A) / (1 + A)."""
+    found = []
+    for seed in range(10):
+        X, labels = texts(concentration=concentration, seed=seed)
+        found.append(inflation_of_counts(X, labels, np.ones(len(X))))
+    if concentration is None:
+        assert found == [1.0] * 10
+        return
+    exact = (60 + concentration) / (1 + concentration)
+    error = np.std(found, ddof=1) / np.sqrt(10)
+    assert error < 0.02 * exact
+    assert abs(np.mean(found) - exact) < 4.8 * error  # Student's, 9 degrees: 1e-3
+
+
+def test_inflation_of_odd_rows():
+    X, labels = texts()
+    weight = np.ones(len(X))
+    thrice = inflation_of_counts(3 * X, labels, weight)
+    assert thrice == pytest.approx(3.0, rel=0.02)
+    assert inflation_of_counts(csr_array(3 * X), labels, weight) == thrice
+    assert inflation_of_counts(3 * X, labels, 7 * weight) == pytest.approx(thrice)
+    assert inflation_of_counts(1000 * X, labels, weight) == LARGEST
+    assert inflation_of_counts(X / 3, labels, weight) == 1.0
+    for few in (X[:1], 0 * X, np.eye(30), X[:, :1]):  # nothing to compare
+        own = np.zeros(len(few), dtype=int)
+        assert inflation_of_counts(few, own, np.ones(len(few))) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_bursts_are_no_topics(seed):
+    """At 0.9 there are too many, and a warning says so; by "auto" there are three."""
+    X, labels = texts(concentration=40.0, seed=100 + seed)
+    usual = TemperedVBMultinomialMixture("auto", max_components=12, random_state=0)
+    with pytest.warns(UserWarning, match=r"is about 2\..* times that of independent"):
+        usual.fit(X)
+    assert usual.n_components_ > 3
+    chosen = TemperedVBMultinomialMixture(
+        "auto", max_components=12, inverse_temperature="auto", random_state=0
+    ).fit(X)
+    assert chosen.inverse_temperature_ < 0.5
+    assert chosen.n_components_ == 3
+    assert adjusted_rand_score(labels, chosen.predict(X)) > 0.9
+
+
+def test_independent_tokens_keep_their_temperature():
+    X, labels = texts()
+    options = {"max_components": 12, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        usual = TemperedVBMultinomialMixture("auto", **options).fit(X)
+    chosen = TemperedVBMultinomialMixture(
+        "auto", inverse_temperature="auto", **options
+    ).fit(X)
+    assert chosen.inverse_temperature_ == 0.9
+    assert usual.n_components_ == chosen.n_components_ == 3
+    assert_allclose(usual.components_, chosen.components_)
+    assert adjusted_rand_score(labels, usual.predict(X)) > 0.95
