@@ -48,7 +48,7 @@ print(f"{X.shape[0]} docstrings, {X.shape[1]} words, {X.nnz} counts that are not
 # %%
 # A word that has come in a text comes again more often than a multinomial allows for:
 # taken for independent, the words would show more topics than there are.
-# ``inverse_temperature="auto"`` measures how often, and counts the evidence accordingly.
+# ``inverse_temperature="auto"`` measures how often, and counts the evidence for less.
 # A word's lift is its frequency in the topic over that in all texts.
 
 mixture = TemperedVBMultinomialMixture(

@@ -123,10 +123,21 @@ def is_plain(values, shape, dtype=np.float64):
     )
 
 
+def refuse_masked(values, asked):
+    """Refuse an array that hides values: scikit-learn would read what is hidden."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{asked} got an array of which {np.ma.count_masked(values)} values are "
+            "masked, and a mask is not read: give what is missing as NaN, "
+            "values.filled(numpy.nan), to an estimator that takes it, or leave these "
+            "rows out."
+        )
+
+
 def validate_data(estimator, X, *others, **checks):
     """Validate rows as scikit-learn does; an error names a column of words or dates.
 
-    Arrays with masked values are refused: scikit-learn would read what the mask hides.
+    Arrays with masked values are refused.
 
     Parameters
     ----------
@@ -143,13 +154,7 @@ def validate_data(estimator, X, *others, **checks):
         X, or X and y.
     """
     for values in (X, *others):
-        if np.ma.is_masked(values):
-            raise ValueError(
-                f"{type(estimator).__name__} got an array of which "
-                f"{np.ma.count_masked(values)} values are masked, and a mask is not "
-                "read: give what is missing as NaN, values.filled(numpy.nan), to an "
-                "estimator that takes it, or leave these rows out."
-            )
+        refuse_masked(values, type(estimator).__name__)
     error, found = None, _first_date(X)
     if found is None:
         try:
@@ -177,13 +182,14 @@ def _first_date(X):
         return (0, np.ravel(X)[0]) if kind in ("m", "M") and np.size(X) else None
     for name in names:
         kind = str(getattr(X[name], "dtype", getattr(X[name], "type", ""))).lower()
-        if kind.startswith(("date", "time", "duration")) and len(X[name]):
+        dates = ("date", "time", "duration", "period")
+        if kind.startswith(dates) and len(X[name]):
             return name, np.asarray(X[name])[0]
     return None
 
 
 def _first_words(X):
-    """Name of the first column with a date or a string that is no number; this."""
+    """Name of the first column with a date or a word, and this value."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     if names is None:
         if issparse(X):

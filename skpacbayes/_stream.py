@@ -10,7 +10,7 @@ from numbers import Number
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._base import PacBayesEstimator, updates_state
+from ._base import PacBayesEstimator, refuse_masked, updates_state
 from ._compat import check_sample_weight
 
 
@@ -145,6 +145,7 @@ def checked_weights(sample_weight, X, *, some=False):
     weights : ndarray of shape (n_samples,)
         The weights, C-contiguous float64.
     """
+    refuse_masked(sample_weight, "sample_weight")
     weights = check_sample_weight(
         sample_weight,
         X,

@@ -175,16 +175,20 @@ def mixability_gap(own, weight, shares, rate):
     """
     if rate == 0.0:
         return 0.0
-    lowest, mean, total = math.inf, 0.0, 0.0
+    lowest, highest, mean, square, total = math.inf, 0.0, 0.0, 0.0, 0.0
     for k in range(own.shape[0]):
         if shares[k] > 0.0 and own[k] < lowest:
             lowest = own[k]
     for k in range(own.shape[0]):
         if shares[k] > 0.0:
             excess = weight * (own[k] - lowest)
+            highest = max(highest, excess)
             mean += shares[k] * excess
+            square += shares[k] * (rate * excess) * excess
             total += shares[k] * math.exp(-rate * excess)
-    gap = mean + math.log(total) / rate
+    gap = 0.5 * (square - (rate * mean) * mean)
+    if rate * highest > 1e-4:  # else the difference of the two would be rounding
+        gap = mean + math.log(total) / rate
     return gap if gap > 0.0 else 0.0
 
 

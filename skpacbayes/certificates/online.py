@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp, ndtr
+from scipy.special import expit, ndtr
 
 from ._certificate import Certificate
 
@@ -70,7 +70,7 @@ def split_soft_minimum(losses, inverse_temperature):
     excess = losses - best
     complexity = excess.mean()  # its limit as eta falls to 0
     if eta > 0:
-        complexity = (math.log(len(losses)) - logsumexp(-eta * excess)) / eta
+        complexity = -math.log1p(np.expm1(-eta * excess).mean()) / eta
     return {"loss of the best expert": float(best), "complexity": float(complexity)}
 
 

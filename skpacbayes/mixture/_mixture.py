@@ -52,8 +52,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         1 is the classical variational posterior. "auto" takes the one of 0.9, 0.45,
         0.225, 0.1125 and 0.05625 with the largest log density of held-out rows: five
         folds, of blocks of neighbouring rows; equal rows of real numbers stay together.
-        Other values than 0.9 must gain more than a standard error. It is chosen on the
-        first block of a stream. A fit takes two to three times as long.
+        Other values than 0.9 must gain more than a standard error. Where counts repeat
+        within rows, as words do in texts, all are divided first by the variance of the
+        counts in units of that of independent draws. It is chosen on the first block of
+        a stream. A fit takes two to three times as long.
     max_components : int, default=20
         Largest number of components that "auto" tries.
     component_prior : {"geometric", "uniform"}, default="geometric"

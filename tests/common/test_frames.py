@@ -77,6 +77,14 @@ def test_dates_are_refused_by_column(name, kind):
         learn(cheap(name), "fit", table, Y)
 
 
+def test_periods_are_refused_by_column():
+    pandas = pytest.importorskip("pandas")
+    months = pandas.period_range("2020-01", periods=60, freq="M")
+    table = pandas.DataFrame({"dose": X[:, 0], "month": months})
+    with pytest.raises(ValueError, match="Column 'month' of X has Period"):
+        cheap("OnlineVIRegressor").fit(table, Y)
+
+
 @pytest.mark.parametrize("name", ["OnlineVIRegressor", *TRANSFORMERS])
 def test_words_are_refused_in_a_question(name):
     pandas = pytest.importorskip("pandas")
@@ -100,6 +108,13 @@ def test_a_mask_is_refused_where_it_hides_something(name, method):
         if hasattr(learnt, question):
             with pytest.raises(ValueError, match="18 values are masked"):
                 getattr(learnt, question)(hidden)
+
+
+def test_masked_weights_are_refused():
+    weights = np.ma.masked_array(np.ones(60), mask=np.arange(60) == 3)
+    for name in ("OnlineVIRegressor", "TemperedVBGaussianMixture", "PACOClusterer"):
+        with pytest.raises(ValueError, match="sample_weight got an array of which 1"):
+            cheap(name).fit(X, Y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("name", TAKING_MISSING)

@@ -201,6 +201,11 @@ def test_mixability_gap(kernel):
         assert 0.0 < gap <= size / 2
         assert kernel(own, 2.0, shares, 0.0) == 0.0
         assert kernel(np.full(5, size), 2.0, shares, 1.0 / size) <= 1e-15 * size
+    # half the rate times the variance, where that is low
+    shares, own = np.array([0.3, 0.7]), np.array([2.0, 5.0])
+    for rate in (1e-300, 1e-12, 1e-6):
+        half = 0.5 * rate * 0.3 * 0.7 * 3.0**2
+        assert_allclose(kernel(own, 1.0, shares, rate), half, rtol=1e-5)
     # the mean, where the rate is so high that the soft minimum is the least loss
     assert_allclose(kernel(np.array([1.0, 3.0]), 1.0, np.full(2, 0.5), 1e300), 1.0)
 
