@@ -3,8 +3,9 @@
 Topics are drawn about Zipf frequencies, documents have different lengths, and share a
 background with the other topics; in those with "bursts", a word that has come comes
 again; in "several topics a text", a fifth of a document is of another topic. The last
-corpus are the digits, pixels as counts. The prior of the topics, the starts and the search were
-chosen on the first four corpora with the seed 0; --full runs all with the seed 1.
+corpus are the digits, pixels as counts. The prior of the topics, the starts and the
+search were chosen on the first four corpora with the seed 0; --full runs all with the
+seed 1.
 
 Adjusted Rand indices and numbers of topics, with the number given, with "auto" among 1
 to 20, and with "auto" for the inverse temperature too; beside them a symmetric prior,
