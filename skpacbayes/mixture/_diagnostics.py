@@ -170,6 +170,8 @@ def inflation_in(fits, X, weight):
     make them differ less by much.
     """
     fit = fits[max(fits)]
+    if not fit.mixture.family.may_repeat:
+        return 1.0
     rows, weight = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
     return fit.mixture.family.inflation(rows, components_of(fit, rows), weight)
 

@@ -26,6 +26,7 @@ class Family:
     continuous = False  # outliers may be told by a density of their own
     completes_rows = False  # missing values have a posterior, not only no term
     shared = False  # whether components have parameters in common, but for the prior
+    may_repeat = False  # whether `inflation` may be more than 1
 
     def check_rows(self, X):
         """Raise a ValueError that names the column if X has impossible values."""

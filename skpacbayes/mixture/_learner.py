@@ -69,8 +69,8 @@ class Learner:
             self.concentration,
         )
         paths = self.searched(mixture, X, weight, tasks)
-        inflation = inflation_in(best_by_number(paths), X, weight)
         if chosen:
+            inflation = inflation_in(best_by_number(paths), X, weight)
             if inflation > 1.0:
                 mixture = mixture.at(TEMPERATURES[0] / inflation)
                 paths = self.searched(mixture, X, weight, range)
@@ -79,7 +79,7 @@ class Learner:
             if alpha != mixture.inverse_temperature:
                 paths = self.searched(mixture.at(alpha), X, weight, range)
         elif self.chooses:
-            warn_of_inflation(inflation, alpha)
+            warn_of_inflation(inflation_in(best_by_number(paths), X, weight), alpha)
         if self.chooses:
             fit, path = self.choice.best_of(paths, X, weight)
         else:

@@ -42,6 +42,8 @@ class MultinomialFamily(Family):
         The concentrations b0.
     """
 
+    may_repeat = True
+
     def __init__(self, topic_prior):
         self.topic_prior = topic_prior
 
