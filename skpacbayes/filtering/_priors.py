@@ -2,6 +2,8 @@
 
 import numpy as np
 
+N_TRIES = 100  # redraws of a value whose density on the line is not finite
+
 
 class Priors:
     """Independent priors, whose parameters are mapped to the whole real line.
@@ -30,22 +32,53 @@ class Priors:
         }
 
     def draw(self, count, generator):
-        """Positions of draws, (count, n_parameters)."""
+        """Positions of draws with a finite log density, (count, n_parameters).
+
+        Values that are rounded to a bound of their prior are drawn again.
+
+        Raises
+        ------
+        ValueError
+            If `N_TRIES` redraws leave a value without a finite log density.
+        """
         columns = [
-            to_line(prior.rvs(size=count, random_state=generator), *support)
-            for prior, support in zip(self._priors, self._supports, strict=True)
+            self._column(place, count, generator) for place in range(len(self.names))
         ]
         return np.column_stack(columns)
+
+    def _column(self, place, count, generator):
+        """Positions of draws of one parameter."""
+        prior, support = self._priors[place], self._supports[place]
+        positions, bad = np.empty(count), np.arange(count)
+        for _ in range(1 + N_TRIES):
+            values = prior.rvs(size=len(bad), random_state=generator)
+            with np.errstate(divide="ignore", invalid="ignore"):  # at a bound
+                positions[bad] = to_line(values, *support)
+            bad = bad[~np.isfinite(self._log_density(place, positions[bad]))]
+            if not len(bad):
+                return positions
+        raise ValueError(
+            f"The prior of {self.names[place]!r} gave no finite log density at "
+            f"{len(bad)} of {count} draws, in {N_TRIES} tries each: they lie on its "
+            f"bounds {float(support[0]):g} and {float(support[1]):g}, or its logpdf "
+            "is wrong. Give a prior with less mass next to its bounds."
+        )
+
+    def _log_density(self, place, positions):
+        """Log density on the line of one parameter; -inf at the rounded bounds."""
+        low, high = self._supports[place]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values, log_slopes = from_line(positions, low, high)
+            density = self._priors[place].logpdf(values) + log_slopes
+        inside = (low < values) & (values < high) & np.isfinite(density)
+        return np.where(inside, density, -np.inf)
 
     def log_density(self, positions):
         """Log density on the line, (n_positions,), at each row of positions."""
         total = np.zeros(len(positions))
-        for u, (low, high), prior in zip(
-            positions.T, self._supports, self._priors, strict=True
-        ):
-            values, log_slopes = from_line(u, low, high)
-            total += prior.logpdf(values) + log_slopes
-        return np.where(np.isfinite(total), total, -np.inf)
+        for place, column in enumerate(positions.T):
+            total += self._log_density(place, column)
+        return total
 
 
 def check_priors(estimator, priors):

@@ -1,6 +1,7 @@
 """The posterior of a model's parameters, row by row, by SMC^2."""
 
 import warnings
+from contextlib import contextmanager
 from numbers import Integral
 
 import numpy as np
@@ -49,7 +50,9 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
     ----------
     estimator : ClusteredParticleFilter
         A filter with a model. ``method="sqmc"`` with 64 to 256 particles suits states
-        of one or two dimensions.
+        of one or two dimensions. The filters of the draws differ from it in three
+        parameters: they have ``underflow="warn"``, seeds drawn from the `random_state`
+        of SMC2, and more than `n_particles` where these are too few.
     priors : dict of str to distribution
         Prior of each parameter to be learnt, by its name in ``estimator.get_params()``
         such as "model__phi": continuous frozen distributions of `scipy.stats`.
@@ -274,16 +277,11 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
             Standard deviations.
         """
         trackers, X, inputs, seeds = self._asked(X, inputs, random_state)
-        found = [
-            zip(
-                *(
-                    (step.evidence, *moments(step.cloud.weights, step.cloud.particles))
-                    for step, _ in tracker._run(X, inputs, seed)
-                ),
-                strict=True,
-            )
-            for tracker, seed in zip(trackers, seeds, strict=True)
-        ]
+        with _silent_underflow():
+            found = [
+                zip(*_evidences_and_moments(tracker, X, inputs, seed), strict=True)
+                for tracker, seed in zip(trackers, seeds, strict=True)
+            ]
         evidences, means, stds = map(np.array, zip(*found, strict=True))
         weights = self._weights_after(evidences)[1][:, 1:, None]
         mean = (weights * means).sum(axis=0)
@@ -355,15 +353,17 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         -------
         log_likelihoods : ndarray of shape (n_timesteps,)
             Natural logarithms of the densities, parameters integrated out; 0 for a
-            missing row.
+            missing row, and -inf from a row on that is impossible at all draws, with a
+            `ConvergenceWarning`.
         """
         trackers, X, inputs, seeds = self._asked(X, inputs, random_state)
-        evidences = np.array(
-            [
-                tracker.log_likelihoods(X, inputs=inputs, random_state=seed)
-                for tracker, seed in zip(trackers, seeds, strict=True)
-            ]
-        )
+        with _silent_underflow():
+            evidences = np.array(
+                [
+                    tracker.log_likelihoods(X, inputs=inputs, random_state=seed)
+                    for tracker, seed in zip(trackers, seeds, strict=True)
+                ]
+            )
         return self._weights_after(evidences)[0]
 
     def score(self, X, y=None, *, inputs=None, random_state=None):
@@ -393,7 +393,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
     @property
     def posterior_(self):
         """Draws of each parameter."""
-        priors = Priors(self.priors)
+        priors = self._learnt_priors
         values = [priors.values(u) for u in self._population.positions]
         return {name: np.array([v[name] for v in values]) for name in priors.names}
 
@@ -458,16 +458,17 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         if not begun:
             check_priors(self.estimator, self.priors)
             generator = seeded(self._draw_seed())
-            population = self._drawn_from_prior(generator)
+            priors = Priors(self.priors)
+            population = self._drawn_from(priors, generator)
             seen, series = 0, Series(X, inputs)
         else:
             generator = continued(self._random_state)
+            priors = self._learnt_priors
             population, seen = self._population, len(self._series.X)
             series = self._series.followed_by(X, inputs)
         n_noisy = population.n_noisy
-        target, n_rows = Target(self.estimator, Priors(self.priors)), seen
-        with warnings.catch_warnings():  # a likelihood of 0 is an answer here
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        target, n_rows = Target(self.estimator, priors), seen
+        with _silent_underflow():
             for step in steps(X):
                 n_rows = seen + step + 1
                 so_far = series.rows(0, n_rows)
@@ -485,11 +486,12 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
             )
         self._population, self._series = population, series.rows(0, n_rows).copied()
         self._random_state = generator.bit_generator.state
+        self._learnt_priors = priors  # `self.priors` may be changed after the fit
         return self
 
-    def _drawn_from_prior(self, generator):
+    def _drawn_from(self, priors, generator):
         """Draw the parameters before row 0."""
-        positions = Priors(self.priors).draw(self.n_draws, generator)
+        positions = priors.draw(self.n_draws, generator)
         even = even_log_weights(self.n_draws)
         return Population(positions, even, (), 0.0, self.estimator.n_particles)
 
@@ -512,6 +514,9 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
     def _weights_after(self, evidences):
         """Log densities of rows, and the weights of the draws before and after them.
 
+        From a row on that is impossible at all draws, the log densities are -inf and
+        the weights stay as they were before it.
+
         Parameters
         ----------
         evidences : ndarray of shape (n_draws, n_rows)
@@ -525,8 +530,19 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         start = self._population.log_weights[:, None]
         logs = np.cumsum(np.concatenate([start, evidences], axis=1), axis=1)
         totals = np.logaddexp.reduce(logs, axis=0)
-        with np.errstate(invalid="ignore"):  # a row that is impossible at all draws
-            return np.diff(totals), np.exp(logs - totals)
+        n_possible = int((totals > -np.inf).sum()) - 1  # rows
+        found = np.full(evidences.shape[1], -np.inf)
+        found[:n_possible] = np.diff(totals[: n_possible + 1])
+        if n_possible < len(found):
+            warnings.warn(
+                f"The likelihood of row {n_possible} (0 is the first given) vanishes "
+                f"at each of {self.n_draws} draws of the parameters: from this row on "
+                "the log density is -inf, and the weights of the draws do not change.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
+        places = np.minimum(np.arange(len(totals)), n_possible)
+        return found, np.exp(logs[:, places] - totals[places])
 
     def _chain_draws(self):
         generator = continued(self._random_state)
@@ -534,6 +550,20 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         return ChainDraws(
             {name: draws[None, places] for name, draws in self.posterior_.items()}
         )
+
+
+@contextmanager
+def _silent_underflow():
+    """Silence the warnings of filters: a likelihood of 0 is an answer at one draw."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _evidences_and_moments(tracker, X, inputs, seed):
+    """Yield the log density, the means and the deviations at each row."""
+    for step, _ in tracker._run(X, inputs, seed):
+        yield step.evidence, *moments(step.cloud.weights, step.cloud.particles)
 
 
 def _quantiles(values, weights, levels):

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from test_filtering_pmmh import PRIOR, exact_log_likelihood, rows, tracker
 
 from skpacbayes.filtering import (
@@ -218,6 +219,73 @@ def test_too_few_particles_warn():
 def test_priors_that_are_none(public, priors, complaint):
     with pytest.raises(ValueError, match=complaint):
         public(tracker(), priors).fit(rows())
+
+
+@pytest.mark.parametrize(
+    ("name", "prior"),
+    [
+        ("model__initial_mean", stats.beta(0.1, 0.1)),  # some are exactly 1
+        (NAME, stats.gamma(0.002)),  # a quarter are exactly 0
+    ],
+)
+def test_draws_at_the_bounds_of_a_prior(name, prior):
+    assert np.isin(prior.rvs(200, random_state=0), prior.support()).any()
+    found = sampler(priors={name: prior}, n_draws=200, n_moves=1).fit(rows(3))
+    assert np.isfinite(found.posterior_[name]).all()
+    assert np.isfinite(found.log_evidence_)
+
+
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+@pytest.mark.parametrize("public", [SMC2, ParticleMarginalMetropolis])
+def test_steps_below_the_rounding_error_of_the_state_are_no_wrong_model(public):
+    priors = {NAME: stats.loguniform(1e-27, 1e-20)}
+    sizes = {"n_draws": 40} if public is SMC2 else {"burn_in": 0, "n_iter": 20}
+    found = public(tracker(), priors, random_state=0, **sizes).fit(rows(3))
+    assert 1e-27 < found.intervals()[NAME][0] < found.intervals()[NAME][1] < 1e-20
+
+
+@pytest.mark.parametrize("public", [SMC2, ParticleMarginalMetropolis])
+def test_a_prior_without_a_density_is_named(public):
+    priors = {**PRIOR, "model__initial_mean": stats.beta(1e-5, 1e-5)}
+    with pytest.raises(ValueError, match=r"prior of 'model__initial_mean' gave no fin"):
+        public(tracker(), priors, random_state=0).fit(rows(3))
+
+
+def test_the_posterior_is_that_of_the_priors_it_was_learnt_with():
+    """Other priors, given after `fit` or by a change of the dict, do not alter it."""
+    priors = {"model__initial_mean": stats.norm(0, 1)}
+    found = sampler(priors=priors, n_draws=10).fit(rows(2))
+    before = found.intervals()
+    priors["model__initial_mean"] = stats.gamma(2)
+    assert found.intervals() == before
+    with pytest.raises(ValueError, match="priors changed"):
+        found.partial_fit(rows(1))
+    found.set_params(priors={NAME: stats.gamma(2)})
+    assert found.intervals() == before
+    assert list(found.fit(rows(2)).posterior_) == [NAME]
+
+
+def test_after_an_impossible_row_log_densities_stay_minus_infinity():
+    """There is one warning, not one of each draw; a possible row is silent."""
+    model = Bounded(0.0, 1.0, observation_variance=1.0)
+    bounded = ClusteredParticleFilter(model, n_particles=16, proposal="prior")
+    found = sampler(bounded, n_draws=10).fit(rows(5))
+    X = np.array([[0.0], [1e6], [0.0]])
+    with pytest.warns(ConvergenceWarning, match=r"row 1 .* at each of 10 draws") as all:
+        scores = found.log_likelihoods(X)
+    assert len(all) == 1
+    assert np.isfinite(scores[0])
+    assert_array_equal(scores[1:], -np.inf)
+    with pytest.warns(ConvergenceWarning) as all:
+        assert found.score(X) == -np.inf
+    assert len(all) == 1
+    with pytest.warns(ConvergenceWarning) as all:
+        means, stds = found.filter(X)
+    assert len(all) == 1
+    assert np.isfinite([means, stds]).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.log_likelihoods(X[:1])
 
 
 @pytest.mark.parametrize("public", [SMC2, ParticleMarginalMetropolis])
