@@ -18,7 +18,7 @@ N_ROUNDS, N_STEPS = 6, 50  # of models and weights; of weights and scale
 FAR = 2.5  # scales from 0, where the tails begin
 DOUBTFUL = 10.0  # scales from 0, where a row may be wrong
 MOST_LEVELS = 20  # of a y that is no measurement
-FEW = 5  # such rows, more on one side than on the other, that are no chance
+FEW = 5  # such rows, by weight, more on one side than on the other, that are no chance
 LEVEL = 0.05  # of the test that predictions are not biased
 
 
@@ -27,7 +27,7 @@ class Tails(NamedTuple):
 
     freedom: float  # degrees of freedom
     variance: float  # of the residuals
-    far_rows: tuple = ()  # number above and below, if most are on one side
+    far_rows: tuple = ()  # their weights above and below, if most are on one side
 
 
 NORMAL = Tails(math.inf, 0.0)
@@ -103,7 +103,8 @@ def heavy_tailed(rows, problem, rebuild, most):
         return problem, NORMAL
     if is_biased(fit.residuals, predictions, rows.weights, scale):
         above, below = (
-            int((side * fit.residuals > DOUBTFUL * scale).sum()) for side in (1, -1)
+            float(rows.weights[side * fit.residuals > DOUBTFUL * scale].sum())
+            for side in (1, -1)
         )
         if abs(above - below) >= FEW and len(np.unique(rows.y)) > MOST_LEVELS:
             return problem, NORMAL._replace(far_rows=(above, below))

@@ -77,6 +77,18 @@ def test_far_rows_on_one_side_come_with_a_warning():
         assert quick().fit(X, y).noise_freedom_ == np.inf
 
 
+def test_far_rows_are_counted_with_their_weights():
+    """Three rows of weight 2 are six rows."""
+    rng = np.random.default_rng(0)
+    X, y, *_ = rows(lambda rng, n: rng.normal(size=n), 0)
+    y[rng.choice(100, 3, replace=False)] += 30
+    words = "6 targets lie far above .* and 0 far below"
+    with pytest.warns(UserWarning, match=words):
+        quick().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    with pytest.warns(UserWarning, match=words):
+        quick().fit(X, y, sample_weight=np.full(100, 2.0))
+
+
 def test_weights_are_repeated_rows_and_a_stream_is_its_rows():
     X, y, new, _ = rows(wild, 3)
     weights = np.random.default_rng(1).integers(1, 4, len(y))
