@@ -32,7 +32,7 @@ from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_doubts
 from ._gram import NO_PAIRS
-from ._pairs import every_pair, given_pairs
+from ._pairs import every_pair, given_pairs, sorted_pairs
 from ._ranges import widened
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
@@ -546,20 +546,8 @@ class SparseAdditiveGibbsRegressor(
         pandas = extra_module(
             "pandas", "demo", f"{type(self).__name__}.interaction_frame"
         )
-        found, n_features = self._answer(), self.n_features_in_
-        names = getattr(self, "feature_names_in_", np.arange(n_features))
-        inclusion = found.posterior.inclusion()[n_features:]
-        columns = {
-            "first": names[self.pairs_[:, 0]],
-            "second": names[self.pairs_[:, 1]],
-            "probability": inclusion[:, 0],
-            "error": found.errors[n_features:],
-            "expected_order": inclusion.sum(axis=1),
-        }
-        table = pandas.DataFrame(columns)
-        return table.sort_values(
-            "probability", ascending=False, kind="stable", ignore_index=True
-        )
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return pandas.DataFrame(sorted_pairs(self._answer(), names[self.pairs_]))
 
     @property
     def basis_(self):
