@@ -44,6 +44,13 @@ def linear(rng, n, p, noise):
     return X[:n], truth[:n] + noise(rng, n), X[n:], truth[n:]
 
 
+def counts(rng, n):
+    """Poisson targets, whose variance is their mean, an exponential function."""
+    X = rng.normal(size=(n + 500, 10))
+    mean = np.exp(1 + X[:, :3] @ np.array([0.6, 0.5, 0.4]))
+    return X[:n], rng.poisson(mean[:n]).astype(float), X[n:], mean[n:]
+
+
 def mistyped(rng):
     """Two thirds of diabetes, some targets wrong, and the rest as it is."""
     X, y = datasets.load_diabetes(return_X_y=True)
@@ -90,6 +97,9 @@ def noise(report, quick):
                 range(300, 300 + count),
             )
             rows.append(summary(f"n = {n}, {name}", *found))
+    for n in (100,) if quick else (100, 200):
+        found = study(lambda rng: counts(rng, n), range(300, 300 + count))  # noqa: B023
+        rows.append(summary(f"n = {n}, Poisson, 10 variables", *found))
     rows.append(
         summary("diabetes, mistyped", *study(mistyped, range(2 if quick else 8)))
     )
