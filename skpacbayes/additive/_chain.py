@@ -210,9 +210,7 @@ class Chain:
         """Choose among the first of a sequence of all variables, and a few others."""
         n_others = len(sequence) - PROMISING
         self.reader.arrange(sequence)
-        # One row for each, ahead of use; more than fit would break the cache's limit.
-        first = sequence[: min(PROMISING, len(self.reader.rows))]
-        self.reader.fetch(first, np.minimum(self.reader.source.ranks[first], 1))
+        self.reader.fetch_ahead(sequence[:PROMISING])
         self.windows = PROMISING, -(-n_others // WINDOW)
         self.state.forget()
 

@@ -161,6 +161,15 @@ class Reader:
         self.places[owners, own] = places
         self._ready[features[missing]] = orders[missing]
 
+    def fetch_ahead(self, features):
+        """Have a row ready of each of the first of some variables, while there is room.
+
+        A variable keeps the rows that it has.
+        """
+        counts = np.maximum(self._ready[features], 1).cumsum()
+        first = features[counts <= len(self.rows)]
+        self.fetch(first, np.minimum(self.source.ranks[first], 1))
+
     def _make_room(self, features, n_missing):
         """Drop the rows of a variable that is not in the model, or add missing rows."""
         kept = np.flatnonzero(self._ready)
