@@ -206,11 +206,12 @@ class SparseAdditiveGibbsRegressor(
     ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
     ``inverse_temperature``, greedy models under normal and under Student's t noise are
     compared by their likelihoods less the BIC's price. If the latter is 20 times as
-    probable, the root of the number of rows taken off, and its residuals are free of
-    bias, each row is weighed by its expected precision under Student's t, of
-    `noise_freedom_` degrees of freedom [3]_. The posterior is that of the weighted
-    rows. Where very far rows lie on one side, a warning says so instead. Rows
-    that a stream keeps no more, after the first ones, are not weighed.
+    probable, the root of the number of rows taken off, its residuals are free of bias,
+    and normal noise whose log variance is linear in the prediction does not explain
+    them better, as that of counts would, each row is weighed by its expected precision
+    under Student's t, of `noise_freedom_` degrees of freedom [3]_. The posterior is
+    that of the weighted rows. Where very far rows lie on one side, a warning says so
+    instead. Rows that a stream keeps no more, after the first ones, are not weighed.
 
     A variable with missing values (NaN) has one function more, its first: the level of
     the rows where it is missing. One that is missing only in new rows then has the mean
