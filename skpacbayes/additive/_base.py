@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
     pairs: Pairs | None = None  # of variables, that count as variables after these
     freedom: float = np.inf  # degrees of freedom of the noise, if it has heavy tails
     residual_variance: float = 0.0  # of all rows, where it has
-    far_rows: tuple = ()  # number above and below, if most are on one side
+    far_rows: tuple = ()  # their weights above and below, if most are on one side
 
     def values(self, X, terms):
         """Values of the functions of some terms: variables, then pairs, ascending.

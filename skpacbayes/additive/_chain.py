@@ -208,9 +208,9 @@ class Chain:
 
     def choose_among(self, sequence):
         """Choose among the first of a sequence of all variables, and a few others."""
-        first, n_others = sequence[:PROMISING], len(sequence) - PROMISING
+        n_others = len(sequence) - PROMISING
         self.reader.arrange(sequence)
-        self.reader.fetch(first, np.minimum(self.reader.source.ranks[first], 1))
+        self.reader.fetch_ahead(sequence[:PROMISING])
         self.windows = PROMISING, -(-n_others // WINDOW)
         self.state.forget()
 

@@ -38,10 +38,10 @@ def warn_of_doubts(found, n_features):
     if any(found.far_rows):
         above, below = found.far_rows
         warn(
-            f"{above} targets lie far above a model of the other rows and {below} far "
-            "below it: they may hide effects, or bring in false ones. Check these "
-            "targets; if the noise is skewed, transform y, for instance by its "
-            "logarithm.",
+            f"{above:.6g} targets lie far above a model of the other rows and "
+            f"{below:.6g} far below it: they may hide effects, or bring in false ones. "
+            "Check these targets; if the noise is skewed, transform y, for instance by "
+            "its logarithm.",
             UserWarning,
             stacklevel=user_stack_level(),
         )

@@ -96,7 +96,8 @@ class WeightedRows:
 class Reader:
     """Rows of G that one chain has asked for, as many as there is room for.
 
-    Where there is none, those of variables that are not in the model go, in turn.
+    Where there is none, those of variables that are not in the model go, in turn. Only
+    a model whose own rows exceed the room gets more.
 
     Parameters
     ----------
@@ -154,20 +155,30 @@ class Reader:
         own += self._ready[owners]
         rows = self.source.rows_of(owners * self.places.shape[1] + own)
         while len(self._free) < len(owners):
-            self._make_room(features)
+            self._make_room(features, len(owners) - len(self._free))
         places = [self._free.pop() for _ in owners]
         self.rows[places] = rows
         self.places[owners, own] = places
         self._ready[features[missing]] = orders[missing]
 
-    def _make_room(self, features):
-        """Drop the rows of a variable that is not in the model, or take more room."""
+    def fetch_ahead(self, features):
+        """Have a row ready of each of the first of some variables, while there is room.
+
+        A variable keeps the rows that it has.
+        """
+        counts = np.maximum(self._ready[features], 1).cumsum()
+        first = features[counts <= len(self.rows)]
+        self.fetch(first, np.minimum(self.source.ranks[first], 1))
+
+    def _make_room(self, features, n_missing):
+        """Drop the rows of a variable that is not in the model, or add missing rows."""
         kept = np.flatnonzero(self._ready)
         kept = kept[~np.isin(kept, features)]
         if len(kept) == 0:
             count = len(self.rows)
-            self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
-            self._free.extend(range(count, 2 * count))
+            more = np.empty((n_missing, self.rows.shape[1]))
+            self.rows = np.concatenate([self.rows, more])
+            self._free.extend(range(count, count + n_missing))
             return
         self._turn = int(kept[np.searchsorted(kept, self._turn) % len(kept)])
         self._free.extend(self.places[self._turn, : self._ready[self._turn]].tolist())

@@ -148,3 +148,26 @@ def given_pairs(given, column):
             )
         pairs.add(tuple(columns))
     return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
+
+
+def sorted_pairs(found, names):
+    """Return the columns of a table of pairs, the most probable pair first.
+
+    Parameters
+    ----------
+    found : Fitted
+        What the chains found; its last terms are the pairs.
+    names : ndarray of shape (n_pairs, 2)
+        Names of their variables.
+    """
+    first = len(found.errors) - len(names)
+    inclusion = found.posterior.inclusion()[first:]
+    columns = {
+        "first": names[:, 0],
+        "second": names[:, 1],
+        "probability": inclusion[:, 0],
+        "error": found.errors[first:],
+        "expected_order": inclusion.sum(axis=1),
+    }
+    order = np.argsort(-inclusion[:, 0], kind="stable")
+    return {name: column[order] for name, column in columns.items()}

@@ -32,7 +32,7 @@ from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_doubts
 from ._gram import NO_PAIRS
-from ._pairs import every_pair, given_pairs
+from ._pairs import every_pair, given_pairs, sorted_pairs
 from ._ranges import widened
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
@@ -206,11 +206,12 @@ class SparseAdditiveGibbsRegressor(
     ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
     ``inverse_temperature``, greedy models under normal and under Student's t noise are
     compared by their likelihoods less the BIC's price. If the latter is 20 times as
-    probable, the root of the number of rows taken off, and its residuals are free of
-    bias, each row is weighed by its expected precision under Student's t, of
-    `noise_freedom_` degrees of freedom [3]_. The posterior is that of the weighted
-    rows. Where very far rows lie on one side, a warning says so instead. Rows
-    that a stream keeps no more, after the first ones, are not weighed.
+    probable, the root of the number of rows taken off, its residuals are free of bias,
+    and normal noise whose log variance is linear in the prediction does not explain
+    them better, as that of counts would, each row is weighed by its expected precision
+    under Student's t, of `noise_freedom_` degrees of freedom [3]_. The posterior is
+    that of the weighted rows. Where very far rows lie on one side, a warning says so
+    instead. Rows that a stream keeps no more, after the first ones, are not weighed.
 
     A variable with missing values (NaN) has one function more, its first: the level of
     the rows where it is missing. One that is missing only in new rows then has the mean
@@ -546,20 +547,8 @@ class SparseAdditiveGibbsRegressor(
         pandas = extra_module(
             "pandas", "demo", f"{type(self).__name__}.interaction_frame"
         )
-        found, n_features = self._answer(), self.n_features_in_
-        names = getattr(self, "feature_names_in_", np.arange(n_features))
-        inclusion = found.posterior.inclusion()[n_features:]
-        columns = {
-            "first": names[self.pairs_[:, 0]],
-            "second": names[self.pairs_[:, 1]],
-            "probability": inclusion[:, 0],
-            "error": found.errors[n_features:],
-            "expected_order": inclusion.sum(axis=1),
-        }
-        table = pandas.DataFrame(columns)
-        return table.sort_values(
-            "probability", ascending=False, kind="stable", ignore_index=True
-        )
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return pandas.DataFrame(sorted_pairs(self._answer(), names[self.pairs_]))
 
     @property
     def basis_(self):

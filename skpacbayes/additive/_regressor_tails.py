@@ -18,7 +18,11 @@ N_ROUNDS, N_STEPS = 6, 50  # of models and weights; of weights and scale
 FAR = 2.5  # scales from 0, where the tails begin
 DOUBTFUL = 10.0  # scales from 0, where a row may be wrong
 MOST_LEVELS = 20  # of a y that is no measurement
-FEW = 5  # such rows, more on one side than on the other, that are no chance
+FEW = 5  # such rows, by weight, more on one side than on the other, that are no chance
+# Slopes of the log variance, in standard deviations of predictions, which are cut at
+# FARTHEST of them.
+SLOPES, FARTHEST = np.linspace(-2, 2, 17), 3.0
+CONSTANT = 1e-12  # relative deviation of predictions that is rounding
 LEVEL = 0.05  # of the test that predictions are not biased
 
 
@@ -27,7 +31,7 @@ class Tails(NamedTuple):
 
     freedom: float  # degrees of freedom
     variance: float  # of the residuals
-    far_rows: tuple = ()  # number above and below, if most are on one side
+    far_rows: tuple = ()  # their weights above and below, if most are on one side
 
 
 NORMAL = Tails(math.inf, 0.0)
@@ -52,8 +56,9 @@ def heavy_tailed(rows, problem, rebuild, most):
 
     The weights are used if the log likelihood, less the price of the model by the BIC,
     exceeds that under normal noise by log 20, "strong" evidence, and half the logarithm
-    of the number of rows; and if the mean of y is where the weights put it, as under
-    symmetric noise.
+    of the number of rows; if the mean of y is where the weights put it, as under
+    symmetric noise; and if the same residuals are less likely under normal noise whose
+    variance depends on the prediction, as that of counts does.
 
     Parameters
     ----------
@@ -103,10 +108,13 @@ def heavy_tailed(rows, problem, rebuild, most):
         return problem, NORMAL
     if is_biased(fit.residuals, predictions, rows.weights, scale):
         above, below = (
-            int((side * fit.residuals > DOUBTFUL * scale).sum()) for side in (1, -1)
+            float(rows.weights[side * fit.residuals > DOUBTFUL * scale].sum())
+            for side in (1, -1)
         )
         if abs(above - below) >= FEW and len(np.unique(rows.y)) > MOST_LEVELS:
             return problem, NORMAL._replace(far_rows=(above, below))
+        return problem, NORMAL
+    if not value > sloped_log_likelihood(fit.residuals, predictions, rows.weights):
         return problem, NORMAL
     return found, Tails(freedom, fit.variance * unit**2)
 
@@ -141,6 +149,22 @@ def normal_log_likelihood(residuals, weights):
     total = weights.sum()
     variance = max(weights @ residuals**2 / total, 1e-300)
     return -total / 2 * (math.log(2 * math.pi * variance) + 1)
+
+
+def sloped_log_likelihood(residuals, predictions, weights):
+    """Log likelihood of normal noise whose log variance is linear in predictions."""
+    total = weights.sum()
+    mean = weights @ predictions / total
+    places = predictions - mean
+    deviation = math.sqrt(weights @ places**2 / total)
+    if not deviation > CONSTANT * (1 + abs(mean)):
+        return normal_log_likelihood(residuals, weights)
+    places = (places / deviation).clip(-FARTHEST, FARTHEST)
+    places -= weights @ places / total  # the factors below then have log mean 0
+    return max(
+        normal_log_likelihood(residuals * np.exp(-slope / 2 * places), weights)
+        for slope in SLOPES
+    )
 
 
 def fit_student(residuals, weights):

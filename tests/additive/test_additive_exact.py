@@ -187,6 +187,20 @@ def test_a_cache_that_is_too_small_changes_nothing(monkeypatch):
         np.testing.assert_allclose(few, many, rtol=1e-9, atol=1e-12)
 
 
+def test_promising_rows_do_not_exceed_the_cache(monkeypatch):
+    """They are fetched ahead of use: only a model may need more rows than fit."""
+    monkeypatch.setattr(_chain, "PROMISING", 6)
+    monkeypatch.setattr("skpacbayes.additive._gram.CACHE_BYTES", 8 * 16 * 3)
+    problem = small_problem(n=60, p=8, noise=0.3, correlation=0.5)
+    chain = make_chain(problem, usual_prior(problem))
+    for orders in (1, 2):  # a variable that has two rows leaves room for one other
+        chain.reader.fetch(np.array([0]), np.array([orders]))
+        chain.choose_among(np.arange(8))
+        assert len(chain.reader.rows) == 3
+    chain.reader.fetch(np.array([0, 3, 5]), np.array([2, 2, 1]))
+    assert len(chain.reader.rows) == 5
+
+
 def rows_and_targets(n=300, p=5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, p))

@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.linear_model import LassoCV
 
 from skpacbayes.additive import SparseAdditiveGibbsRegressor
-from skpacbayes.additive._regressor_tails import fit_student, is_biased
+from skpacbayes.additive._regressor_tails import (
+    fit_student,
+    is_biased,
+    normal_log_likelihood,
+    sloped_log_likelihood,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{words}")
@@ -68,6 +74,22 @@ def test_light_or_one_sided_noise_is_left_as_it_is(noise):
     assert np.isinf(found).sum() >= 7
 
 
+@pytest.mark.parametrize("seed", [1000, 1001])
+def test_counts_are_left_as_they_are(seed):
+    """Their variance is their mean: the largest are no far rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 10))
+    y = rng.poisson(np.exp(1 + 0.6 * X[:, 0] + 0.5 * X[:, 1] + 0.4 * X[:, 2])[:100])
+    assert quick(n_iter=10, burn_in=0).fit(X[:100], y).noise_freedom_ == np.inf
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_heavy_tails_whose_scale_grows_are_heavy(seed):
+    X, y, _, _ = rows(lambda rng, n: np.zeros(n), seed)
+    y = y + np.exp(y / 5) * t2(np.random.default_rng(seed), len(y))
+    assert quick(n_iter=10, burn_in=0).fit(X, y).noise_freedom_ < 5
+
+
 def test_far_rows_on_one_side_come_with_a_warning():
     """Of the skewed and of the wrong only a person can tell."""
     rng = np.random.default_rng(0)
@@ -75,6 +97,18 @@ def test_far_rows_on_one_side_come_with_a_warning():
     y[rng.choice(100, 6, replace=False)] += 30
     with pytest.warns(UserWarning, match="6 targets lie far above .* and 0 far below"):
         assert quick().fit(X, y).noise_freedom_ == np.inf
+
+
+def test_far_rows_are_counted_with_their_weights():
+    """Three rows of weight 2 are six rows."""
+    rng = np.random.default_rng(0)
+    X, y, *_ = rows(lambda rng, n: rng.normal(size=n), 0)
+    y[rng.choice(100, 3, replace=False)] += 30
+    words = "6 targets lie far above .* and 0 far below"
+    with pytest.warns(UserWarning, match=words):
+        quick().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    with pytest.warns(UserWarning, match=words):
+        quick().fit(X, y, sample_weight=np.full(100, 2.0))
 
 
 def test_weights_are_repeated_rows_and_a_stream_is_its_rows():
@@ -119,6 +153,25 @@ def test_students_t_is_fitted_by_its_likelihood():
     for other in (1.05 * scale, scale / 1.05):
         assert value > log_likelihood(freedom, other)
     assert weights @ factors == pytest.approx(weights.sum(), rel=1e-6)
+
+
+def test_variance_that_grows_with_predictions_is_found():
+    rng = np.random.default_rng(0)
+    predictions, weights = rng.uniform(-1, 1, 2000), rng.integers(1, 4, 2000)
+    even = rng.normal(size=2000)
+    grown = np.exp(predictions) * even
+    normal = normal_log_likelihood(grown, weights)
+    found = sloped_log_likelihood(grown, 5 + 3 * predictions, weights)
+    truth = weights @ norm.logpdf(grown, scale=np.exp(predictions))
+    assert found - normal == pytest.approx(truth - normal, rel=0.02)
+    repeated = (np.repeat(each, weights) for each in (grown, predictions))
+    assert found == pytest.approx(
+        sloped_log_likelihood(*repeated, np.ones(sum(weights)))
+    )
+    excess = sloped_log_likelihood(even, predictions, weights)
+    assert 0 <= excess - normal_log_likelihood(even, weights) < 10
+    constant = sloped_log_likelihood(even, 1e6 + even - even, weights)
+    assert constant == pytest.approx(normal_log_likelihood(even, weights))
 
 
 def test_bias_is_told_from_chance():
