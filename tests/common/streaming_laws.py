@@ -271,8 +271,20 @@ def bounded_memory(stream):
     of the rows between, and the peak of the memory in use not by half of them (it
     varies with the rows, from one stretch of a stream to the next).
     """
-    batch, estimator = 100, stream.make()
     between = 3 * stream.saturated * stream.rows(1, 0)[0].nbytes
+    sizes, peaks = memory_of(stream)
+    if peaks[1] - peaks[0] >= between / 2:  # without what was compiled on the way
+        sizes, peaks = memory_of(stream)
+    assert sizes[1] - sizes[0] < between / 20, f"pickled sizes {sizes}"
+    assert peaks[1] - peaks[0] < between / 2, f"peaks of memory {peaks}"
+
+
+def memory_of(stream):
+    """Return pickled sizes and peaks of the memory, early in a stream and later.
+
+    Early are the `saturated` first rows, later the next ones, three times as many.
+    """
+    batch, estimator = 100, stream.make()
     sizes, peaks = [], []
     gc.collect()
     gc.freeze()  # or each collection would look at the whole process
@@ -288,8 +300,7 @@ def bounded_memory(stream):
             sizes.append(len(pickle.dumps(estimator)))
     finally:
         tracemalloc.stop()
-    assert sizes[1] - sizes[0] < between / 20, f"pickled sizes {sizes}"
-    assert peaks[1] - peaks[0] < between / 2, f"peaks of memory {peaks}"
+    return sizes, peaks
 
 
 def integer_weights(stream):
