@@ -1,6 +1,7 @@
 """What pytest needs to know of this directory."""
 
 import gc
+import warnings
 
 import pytest
 
@@ -20,3 +21,17 @@ def pytest_collection_finish(session):
     """Keep the collector from looking at thousands of tests again and again."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    """Workers of Dask, which are threads of this process."""
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options = {"processes": False, "dashboard_address": None}
+        with (
+            distributed.LocalCluster(2, threads_per_worker=1, **options) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client

@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import warnings
 
 import joblib
 import numpy as np
@@ -66,19 +65,6 @@ def test_same_under_every_backend(name, parameters, backend, request):
 
 def workers(backend):
     return {} if backend == "dask" else {"n_jobs": 2}
-
-
-@pytest.fixture(scope="module")
-def dask_client():
-    distributed = pytest.importorskip("distributed", reason="dask is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        options = {"processes": False, "dashboard_address": None}
-        with (
-            distributed.LocalCluster(2, threads_per_worker=1, **options) as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            yield client
 
 
 @pytest.mark.parametrize(("name", "parameters"), CASES)

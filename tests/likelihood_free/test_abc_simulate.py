@@ -55,19 +55,6 @@ def test_table_depends_on_the_seed_and_on_nothing_else(backend, request):
     assert len(np.unique(y[:, 0])) == 500  # each batch has its own random numbers
 
 
-@pytest.fixture
-def dask_client():
-    distributed = pytest.importorskip("distributed", reason="dask is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        options = {"processes": False, "dashboard_address": None}
-        with (
-            distributed.LocalCluster(2, threads_per_worker=1, **options) as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            yield client
-
-
 def test_one_set_of_parameters_at_a_time():
     def draw(theta, rng):
         return [rng.poisson(np.exp(theta)), 1.0]
