@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mixed_columns import MIXED, mixed
 from numpy.testing import assert_allclose
 from scipy import integrate, special, stats
 from sklearn.mixture import GaussianMixture
@@ -34,28 +35,11 @@ from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGa
 from skpacbayes.mixture._temperature import TEMPERATURES
 from skpacbayes.mixture._wishart import NormalWishart
 
-MIXED = [
-    ("size", "normal", [0]),
-    ("number", "poisson", [1]),
-    ("kind", "categorical", [2]),
-]
-
 
 def directions(n, generator):
     X = generator.normal(size=(n, 3))
     X[:, 0] += 2.0
     return X / np.sqrt((X**2).sum(axis=1, keepdims=True))
-
-
-def mixed(n, generator):
-    group = generator.integers(0, 2, n)
-    return np.column_stack(
-        [
-            generator.normal(4.0 * group, 1.0),
-            generator.poisson(2 + 6 * group),
-            generator.integers(0, 3, n),
-        ]
-    ).astype(float)
 
 
 ROWS = {

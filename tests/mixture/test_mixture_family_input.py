@@ -2,28 +2,15 @@
 
 import numpy as np
 import pytest
+from mixed_columns import MIXED, mixed
 from numpy.testing import assert_allclose
 from scipy import special
 
 from skpacbayes.mixture import Student, TemperedVBMixture
 
-MIXED = [
-    ("size", "normal", [0]),
-    ("number", "poisson", [1]),
-    ("kind", "categorical", [2]),
-]
-
 
 def mixed_rows(n):
-    generator = np.random.default_rng(0)
-    group = generator.integers(0, 2, n)
-    return np.column_stack(
-        [
-            generator.normal(4.0 * group, 1.0),
-            generator.poisson(2 + 6 * group),
-            generator.integers(0, 3, n),
-        ]
-    ).astype(float)
+    return mixed(n, np.random.default_rng(0))
 
 
 def test_a_missing_value_is_left_out():
