@@ -5,12 +5,13 @@ without it.
 """
 
 import contextlib
-import copy
 import functools
 import gc
 import hashlib
 import warnings
 from pathlib import Path
+
+from .compiling import without_repetition
 
 
 class Kernel:
@@ -80,48 +81,22 @@ def _compile_faster(compile_for):
     """Compile in less time.
 
     The garbage collector rests: the compiler makes millions of objects that live until
-    it ends, and the collector would look at all of them again and again. And the
-    blocks of a `part` share the copy of their scope.
+    it ends, and the collector would look at all of them again and again.
     """
-    from numba.core import inline_closurecall
     from numba.core.compiler_lock import global_compiler_lock
 
     @functools.wraps(compile_for)
     def wrapper(signature):
-        with global_compiler_lock:
+        with global_compiler_lock, without_repetition():
             resting = not gc.isenabled()
-            copies = getattr(inline_closurecall, "copy", None)
             gc.disable()
-            if copies is copy:  # else another Numba, that copies in another way
-                inline_closurecall.copy = _Copies()
             try:
                 return compile_for(signature)
             finally:
-                if copies is copy:
-                    inline_closurecall.copy = copies
                 if not resting:
                     gc.enable()
 
     return wrapper
-
-
-class _Copies:
-    """The module `copy`, for Numba's copies of the blocks of a `part`.
-
-    Each block knows the scope of its function, with all its variables. Numba copies
-    block after block, and the scope with each; here a scope is copied once.
-    """
-
-    copy = staticmethod(copy.copy)
-
-    def __init__(self):
-        self._scope, self._memo = None, {}
-
-    def deepcopy(self, value):
-        scope = getattr(value, "scope", None)
-        if scope is None or scope is not self._scope:
-            self._scope, self._memo = scope, {}
-        return copy.deepcopy(value, self._memo)
 
 
 def _for_types(compile_for):

@@ -77,7 +77,7 @@ def point_loss(loss, y, a, up=1.0, down=1.0):
     if loss == COUNTS:
         return _half_deviance(y, a)
     if loss == SQUARED:
-        return (y - a) ** 2
+        return (y - a) * (y - a)
     if loss == ABSOLUTE:
         return up * (y - a) if y > a else down * (a - y)
     if loss == HINGE:
@@ -111,7 +111,7 @@ def aggregation_rate(losses, totals):
         return math.sqrt(experts / (totals[STEPS] + 1.0)) / totals[LARGEST]
     lowest = math.inf
     for k in range(losses.shape[0]):
-        lowest = min(lowest, losses[k])
+        lowest = losses[k] if losses[k] < lowest else lowest
     if lowest <= SMALLEST:
         return 0.0
     return totals[TEMPERATURE] * totals[WEIGHT] / lowest
@@ -126,7 +126,7 @@ def weigh(losses, totals, shares):
     rate = aggregation_rate(losses, totals)
     lowest = math.inf
     for k in range(losses.shape[0]):
-        lowest = min(lowest, losses[k])
+        lowest = losses[k] if losses[k] < lowest else lowest
     total = 0.0
     for k in range(losses.shape[0]):
         shares[k] = math.exp(-rate * (losses[k] - lowest))
@@ -146,7 +146,7 @@ def soft_minimum(losses, rate):
     lowest = math.inf
     total = 0.0
     for k in range(n_experts):
-        lowest = min(lowest, losses[k])
+        lowest = losses[k] if losses[k] < lowest else lowest
         total += losses[k]
     if rate == 0.0:
         return total / n_experts
@@ -182,7 +182,7 @@ def mixability_gap(own, weight, shares, rate):
     for k in range(own.shape[0]):
         if shares[k] > 0.0:
             excess = weight * (own[k] - lowest)
-            highest = max(highest, excess)
+            highest = excess if excess > highest else highest
             mean += shares[k] * excess
             square += shares[k] * (rate * excess) * excess
             total += shares[k] * math.exp(-rate * excess)

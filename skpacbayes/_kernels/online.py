@@ -153,7 +153,7 @@ def learn_natural(
     predictions : (n_experts, n_rows), receives the predictions of the last output,
     made before the row was learnt; with several experts, row 0 the aggregate's.
     """
-    Z, kept = np.empty((len(X), models.shape[2])), np.zeros((len(X), 1 + X.shape[1]))
+    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
     if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]

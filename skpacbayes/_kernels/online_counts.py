@@ -183,7 +183,7 @@ def learn_counts(
     for i in range(y.shape[0]):
         if y[i] < 0.0:
             return False
-    Z, kept = np.empty((len(X), models.shape[2])), np.zeros((len(X), 1 + X.shape[1]))
+    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
     if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     for k in range(models.shape[0]):

@@ -127,7 +127,7 @@ def follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
     center, scatter, prior = model[CENTER], model[SCATTER], model[PRIOR]
     total = numbers[WEIGHT] + weight
     share = weight / total
-    unit = 1.0 / (total * numbers[PRIOR_SCALE] ** 2)
+    unit = 1.0 / (total * (numbers[PRIOR_SCALE] * numbers[PRIOR_SCALE]))
     grown = False
     for j in range(z.shape[0]):
         before = z[j] - center[j]

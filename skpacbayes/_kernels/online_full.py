@@ -73,7 +73,8 @@ def _learn_full(
             beyond = beyond_range(model, z)
         residual = y[i] - inner_product(mean, z)
         predictions[i] = y[i] - residual - beyond
-        numbers[LOSS] += weight * (residual + beyond) ** 2
+        error = residual + beyond
+        numbers[LOSS] += weight * (error * error)
         numbers[WEIGHT] += weight
         numbers[STEPS] += 1.0
         if stream[AVERAGING] == 1.0:

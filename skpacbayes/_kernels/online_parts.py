@@ -155,7 +155,7 @@ def forget(model, z, rate):
 def project(model, stream):
     """Project means on [-mean_bound, mean_bound], deviations on [0, scale_bound]."""
     bound = stream[MEAN_BOUND]
-    highest = stream[SCALE_BOUND] ** 2
+    highest = stream[SCALE_BOUND] * stream[SCALE_BOUND]
     if bound < math.inf or highest < math.inf:
         for j in range(model.shape[1]):
             mean, variance = model[MEAN, j], model[VARIANCE, j]

@@ -48,7 +48,7 @@ def _tilted_entry(exponent, width):
     if z < -1.0:
         omega = math.exp(z) / (1.0 + math.exp(z))
     elif z < 2.0:
-        omega = 0.5 + 0.5 * z + (z - 1.0) ** 2 / 16.0
+        omega = 0.5 + 0.5 * z + (z - 1.0) * (z - 1.0) / 16.0
     else:
         omega = z - math.log(z) * (1.0 - 1.0 / z)
     for _ in range(20):
@@ -72,7 +72,8 @@ def solve_tilted(scores, widths, q):
     n_classes = scores.shape[0]
     constant = -math.inf
     for k in range(n_classes):
-        constant = max(constant, scores[k] - widths[k])
+        lowest = scores[k] - widths[k]
+        constant = lowest if lowest > constant else constant
     for _ in range(100):
         excess, slope = -1.0, 0.0
         for k in range(n_classes):
@@ -91,7 +92,7 @@ def _softmax_loss(label, scores):
     """logsumexp(scores) less the score of the label."""
     highest = -math.inf
     for k in range(scores.shape[0]):
-        highest = max(highest, scores[k])
+        highest = scores[k] if scores[k] > highest else highest
     total = 0.0
     for k in range(scores.shape[0]):
         total += math.exp(scores[k] - highest)
@@ -163,7 +164,7 @@ def learn_softmax(
     y : numbers of classes. The first output counts the loss of an expert; nothing is
     written to `predictions`, (n_experts, n_rows).
     """
-    Z, kept = np.empty((len(X), models.shape[2])), np.zeros((len(X), 1 + X.shape[1]))
+    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
     if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
@@ -238,7 +239,8 @@ def predict_softmax(
                 for j in range(n_classes):
                     apart = scores[j, e] - scores[k, e]
                     apart /= math.sqrt(1.0 + variances[j] + variances[k])
-                    against += math.exp(min(apart, 700.0)) if j != k else 1.0
+                    apart = apart if apart < 700.0 else 700.0
+                    against += math.exp(apart) if j != k else 1.0
                 own[k] = 1.0 / against
                 total += own[k]
             for k in range(n_classes):

@@ -49,9 +49,9 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
 
     moments, origin, stream : see `online_state`; the moments are updated, and the first
     row becomes the origin. What is None is not compiled.
-    kept : zeros, (n_rows, 1 + n_features). Where the variance of a feature has grown by
-    GROWTH since its unit was taken, the row receives 1, and for each feature the square
-    of the unit before over that of the new one.
+    kept : (n_rows, 1 + n_features). Each row receives 0 first; or, where the variance of
+    a feature has grown by GROWTH since its unit was taken, 1, and for each feature the
+    square of the unit before over that of the new one.
     A column that has not yet varied, its scatter at most SMALLEST, gives 0; a last
     step clips to [-clip, clip].
     The columns of X go to those of Z from START on; the one before, if any, is set
@@ -69,6 +69,8 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
             for j in range(d):
                 origin[j] = x[j]
         stream[SEEN] += weight
+        if kept is not None:
+            kept[i, 0] = 0.0
         if start == 1:
             Z[i, 0] = 1.0
         for j in range(start + d, Z.shape[1]):

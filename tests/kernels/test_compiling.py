@@ -1,0 +1,93 @@
+"""Compilation in less time: the same machine code, and Numba as it was afterwards."""
+
+import contextlib
+import re
+
+import numba
+import numpy as np
+import pytest
+from numba.core import errors, inline_closurecall, postproc
+from numba.core.types import functions
+
+import skpacbayes._kernels as kernels
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+
+def replaced_parts():
+    """What `without_repetition` replaces."""
+    return (
+        inline_closurecall.copy,
+        postproc.PostProcessor.run,
+        functions.BaseFunction.get_call_type,
+    )
+
+
+def compiled(function, **options):
+    """A kernel that is compiled anew, as all are, without a cache."""
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher.compile = kernels._compile_faster(dispatcher.compile)
+    return dispatcher
+
+
+def code_and_result():
+    """Machine code of a kernel, without its symbols, and what the kernel returns."""
+
+    @kernels.part
+    def clipped(x, low):
+        if low is not None:
+            x = x if x > low else low
+        return x
+
+    def add(x, work):
+        for j in range(work.shape[0]):
+            work[j] += x / (j - 1.0)
+        return work.sum()
+
+    callee = compiled(add)
+
+    def caller(X, low, work):
+        total = 0.0
+        work[:] = 0.0
+        for i in range(X.shape[0]):
+            row = X[i, 1:]
+            for j in range(row.shape[0]):
+                total += clipped(row[j], low) ** 2 + max(total, 1.0) / row.shape[0]
+            total += callee(total, work) + len(np.zeros(i)) + clipped(total, None)
+        return total
+
+    kernel = compiled(caller)
+    X, work = np.arange(1.0, 13.0).reshape(3, 4), np.empty(4)
+    result = kernel(X, 2.0, work)
+    (code,) = kernel.inspect_asm().values()
+    lines = [line for line in code.splitlines() if "_ZN" not in line]
+    return [re.sub(r"\.const\.\S+|\b\d{9,}\b", "", line) for line in lines], result
+
+
+def test_the_machine_code_is_the_same(monkeypatch):
+    fast, result = code_and_result()
+    monkeypatch.setattr(kernels, "without_repetition", contextlib.nullcontext)
+    plain, expected = code_and_result()
+    assert len(plain) > 100
+    assert fast == plain
+    np.testing.assert_equal(result, expected)
+    assert not np.isfinite(result)  # 1 / 0 is infinite, by NumPy's model of errors
+
+
+def test_numba_is_as_before_afterwards(monkeypatch):
+    within = []
+    original = postproc.PostProcessor.run
+
+    def look(self, *args, **kwargs):
+        within.append(replaced_parts())
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(postproc.PostProcessor, "run", look)
+    before = replaced_parts()
+    assert compiled(lambda x: x + 1.0)(1.0) == 2.0
+    assert replaced_parts() == before
+    assert len(within) > 0
+    assert all(now != then for now, then in zip(within[0], before, strict=True))
+    with pytest.raises(errors.TypingError):
+        compiled(lambda x: x + "a")(1.0)
+    assert replaced_parts() == before
