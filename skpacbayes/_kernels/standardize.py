@@ -49,8 +49,8 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
 
     moments, origin, stream : see `online_state`; the moments are updated, and the first
     row becomes the origin. What is None is not compiled.
-    kept : (n_rows, 1 + n_features). Each row receives 0 first; or, where the variance of
-    a feature has grown by GROWTH since its unit was taken, 1, and for each feature the
+    kept : (n_rows, 1 + n_features). Each row receives 0; or, where the variance of a
+    feature has grown by GROWTH since its unit was taken, 1, and for each feature the
     square of the unit before over that of the new one.
     A column that has not yet varied, its scatter at most SMALLEST, gives 0; a last
     step clips to [-clip, clip].

@@ -48,9 +48,13 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         and of the intercept. "auto" averages the scales `prior_scales_` by exponential
         weights, at about twice the time of one scale; it is 1 for the methods other
         than "ngvi".
-    forgetting : "auto" or float in [0, 1), default=0.0
+    forgetting : "sparing", "auto" or float in [0, 1), default="sparing"
         Share of what was learnt that gives way to the prior at each row, for NGVI.
-        "auto" averages the rates `forgetting_rates_` by exponential weights.
+        "sparing" averages, by exponential weights, the models that forget nothing and
+        one that forgets 0.02 a row, of the largest scale of the prior: that model takes
+        over after a change. "auto" averages six rates, `forgetting_rates_`, at about
+        four times the time. The methods other than "ngvi" do not forget, except with a
+        rate where they take one.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None
@@ -89,7 +93,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Sum of the losses suffered, over rows and outputs (over rows with a softmax):
         each row is predicted, then learnt.
     forgetting_rates_ : ndarray of shape (n_rates,)
-        The forgetting rates: several with `forgetting="auto"`.
+        The forgetting rates: several with "sparing" and "auto".
     forgetting_weights_ : ndarray of shape (n_outputs, n_rates)
         Their weights for each output; with a softmax the same for all.
     prior_scales_ : ndarray of shape (n_scales,)
@@ -173,7 +177,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         inverse_temperature="auto",
         learning_rate="auto",
         prior_scale="auto",
-        forgetting=0.0,
+        forgetting="sparing",
         standardize=True,
         clip=None,
         fit_intercept=True,
@@ -258,8 +262,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     def certificate(self, X=None, y=None, sample_weight=None):
         """Bound the cumulative loss, by the theorem that covers the method.
 
-        With `forgetting="auto"` or `prior_scale="auto"`, Theorem 1: the best of the
-        experts could have been better by no more than the terms say. For "sva",
+        With several models, as by default, Theorem 1: the best of them could have been
+        better by no more than the terms say. For "sva",
         Theorem 2 with the gradients that were seen in place of their bound, at the
         posterior for which it is smallest; for "svb" with `learning_rate="invsqrt"`
         and both bounds, the regret of the paper's schedule against the best fixed

@@ -21,6 +21,7 @@ WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is e
 COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+SPARING_RATE = 0.02  # of the one expert that forgets, with forgetting="sparing"
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # With n_fourier="auto": their number, and the scale of the prior of the models that
 # have them, linear coefficients included, over that of the linear models.
@@ -40,7 +41,10 @@ class OnlineLinearModel(OnlineEstimator):
         "inverse_temperature": [StrOptions({"auto"}), POSITIVE],
         "learning_rate": [StrOptions({"auto", "invsqrt"}), POSITIVE],
         "prior_scale": [StrOptions({"auto"}), POSITIVE],
-        "forgetting": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
+        "forgetting": [
+            StrOptions({"auto", "sparing"}),
+            Interval(Real, 0, 1, closed="left"),
+        ],
         "standardize": ["boolean"],
         "clip": [None, POSITIVE],
         "fit_intercept": ["boolean"],
@@ -186,7 +190,9 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _experts(self):
         """Forgetting rate, prior scale, and whether there are Fourier features."""
-        rates = FORGETTING_RATES if self.forgetting == "auto" else (self.forgetting,)
+        rates = {"auto": FORGETTING_RATES, "sparing": (0.0,)}.get(
+            self.forgetting, (self.forgetting,)
+        )
         scales = (self.prior_scale,)
         if self.prior_scale == "auto" and self.method == "ngvi":
             scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
@@ -195,6 +201,8 @@ class OnlineLinearModel(OnlineEstimator):
         pairs = list(itertools.product(rates, scales))
         if self.forgetting == "auto" and len(scales) == 3:
             pairs = [(r, s) for r, s in pairs if r == 0.0 or s > scales[0]]
+        if self.forgetting == "sparing" and self.method == "ngvi":
+            pairs.append((SPARING_RATE, scales[-1]))
         if self.n_fourier != "auto":
             return [(*pair, 1.0) for pair in pairs]
         linear = [(*pair, 0.0) for pair in pairs]
@@ -242,7 +250,7 @@ class OnlineLinearModel(OnlineEstimator):
             idle.append("learning_rate")
         if not natural and self.inverse_temperature != "auto":
             idle.append("inverse_temperature")
-        if not natural and self.forgetting != 0.0:
+        if not natural and self.forgetting not in (0.0, "sparing"):
             idle.append("forgetting")
         if idle:
             raise ValueError(
@@ -341,7 +349,7 @@ class OnlineLinearModel(OnlineEstimator):
 
     @property
     def forgetting_rates_(self):
-        """The forgetting rates: several with `forgetting="auto"`."""
+        """The forgetting rates: several with "auto" and "sparing"."""
         return np.unique(self._state.forgetting_rates)
 
     @property

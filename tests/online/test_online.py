@@ -124,7 +124,7 @@ def test_classifier_is_one_against_the_others(method, loss):
     natural = method.startswith("ngvi")
     rate = "auto" if natural else 0.1
     options = {"learning_rate": rate, "prior_scale": 1.0, "clip": 1.0}
-    options["multi_class"] = "one_vs_rest"
+    options |= {"multi_class": "one_vs_rest", "forgetting": 0.0}
     model = OnlineVIClassifier(method, loss=loss, **options)
     model.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
     total = 0.0
@@ -314,6 +314,25 @@ def test_forgetting_chooses_itself():
         assert_allclose(model.forgetting_weights_.sum(), 1.0)
     assert model.forgetting_weights_[:2].sum() > 0.9  # no drift in the last stream
     assert OnlineVIRegressor().fit(X, y).cumulative_loss_ == fixed[0]
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_whose_meaning_changes_are_learnt_anew(loss, classes):
+    """By default: about as the better of remembering and forgetting."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1500, 4))
+    scores = X @ rng.normal(size=(4, classes)) + 0.5 * rng.gumbel(size=(1500, classes))
+    still = scores.argmax(axis=1)
+    turned = np.where(np.arange(1500) < 750, still, (still + 1) % classes)
+    for y in (still, turned):
+        model = OnlineVIClassifier(loss=loss).fit(X, y)
+        remembers = clone(model).set_params(forgetting=0.0).fit(X, y)
+        forgets = clone(model).set_params(forgetting=0.02, prior_scale=3.0).fit(X, y)
+        best = min(remembers.cumulative_loss_, forgets.cumulative_loss_)
+        assert model.cumulative_loss_ < 1.02 * best + 2.0
+    assert model.cumulative_loss_ < 0.8 * remembers.cumulative_loss_
+    assert model.score(X[-300:], y[-300:]) > 0.8
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
@@ -571,7 +590,7 @@ def test_deviations_of_coefficients_of_labels():
     for method in METHODS:
         model = OnlineVIClassifier(method).fit(X, y > 0)
         assert hasattr(model, "coef_std_") == (method != "oga")
-    model = OnlineVIClassifier(loss="log_loss", prior_scale=1.0).fit(X, y > 0)
+    model = OnlineVIClassifier(prior_scale=1.0, forgetting=0.0).fit(X, y > 0)
     expected = np.sqrt(model._state.variances[0, 1:]) / X.std(axis=0)
     assert_allclose(model.coef_std_, expected[None], rtol=1e-9)
     mixed = OnlineVIClassifier(loss="log_loss").fit(X, y > 0)
