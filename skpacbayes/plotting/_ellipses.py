@@ -104,7 +104,7 @@ class EllipsesDisplay:
         if not hasattr(estimator, "cluster_scales_"):
             mixture = ("means_", "covariances_", "weights_")
             refuse_others(cls, estimator, *mixture, such_as="TemperedVBGaussianMixture")
-        check_scalar(n_stds, "n_stds", Real, min_val=0, include_boundaries="neither")
+        check_scalar(n_stds, "n_stds", Real, min_val=0)
         means, covariances, weights = _components(estimator)
         pair = list(features)
         check_columns("features", pair, means.shape[1])

@@ -125,7 +125,7 @@ class FilterDisplay:
         needs_matplotlib(cls)
         method = "fit_smooth" if smooth else "fit_filter"
         refuse_others(cls, estimator, method, such_as="ClusteredParticleFilter")
-        check_scalar(n_stds, "n_stds", Real, min_val=0, include_boundaries="neither")
+        check_scalar(n_stds, "n_stds", Real, min_val=0)
         means, stds = getattr(clone(estimator), method)(X, inputs=inputs)
         check_columns("state", [state], means.shape[1])
         return cls(
