@@ -156,19 +156,30 @@ def validate_data(estimator, X, *others, **checks):
     for values in (X, *others):
         refuse_masked(values, type(estimator).__name__)
     error, found = None, _first_date(X)
+    numbers = others[0] if checks.get("y_numeric") else None
     if found is None:
         try:
-            return validation.validate_data(estimator, X, *others, **checks)
+            validated = validation.validate_data(estimator, X, *others, **checks)
+            if numbers is None or validated[1].dtype.kind not in "mMSU":
+                return validated
         except (ValueError, TypeError) as refusal:  # the latter of dates among objects
             error, found = refusal, _first_words(X)
-            if found is None:
-                raise
-    name, value = found
-    raise ValueError(
-        f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
-        "numbers: drop the column or encode it, for instance by "
-        "sklearn.preprocessing.OneHotEncoder."
-    ) from error
+    if found is not None:
+        name, value = found
+        raise ValueError(
+            f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
+            "numbers: drop the column or encode it, for instance by "
+            "sklearn.preprocessing.OneHotEncoder."
+        ) from error
+    strange = None if numbers is None else _first_strange(numbers)
+    if strange is not None:
+        raise ValueError(
+            f"y has {strange!r}, and {type(estimator).__name__} needs numbers: encode "
+            "words; give dates and spans of time as numbers of a unit that you choose."
+        ) from error
+    if error is not None:
+        raise error
+    return validated
 
 
 def _first_date(X):
@@ -210,6 +221,15 @@ def _first_words(X):
             elif isinstance(value, datetime.date | np.datetime64):
                 return name, value
     return None
+
+
+def _first_strange(y):
+    """Return the first target that is a date, a span of time or a word, or None."""
+    y = np.asarray(y)
+    if y.dtype.kind in "mM":
+        return np.ravel(y)[0] if y.size else None
+    found = _first_words(y.reshape(len(y), -1)) if y.ndim else None
+    return None if found is None else found[1]
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):

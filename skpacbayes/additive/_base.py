@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import PacBayesEstimator
 from .._compat import HasMethods, Interval, StrOptions
@@ -168,6 +169,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         support : ndarray
             Mask of shape (n_features,), or the columns selected.
         """
+        check_share("threshold", threshold, ends=True)
         mask = self.inclusion_probabilities_ >= threshold
         return np.flatnonzero(mask) if indices else mask
 
@@ -203,7 +205,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
            models: a Bayesian approach via Kullback-Leibler projections. Biometrika 85.
         """
         check_is_fitted(self)
-        check_scalar(explained, "explained", Real, min_val=0.0, max_val=1.0)
+        check_share("explained", explained, ends=True)
         X, found = self._rows(X), self._answer()
         inclusion = found.posterior.inclusion()
         some = np.flatnonzero(inclusion[:, 0] >= NEGLIGIBLE)
@@ -370,7 +372,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                     f"{self.n_features_in_} features, got shape {array.shape}."
                 )
             return np.flatnonzero(array).tolist()
-        return [self._column(feature) for feature in array.tolist()]
+        return [self._column(each, "categorical_features") for each in array.tolist()]
 
     def _acceptable(self, X):
         return not np.isinf(X).any()
@@ -403,18 +405,18 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         """Parts of a run, which callbacks see and may stop."""
         return self._tasks(count, "moves")
 
-    def _column(self, feature):
+    def _column(self, feature, asked="feature"):
         """Column of a variable that is given by its column or its name."""
         if isinstance(feature, str):
             names = list(getattr(self, "feature_names_in_", []))
             if feature not in names:
                 known = f"one of {names}" if names else "known: features had no names"
-                raise ValueError(f"feature {feature!r} is not {known}.")
+                raise ValueError(f"{asked} {feature!r} is not {known}.")
             return names.index(feature)
-        check_scalar(feature, "feature", Integral)
+        check_scalar(feature, asked, Integral)
         if not 0 <= feature < self.n_features_in_:
             raise ValueError(
-                f"feature must be from 0 to {self.n_features_in_ - 1}, got {feature}."
+                f"{asked} must be from 0 to {self.n_features_in_ - 1}, got {feature}."
             )
         return int(feature)
 

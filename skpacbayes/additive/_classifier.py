@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_share
 from .._base import fit_context
 from .._compat import Interval, StrOptions
 from ..certificates import Certificate
@@ -325,6 +326,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
             With another inverse temperature, or if rows have different weights.
         """
         check_is_fitted(self)
+        check_share("confidence", confidence)
         if self._risk is None:
             raise NotImplementedError(
                 "certificate needs inverse_temperature='pac' and rows of equal weights,"

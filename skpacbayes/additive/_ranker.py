@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_share
 from .._base import fit_context
 from .._compat import StrOptions
 from ..certificates import Certificate
@@ -346,6 +347,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
             have different weights.
         """
         check_is_fitted(self)
+        check_share("confidence", confidence)
         if self._risk is None:
             raise NotImplementedError(
                 "certificate needs loss='auc', inverse_temperature='pac' and rows of "

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_share
 from .._base import (
     LARGEST,
     fit_context,
@@ -514,6 +515,7 @@ class SparseAdditiveGibbsRegressor(
         NotImplementedError
             In any other setting.
         """
+        check_share("confidence", confidence)
         if self.inverse_temperature != "pac" or self.slab != "l1ball":
             raise NotImplementedError(
                 "certificate needs inverse_temperature='pac' and slab='l1ball', got "

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level, validate_data
 from .._chains import r_hat, run_chains, warn_unmixed
@@ -514,14 +515,16 @@ class PACOClusterer(
         X : array-like of shape (n_samples, n_features)
             Rows.
         false_alarm_rate : float, default=None
-            If given, rows whose `outlier_scores` are below it have the label -1: this
-            share of the rows of clusters that are normal.
+            If given, from 0 to 1: rows whose `outlier_scores` are below it have the
+            label -1, this share of the rows of clusters that are normal.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             `cluster_labels_` of the clusters, or -1.
         """
+        if false_alarm_rate is not None:
+            check_share("false_alarm_rate", false_alarm_rate, ends=True)
         noise, X = self._answer(), self._rows(X)
         labels = self.cluster_labels_[noise.likeliest(X)]
         if false_alarm_rate is not None:
@@ -642,6 +645,7 @@ class PACOClusterer(
             Before the chain has run, if it gives the inverse temperature.
         """
         check_is_fitted(self)
+        check_share("confidence", confidence)
         if not self._stream.from_the_start:
             raise NotImplementedError(
                 "fit and absorb have no certificate: the regret bound is about the "

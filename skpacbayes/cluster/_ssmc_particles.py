@@ -79,7 +79,8 @@ def propose(X, n_clusters, n_particles, proposal, rng):
             for _ in range(n_particles)
         ]
         return X[np.array(rows)]
-    sequence = qmc.Sobol(n_clusters * X.shape[1], rng=rng)
+    # SciPy 1.14 knows no `rng`; later versions take both names.
+    sequence = qmc.Sobol(n_clusters * X.shape[1], seed=rng)
     points = sequence.random_base2(int(n_particles - 1).bit_length())[:n_particles]
     points = points.reshape(n_particles, n_clusters, X.shape[1])
     low, high = X.min(axis=0), X.max(axis=0)

@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context
 from .._chains import r_hat, run_chains, warn_unmixed
@@ -180,8 +181,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
             Lower and upper end for each parameter.
         """
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"level={level!r} should lie between 0 and 1.")
+        check_share("level", level)
         tails = [(1 - level) / 2, (1 + level) / 2]
         return {
             name: tuple(float(end) for end in np.quantile(draws, tails))

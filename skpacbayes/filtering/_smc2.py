@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, user_stack_level
 from .._compat import Interval
@@ -245,8 +246,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
             Lower and upper end for each parameter.
         """
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"level={level!r} should lie between 0 and 1.")
+        check_share("level", level)
         tails = np.array([(1 - level) / 2, (1 + level) / 2])
         return {
             name: tuple(map(float, _quantiles(draws, self.weights_, tails)))

@@ -7,6 +7,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_count, check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context
 from .._chains import R_HAT_LIMIT
@@ -32,12 +33,6 @@ from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
 _LARGEST = 12  # number of states that "auto" tries, at most
-
-
-def check_count(name, value):
-    """ValueError unless this is a number of rows or steps."""
-    if not (isinstance(value, Integral) and value >= 1):
-        raise ValueError(f"{name}={value!r} should be an integer of at least 1.")
 
 
 class DirichletProcessHMM(
@@ -622,6 +617,8 @@ class DirichletProcessHMM(
         draws, k = found.used_draws(), found.model.n_states
         if state is not None and state not in range(k):
             raise ValueError(f"state={state!r} should be from 0 to {k - 1}.")
+        for level in () if quantiles is None else np.ravel(quantiles).tolist():
+            check_share("quantiles", level, ends=True)
         rows, log_volume = self._grid(grid)
         if quantiles is None:
             logs = _posterior.log_mean_emissions(rows, draws, found.model)

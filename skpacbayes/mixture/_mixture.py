@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_count
 from .._base import fit_context, refuse_large, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
@@ -762,8 +763,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _draw_rows(self, n_samples, **how):
         """Draw rows, component by component, and their labels."""
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
+        check_count("n_samples", n_samples)
         answer, generator = self._answer(), self._generator()
         family, components = answer.mixture.family, answer.state.components
         sizes = generator.multinomial(n_samples, self.weights_)

@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import are_small, fit_context
@@ -359,12 +360,19 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             for pair in pairs
         ):
             raise ValueError(
-                f"estimators must be pairs of a name and an estimator, got {pairs!r}."
+                "estimators must be pairs of a name and an estimator, an instance and "
+                f"not its class; got {pairs!r}."
             )
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):
             raise ValueError(f"estimators must have different names, got {names!r}.")
-        for _, expert in pairs:
+        for name, expert in pairs:
+            kind = get_tags(expert).estimator_type
+            if kind not in ("regressor", None):
+                raise ValueError(
+                    f"estimators must be regressors, and {name!r} is a {kind}: "
+                    f"{expert!r}."
+                )
             if not learns(expert):
                 check_is_fitted(expert)
 

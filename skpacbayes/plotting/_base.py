@@ -1,6 +1,7 @@
 """What displays share: axes, and an estimator that learns a stream anew."""
 
 import inspect
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +12,36 @@ from .._extras import extra_module
 def needs_matplotlib(cls):
     """Raise an error that names the extra, if matplotlib is not installed."""
     extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
+
+
+def refuse_others(cls, estimator, *needed, such_as):
+    """Raise TypeError unless the estimator has what a display reads of it.
+
+    Parameters
+    ----------
+    cls : type
+        The display.
+    estimator : object
+        What was passed.
+    *needed : str
+        Names of attributes, of a fitted estimator where they end with "_".
+    such_as : str
+        Name of an estimator that has them.
+    """
+    lacking = [name for name in needed if not hasattr(estimator, name)]
+    if lacking:
+        given = estimator if isinstance(estimator, type) else type(estimator)
+        raise TypeError(
+            f"{cls.__name__} needs an estimator with {' and '.join(needed)}, such as "
+            f"{such_as}; {given.__name__} has no {' and no '.join(lacking)}."
+        )
+
+
+def check_columns(name, columns, width):
+    """Raise ValueError unless each number is that of one of so many columns."""
+    for column in columns:
+        if not (isinstance(column, Integral) and 0 <= column < width):
+            raise ValueError(f"{name}={column!r} should be from 0 to {width - 1}.")
 
 
 def axes_of(display, ax):

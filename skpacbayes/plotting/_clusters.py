@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import along_stream, axes_of, needs_matplotlib
+from ._base import along_stream, axes_of, needs_matplotlib, refuse_others
 
 
 class ClusterCountDisplay:
@@ -66,6 +66,7 @@ class ClusterCountDisplay:
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
+        refuse_others(cls, estimator, "n_clusters_posterior_", such_as="PACOClusterer")
         posterior = estimator.n_clusters_posterior_
         return cls(posterior, estimator.n_clusters_).plot(ax=ax)
 
@@ -177,9 +178,11 @@ class StreamDisplay:
         """
         needs_matplotlib(cls)
         check_scalar(every, "every", Integral, min_val=1)
+        refuse_others(cls, estimator, "partial_fit", such_as="PACOClusterer")
         ends = np.append(np.arange(every, len(X), every), len(X))
         values = []
         for model in along_stream(estimator, X, y, ends):
+            refuse_others(cls, model, attribute, such_as="PACOClusterer")
             values.append(getattr(model, attribute))
         truth = None if truth is None else np.asarray(truth)[ends - 1]
         name = attribute.removesuffix("_").removeprefix("n_").replace("_", " ")

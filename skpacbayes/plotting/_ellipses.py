@@ -1,9 +1,18 @@
 """Components of a mixture as ellipses."""
 
+from numbers import Real
+
 import numpy as np
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import axes_of, feature_name, needs_matplotlib
+from ._base import (
+    axes_of,
+    check_columns,
+    feature_name,
+    needs_matplotlib,
+    refuse_others,
+)
 
 
 class EllipsesDisplay:
@@ -92,8 +101,13 @@ class EllipsesDisplay:
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
+        if not hasattr(estimator, "cluster_scales_"):
+            mixture = ("means_", "covariances_", "weights_")
+            refuse_others(cls, estimator, *mixture, such_as="TemperedVBGaussianMixture")
+        check_scalar(n_stds, "n_stds", Real, min_val=0)
         means, covariances, weights = _components(estimator)
         pair = list(features)
+        check_columns("features", pair, means.shape[1])
         return cls(
             means[:, pair],
             covariances[:, pair][:, :, pair],
@@ -146,7 +160,7 @@ class EllipsesDisplay:
 
 def _components(estimator):
     """Means, covariances as matrices, and weights of the components."""
-    if hasattr(estimator, "cluster_centers_"):
+    if hasattr(estimator, "cluster_scales_"):
         means = estimator.cluster_centers_
         ratios = estimator.cluster_scales_ / estimator.scale_
         covariances = estimator.covariance_ * ratios[:, None, None] ** 2

@@ -1,12 +1,16 @@
 """What rows look like in each regime."""
 
-from numbers import Real
-
 import numpy as np
-from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import axes_of, feature_name, needs_matplotlib
+from .._arguments import check_share
+from ._base import (
+    axes_of,
+    check_columns,
+    feature_name,
+    needs_matplotlib,
+    refuse_others,
+)
 
 
 class EmissionsDisplay:
@@ -107,19 +111,10 @@ class EmissionsDisplay:
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
-        check_scalar(
-            probability,
-            "probability",
-            Real,
-            min_val=0,
-            max_val=1,
-            include_boundaries="neither",
-        )
+        refuse_others(cls, estimator, "emission_density", such_as="DirichletProcessHMM")
+        check_share("probability", probability)
         X = np.asarray(X, dtype=float)
-        if not 0 <= feature < X.shape[1]:
-            raise ValueError(
-                f"feature={feature} should be a column of X, 0 to {X.shape[1] - 1}."
-            )
+        check_columns("feature", [feature], X.shape[1])
         values = X[np.isfinite(X[:, feature]), feature]
         if grid is None and len(values) == 0:
             raise ValueError(

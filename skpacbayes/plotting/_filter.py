@@ -1,9 +1,12 @@
 """The state behind a sequence, with a band."""
 
+from numbers import Real
+
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_scalar
 
-from ._base import axes_of, needs_matplotlib
+from ._base import axes_of, check_columns, needs_matplotlib, refuse_others
 
 
 class FilterDisplay:
@@ -120,9 +123,11 @@ class FilterDisplay:
             The display, plotted.
         """
         needs_matplotlib(cls)
-        model = clone(estimator)
-        follow = model.fit_smooth if smooth else model.fit_filter
-        means, stds = follow(X, inputs=inputs)
+        method = "fit_smooth" if smooth else "fit_filter"
+        refuse_others(cls, estimator, method, such_as="ClusteredParticleFilter")
+        check_scalar(n_stds, "n_stds", Real, min_val=0)
+        means, stds = getattr(clone(estimator), method)(X, inputs=inputs)
+        check_columns("state", [state], means.shape[1])
         return cls(
             means[:, state],
             stds[:, state],

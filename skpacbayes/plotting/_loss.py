@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_scalar
 
-from ._base import along_stream, axes_of, needs_matplotlib
+from ._base import along_stream, axes_of, needs_matplotlib, refuse_others
 
 
 class ProgressiveLossDisplay:
@@ -81,10 +81,12 @@ class ProgressiveLossDisplay:
         """
         needs_matplotlib(cls)
         check_scalar(n_points, "n_points", Integral, min_val=2)
+        refuse_others(cls, estimator, "partial_fit", such_as="OnlineVIRegressor")
         first = min(10, len(X))
         ends = np.unique(np.geomspace(first, len(X), n_points).astype(int))
         losses = []
         for end, model in zip(ends, along_stream(estimator, X, y, ends), strict=True):
+            refuse_others(cls, model, "cumulative_loss_", such_as="OnlineVIRegressor")
             losses.append(model.cumulative_loss_ / end)
         display = cls(ends, np.array(losses), certificate=_certificate(model, X, y))
         display.estimator_ = model

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import axes_of, needs_matplotlib
+from ._base import axes_of, needs_matplotlib, refuse_others
 
 
 class ParticlesDisplay:
@@ -77,6 +77,7 @@ class ParticlesDisplay:
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
+        refuse_others(cls, estimator, "particles_", such_as="ClusteredParticleFilter")
         particles = estimator.particles_
         if len(set(states)) != 2 or len(states) != 2 or min(states) < 0:
             raise ValueError(

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from ._base import axes_of, feature_name, needs_matplotlib
+from ._base import (
+    axes_of,
+    check_columns,
+    feature_name,
+    needs_matplotlib,
+    refuse_others,
+)
 
 
 class RegimesDisplay:
@@ -74,7 +80,9 @@ class RegimesDisplay:
             The display, plotted.
         """
         needs_matplotlib(cls)
+        refuse_others(cls, estimator, "predict_proba", such_as="DirichletProcessHMM")
         probabilities = estimator.predict_proba(X)
+        check_columns("feature", [feature], np.shape(X)[1])
         return cls(
             np.asarray(X)[:, feature],
             probabilities,

@@ -5,7 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._chains import r_hat
 from .._extras import extra_module
-from ._base import needs_matplotlib
+from ._base import needs_matplotlib, refuse_others
 
 
 class TraceDisplay:
@@ -71,6 +71,7 @@ class TraceDisplay:
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
+        refuse_others(cls, estimator, "_chain_draws", such_as="DirichletProcessHMM")
         draws = estimator._chain_draws()
         every = cls(dict(_series({**draws.sample_stats, **draws.posterior})))
         worst = sorted(every.r_hat_, key=lambda name: -every.r_hat_[name])

@@ -18,7 +18,10 @@ FILES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
     for path in PACKAGE.rglob("*.py")
 }
-FRAME = ("_arviz", "_base", "_chains", "_compat", "_extras", "_saving", "_stream")
+FRAME = (
+    *("_arguments", "_arviz", "_base", "_chains", "_compat", "_extras", "_saving"),
+    "_stream",
+)
 ABOVE = ("__init__", "_show_versions", "compile")  # what may import all of it
 NOT_FAMILIES = (*ABOVE, *FRAME, "certificates", "_kernels")
 FAMILIES = sorted({name.split(".")[1] for name in FILES} - {*NOT_FAMILIES})

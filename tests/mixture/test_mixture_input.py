@@ -290,7 +290,7 @@ def test_a_row_of_weight_zero_must_be_finite(mixture):
 def test_parameters_that_contradict_each_other(parameters, message):
     with pytest.raises(ValueError, match=message):
         TemperedVBGaussianMixture(2, **parameters).fit(COUNTS)
-    with pytest.raises(ValueError, match="n_samples must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_samples=0 should be an integer"):
         TemperedVBGaussianMixture(2).fit(COUNTS).sample(0)
     with pytest.raises(ValueError, match="n_tokens must be an integer >= 0, got -1"):
         TemperedVBMultinomialMixture(2).fit(COUNTS).sample(1, n_tokens=-1)

@@ -233,9 +233,38 @@ def test_particles_have_areas_by_their_weights(ax):
     assert ax.get_xlabel() == "state 1"
     with pytest.raises(ValueError, match=r"states=\(0, 5\) needs .* 6 coord"):
         ParticlesDisplay.from_estimator(model, states=(0, 5))
+    with pytest.raises(ValueError, match="state=6 should be from 0 to 1"):
+        FilterDisplay.from_estimator(model, X[:20], state=6)
     for states in (0, 0), (-1, 0), (0,):
         with pytest.raises(ValueError, match="should be two different numbers"):
             ParticlesDisplay.from_estimator(model, states=states)
+
+
+LACKING = {  # what each display misses of an online regressor
+    "ChoiceDisplay": "n_states_scores_",
+    "ClusterCountDisplay": "n_clusters_posterior_",
+    "EllipsesDisplay": "means_",
+    "EmissionsDisplay": "emission_density",
+    "FilterDisplay": "fit_smooth",
+    "ParticlesDisplay": "particles_",
+    "ProgressiveLossDisplay": "cumulative_loss_",
+    "RegimesDisplay": "predict_proba",
+    "StreamDisplay": "n_clusters_",
+    "TraceDisplay": "_chain_draws",
+}
+
+
+@pytest.mark.parametrize("name", skpacbayes.plotting.__all__)
+def test_an_estimator_of_another_kind_is_refused_by_what_it_lacks(name):
+    draw = getattr(skpacbayes.plotting, name).from_estimator
+    stranger = OnlineVIRegressor().fit(X, X[:, 0])
+    if name == "ProgressiveLossDisplay":
+        stranger = SSMCKMeansInit(2, random_state=0).fit(X)
+    rows = [X] if "X" in inspect.signature(draw).parameters else []
+    targets = {"y": X[:, 0]} if "y" in inspect.signature(draw).parameters else {}
+    said = f"{type(stranger).__name__} has .*{LACKING[name]}"
+    with pytest.raises((TypeError, ValueError), match=said):
+        draw(stranger, *rows, **targets)
 
 
 @pytest.mark.parametrize("counts", [False, True])

@@ -1,0 +1,27 @@
+"""Checks of what is passed to methods; parameters of estimators have constraints."""
+
+from numbers import Integral, Real
+
+
+def check_share(name, value, *, ends=False):
+    """Raise ValueError unless the value is a number between 0 and 1.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    value : object
+        What was passed.
+    ends : bool, default=False
+        Whether 0 and 1 themselves are allowed.
+    """
+    inside = isinstance(value, Real) and 0 <= value <= 1
+    if not inside or (not ends and value in (0, 1)):
+        needed = "be a number from 0 to 1" if ends else "lie between 0 and 1"
+        raise ValueError(f"{name}={value!r} should {needed}.")
+
+
+def check_count(name, value):
+    """Raise ValueError unless the value is an integer of at least 1."""
+    if not (isinstance(value, Integral) and value >= 1):
+        raise ValueError(f"{name}={value!r} should be an integer of at least 1.")

@@ -1,0 +1,84 @@
+"""What is passed to a method is checked: an error names the argument, and no answer."""
+
+import inspect
+
+import pytest
+from cases import ESTIMATORS, cheap, learn, rows
+
+NAN = float("nan")
+BAD = {
+    "confidence": (0, 95, NAN, "high"),
+    "explained": (-1, 98, NAN),
+    "false_alarm_rate": (-0.1, 5, NAN, "low"),
+    "feature": (-1, 9, 0.5),
+    "h": (0, -1, 1.5),
+    "horizon": (0, 1.5),
+    "level": (0, 90, NAN),
+    "memory": (-1, 5, NAN),
+    "n_neighbors": (0, 10**6),
+    "n_samples": (0, -1, 1.5),
+    "n_steps": (0, 1.5),
+    "n_tokens": (-1, 1.5),
+    "n_trajectories": (0, 1.5),
+    "of": ("rows",),
+    "quantiles": ([-0.1], [50], [NAN]),
+    "state": (-1, 9),
+    "threshold": (-1, 50, NAN),
+}
+GIVEN = {"X", "y", "grid", "statistics"}
+FREE = {  # rows, seeds, and what is true or false
+    *("sample_weight", "inputs", "lengths", "groups", "columns", "input_features"),
+    *("random_state", "return_std", "return_distance", "indices"),
+}
+
+
+def methods_of(public):
+    """Names and parameters of the public methods of the package that do not fit."""
+    for name in dir(public):
+        if name.startswith(("_", "fit", "set_", "get_metadata", "partial_fit")):
+            continue
+        function = getattr(public, name)
+        ours = getattr(function, "__module__", "").startswith("skpacbayes")
+        if ours and callable(function):
+            parameters = dict(inspect.signature(function).parameters)
+            del parameters["self"]
+            yield name, parameters
+
+
+METHODS = {name: dict(methods_of(public)) for name, public in ESTIMATORS.items()}
+ARGUMENTS = {name: set().union(*own.values()) for name, own in METHODS.items()}
+CHECKED = [name for name in ESTIMATORS if ARGUMENTS[name] & BAD.keys()]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_argument_is_known_here(name):
+    assert ARGUMENTS[name] <= {*BAD, *GIVEN, *FREE}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_wrong_argument_is_refused_by_its_name(name):
+    X, y = rows(20)
+    answered, estimator = [], learn(cheap(name), "fit", X, y)
+    values = {"X": X, "y": y, "grid": X[:3], "feature": 0, "n_steps": 2, "h": 2}
+    if "absorb" in METHODS[name]:
+        statistics = estimator.sufficient_statistics
+        targets = (y,) if "y" in METHODS[name]["sufficient_statistics"] else ()
+        values["statistics"] = statistics(X, *targets)
+    for method, parameters in METHODS[name].items():
+        required = {
+            key: values[key]
+            for key, parameter in parameters.items()
+            if parameter.default is parameter.empty and key in values
+        }
+        for wrong in BAD.keys() & parameters if hasattr(estimator, method) else ():
+            for value in BAD[wrong]:
+                call = f"{method}({wrong}={value!r})"
+                try:
+                    getattr(estimator, method)(**{**required, wrong: value})
+                except (ValueError, TypeError) as error:
+                    if wrong not in str(error):
+                        answered.append(f"{call}: {error}")
+                else:
+                    answered.append(call)
+    assert answered == []
