@@ -10,6 +10,7 @@ from numba.core import errors, inline_closurecall, postproc
 from numba.core.types import functions
 
 import skpacbayes._kernels as kernels
+from skpacbayes._kernels import compiling
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
@@ -61,7 +62,8 @@ def code_and_result():
     result = kernel(X, 2.0, work)
     (code,) = kernel.inspect_asm().values()
     lines = [line for line in code.splitlines() if "_ZN" not in line]
-    return [re.sub(r"\.const\.\S+|\b\d{9,}\b", "", line) for line in lines], result
+    addresses = re.compile(r"\.const\.\S+|\b\d{9,}\b|0x[0-9a-f]{9,}")
+    return [addresses.sub("", line) for line in lines], result
 
 
 def test_the_machine_code_is_the_same(monkeypatch):
@@ -72,6 +74,18 @@ def test_the_machine_code_is_the_same(monkeypatch):
     assert fast == plain
     np.testing.assert_equal(result, expected)
     assert not np.isfinite(result)  # 1 / 0 is infinite, by NumPy's model of errors
+
+
+def test_this_numba_is_known():
+    assert compiling.is_known(numba.version_info), "compare, then raise NEWEST_NUMBA"
+
+
+@pytest.mark.parametrize("version", [(0, 60, 0), (0, 69, 1), (1, 0, 0)])
+def test_an_unknown_numba_is_left_as_it_is(monkeypatch, version):
+    before = replaced_parts()
+    monkeypatch.setattr(numba, "version_info", version)
+    with compiling.without_repetition():
+        assert replaced_parts() == before
 
 
 def test_numba_is_as_before_afterwards(monkeypatch):
