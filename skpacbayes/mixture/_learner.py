@@ -56,7 +56,7 @@ class Learner:
         if self.chooses:
             self.n_components = self.max_components
         self.n_init, self.n_jobs = parameters["n_init"], parameters["n_jobs"]
-        self.n_sweeps = parameters["n_sweeps"]
+        self.n_sweeps, self.found_atoms = parameters["n_sweeps"], False
         self.to = {"max_iter": parameters["max_iter"], "tol": parameters["tol"]}
         self.choice = Choice(
             surprises(parameters["component_prior"], self.max_components), seed, self.to
@@ -96,7 +96,8 @@ class Learner:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
-        if not warn_of_atoms(fit, X, weight, self.names):
+        self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
+        if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)
 

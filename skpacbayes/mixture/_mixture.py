@@ -279,7 +279,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             not with Gaussians of known covariance.
         UserWarning
             If the rows are few for the "full" covariances of Gaussians: the same
-            components have a bound that is larger by more than .2 nats a row with
+            components have a bound that is larger by more than .3 nats a row with
             covariances of another type.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
@@ -288,7 +288,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         learner.warn_if_more_than(X.shape[0], "rows")
         learned = learner.learn(X, weight, tasks=self._starts)
         fit = learned.fit
-        self._warn_of(fit)
+        if not learner.found_atoms:
+            self._warn_of(fit)
         self._stream = Stream.settled_at(
             learned, fit.state, fit.statistics, fit.bound, *self._block_and_window(X)
         )
