@@ -439,7 +439,7 @@ class Student(BaseEstimator):  # type: ignore[misc]
 
 class TemperedVBGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_components: Literal["auto"] | int
-    covariance_type: Literal["full", "tied", "diag", "spherical", "known"]
+    covariance_type: Literal["full", "tied", "diag", "spherical", "known", "auto"]
     prior: Literal["conjugate", "factorized"]
     inverse_temperature: Any
     max_components: int
@@ -459,6 +459,7 @@ class TemperedVBGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[mi
     n_sweeps: int
     random_state: int | np.random.RandomState | None
     n_jobs: int
+    covariance_type_: Literal["full", "tied", "diag", "spherical", "known"]
     means_: NDArray[Any]
     covariances_: NDArray[Any]
     precisions_: NDArray[Any]
@@ -479,7 +480,7 @@ class TemperedVBGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[mi
     n_samples_seen_: int | float
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, n_components: Literal["auto"] | int = ..., *, covariance_type: Literal["full", "tied", "diag", "spherical", "known"] = ..., prior: Literal["conjugate", "factorized"] = ..., inverse_temperature: Any = ..., max_components: int = ..., component_prior: Literal["geometric", "uniform"] = ..., weight_concentration_prior: float = ..., mean_prior: ArrayLike | None = ..., mean_precision_prior: float = ..., degrees_of_freedom_prior: float | None = ..., covariance_prior: float | ArrayLike | None = ..., known_covariance: float | None = ..., outliers: bool = ..., n_init: int = ..., max_iter: int = ..., tol: float = ..., block_size: Literal["auto"] | int | None = ..., window: Literal["auto"] | int = ..., n_sweeps: int = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, n_components: Literal["auto"] | int = ..., *, covariance_type: Literal["full", "tied", "diag", "spherical", "known", "auto"] = ..., prior: Literal["conjugate", "factorized"] = ..., inverse_temperature: Any = ..., max_components: int = ..., component_prior: Literal["geometric", "uniform"] = ..., weight_concentration_prior: float = ..., mean_prior: ArrayLike | None = ..., mean_precision_prior: float = ..., degrees_of_freedom_prior: float | None = ..., covariance_prior: float | ArrayLike | None = ..., known_covariance: float | None = ..., outliers: bool = ..., n_init: int = ..., max_iter: int = ..., tol: float = ..., block_size: Literal["auto"] | int | None = ..., window: Literal["auto"] | int = ..., n_sweeps: int = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def conditional(self, X: ArrayLike, columns: ArrayLike | str | None = ...) -> Any: ...
     def fit(self, X: ArrayLike, y: None = ..., sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: None = ..., sample_weight: ArrayLike | None = ...) -> Self: ...

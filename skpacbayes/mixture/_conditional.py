@@ -9,7 +9,8 @@ from ._missing import patterns_of
 class ConditionalMixture:
     """Predictive distribution of the missing values of rows, given the others.
 
-    For each row a mixture of multivariate Student distributions.
+    For each row a mixture of multivariate Student distributions, or with "diag" of
+    products of univariate ones.
     :meth:`TemperedVBGaussianMixture.conditional` returns it.
 
     Attributes
@@ -31,7 +32,7 @@ class ConditionalMixture:
         for pattern, at in self._patterns():
             own, (locations, scales, degrees) = (
                 weights[at].T,
-                self._students(pattern, at),
+                pattern.students(X[at]),
             )
             mean = (own[:, :, None] * locations).sum(axis=0)
             spread = (locations - mean) ** 2
@@ -64,13 +65,14 @@ class ConditionalMixture:
         labels = (rng.random((n_samples, len(self._X), 1)) > cumulated).sum(axis=2)
         labels = np.minimum(labels, self.weights.shape[1] - 1)
         for pattern, at in self._patterns():
-            locations, scales, degrees = self._students(pattern, at)
+            locations, scales, degrees = pattern.students(self._X[at])
             roots = np.linalg.cholesky(pattern.covariances)
             k, row = labels[:, at], np.arange(len(at))
             normal = rng.normal(size=(*k.shape, len(pattern.missing)))
-            chi = rng.chisquare(degrees[k]) / degrees[k]
+            degrees = degrees[k][..., None]
+            chi = rng.chisquare(degrees, (*k.shape, pattern.n_chances)) / degrees
             step = (roots[k] @ normal[..., None])[..., 0]
-            step *= np.sqrt(scales[k, row] / chi)[..., None]
+            step *= np.sqrt(scales[k, row][..., None] / chi)
             drawn = locations[k, row] + step
             result[:, at[:, None], pattern.missing] = drawn
         return result
@@ -79,22 +81,3 @@ class ConditionalMixture:
         """Yield the patterns of missing values, and the indices of their rows."""
         for missing, at in patterns_of(self._X):
             yield self._scorer.pattern(missing), at
-
-    def _students(self, pattern, at):
-        """Student distributions of the missing values of rows, for each component.
-
-        The density of the row is proportional to (1 + s + u' Q u)^-t, where s is the
-        square of the observed values and u the gap of the missing ones from what they
-        predict.
-
-        Returns
-        -------
-        locations : ndarray of shape (n_components, n_rows, n_missing)
-        scales : ndarray of shape (n_components, n_rows)
-            Multipliers of the pattern's covariances Q^-1.
-        degrees : ndarray of shape (n_components,)
-        """
-        rows, tops = self._X[at], self._scorer.forms[-1]
-        degrees = 2 * tops - len(pattern.missing)
-        scales = (1 + pattern.squares(rows).T) / degrees[:, None]
-        return pattern.expected(rows), scales, degrees

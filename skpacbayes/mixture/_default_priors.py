@@ -209,6 +209,17 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         self.inverse_root = np.linalg.inv(self.root)
         self.log_root = np.log(np.diag(self.root)).sum()
 
+    def other_types(self):
+        """Return families of other types of covariances, with their default priors."""
+        spread, tied = self.blur / BLUR, copy(self)
+        tied.tied = tied.shared = True
+        prior = self.mean, self.mean_precision, 3
+        return [
+            tied.rescaled(1.0),
+            NormalF(*prior, spread, self.blur, pooled=False),
+            NormalF(*prior, spread.mean(), self.blur, pooled=True),
+        ]
+
     def numbers(self, statistics):
         """Numbers of rows, by which the degrees of freedom rise."""
         return statistics[:, 0]

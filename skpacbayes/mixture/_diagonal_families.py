@@ -6,13 +6,20 @@ from scipy.special import digamma, gammaln
 from ._divergences import gamma_divergence
 from ._family import Family
 from ._gaussian_families import LOG_2_PI, GaussianFamily, Posterior
-from ._scorers import DiagonalScorer, StudentScorer
+from ._scorers import (
+    DiagonalScorer,
+    FullScorer,
+    IndependentStudents,
+    StudentScorer,
+)
 
 N_VARIANCES = 160  # nodes of the quadrature over a variance
 
 
 class KnownVariance(GaussianFamily):
     """mu ~ N(m0, s2 / l0), s2 known: the paper's Algorithm 3 when s2 is 1."""
+
+    covariance_type = "known"
 
     def __init__(self, mean, mean_precision, variance):
         super().__init__(mean, mean_precision)
@@ -74,6 +81,11 @@ class InverseGammaFamily(GaussianFamily):
         self.scale = np.atleast_1d(scale)
         self.pooled = pooled
         self.size = self.n_features if pooled else 1  # features that share a variance
+
+    @property
+    def covariance_type(self):
+        """Name of the type, a parameter of the estimator."""
+        return "spherical" if self.pooled else "diag"
 
     def pool(self, values):
         """Sum over the features that share a variance."""
@@ -143,6 +155,15 @@ class NormalInverseGamma(InverseGammaFamily):
         distributions = self.n_features // self.size
         constants = distributions * (gammaln(tops) - gammaln(shapes)) - constants
         return StudentScorer(constants, posterior.means, scales, tops, self.pooled)
+
+    def conditional_scorer(self, posterior):
+        """Return what writes log predictive densities and integrates missing values."""
+        scorer = self.predictive_scorer(posterior)
+        constants, means, scales, tops = (each.T for each in scorer.parameters)
+        if not self.pooled:
+            return IndependentStudents(means, scales, tops)
+        factors = np.eye(self.n_features) / np.sqrt(scales)[:, None]
+        return FullScorer(constants, means, factors, np.ones(len(means)), tops)
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""

@@ -86,6 +86,15 @@ class GaussianFamily(Family):
         self.products = slice(n_linear, n_linear + n_products)
         self.n_columns = n_linear + n_products + self.n_losses + 1
 
+    def check_rows(self, X):
+        """Refuse missing values where the covariances, chosen already, take none."""
+        if not self.allows_missing and np.isnan(X).any():
+            raise ValueError(
+                "X contains NaN, but covariance_type='auto' chose "
+                f"{self.covariance_type!r} on the first block, which takes no missing "
+                "values: choose 'full' or 'tied', or leave these rows out."
+            )
+
     def origin(self, X, sample_weight=None):
         """Mean of the rows."""
         return column_means(X, sample_weight)

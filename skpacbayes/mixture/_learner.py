@@ -15,9 +15,12 @@ from ._diagnostics import (
     warn_of_outliers,
 )
 from ._moves import exchange_components
-from ._search import best_fit, restarts
+from ._search import best_fit, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
+
+MORE = 2  # times as many components as of the first family are tried, and its square
+NEARLY = 0.01  # nats a row by which another family may be worse after one start
 
 
 class Learned(NamedTuple):
@@ -34,7 +37,7 @@ class Learner:
     Parameters
     ----------
     begin : callable
-        Returns the family with its prior, given rows and weights.
+        Returns the families to choose from with their priors, given rows and weights.
     seed : int
         Seeds the starts, exchanges and cuts.
     parameters : dict
@@ -53,7 +56,7 @@ class Learner:
         if self.chooses:
             self.n_components = self.max_components
         self.n_init, self.n_jobs = parameters["n_init"], parameters["n_jobs"]
-        self.n_sweeps = parameters["n_sweeps"]
+        self.n_sweeps, self.found_atoms = parameters["n_sweeps"], False
         self.to = {"max_iter": parameters["max_iter"], "tol": parameters["tol"]}
         self.choice = Choice(
             surprises(parameters["component_prior"], self.max_components), seed, self.to
@@ -63,21 +66,22 @@ class Learner:
         """Fit rows alone, for each number of components that is asked for."""
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
-        mixture = TemperedMixture(
-            self.begin(X, weight),
-            TEMPERATURES[0] if chosen else alpha,
-            self.concentration,
-        )
-        paths = self.searched(mixture, X, weight, tasks)
+        first = TEMPERATURES[0] if chosen else alpha
+        mixtures = [
+            TemperedMixture(family, first, self.concentration)
+            for family in self.begin(X, weight)
+        ]
+        mixture, paths = self.searched_among(mixtures, X, weight, tasks)
         if chosen:
             inflation = inflation_in(best_by_number(paths), X, weight)
             if inflation > 1.0:
                 mixture = mixture.at(TEMPERATURES[0] / inflation)
-                paths = self.searched(mixture, X, weight, range)
+                paths = self.searched(mixture, self.n_components, X, weight, range)
             temperatures = TemperatureChoice(best_by_number(paths), self.choice)
             alpha = temperatures.best(X, weight, self.n_jobs)
             if alpha != mixture.inverse_temperature:
-                paths = self.searched(mixture.at(alpha), X, weight, range)
+                mixture = mixture.at(alpha)
+                paths = self.searched(mixture, self.n_components, X, weight, range)
         elif self.chooses:
             warn_of_inflation(inflation_in(best_by_number(paths), X, weight), alpha)
         if self.chooses:
@@ -92,7 +96,8 @@ class Learner:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
-        if not warn_of_atoms(fit, X, weight, self.names):
+        self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
+        if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)
 
@@ -106,18 +111,67 @@ class Learner:
                 stacklevel=user_stack_level(),
             )
 
-    def searched(self, mixture, X, weight, tasks):
+    def searched_among(self, mixtures, X, weight, tasks):
+        """Search with the mixture of which one start, or path, has the best criterion.
+
+        All whose first start is nearly the best are searched.
+
+        Returns
+        -------
+        mixture : TemperedMixture
+        paths : list of dict
+            As of `searched`, and what `searched` finds if there is one mixture only.
+        """
+        rows, K, known = (X, weight), self.n_components, {}
+        if len(mixtures) == 1:
+            return mixtures[0], self.searched(mixtures[0], K, *rows, tasks)
+
+        def first_criteria(mixture, most):
+            first = self.searched(mixture, most, *rows, range, known, n_init=1)
+            return self.best_criteria(first)
+
+        found = [first_criteria(mixtures[0], K)]
+        if self.chooses:
+            K = min(K, MORE * max(found[0], key=found[0].get) + MORE**2)
+        found += [first_criteria(each, K) for each in mixtures[1:]]
+        best = [max(criteria.values()) for criteria in found]
+        near = max(best) - mixtures[0].enough(X, weight, NEARLY)
+        mixtures = [m for m, of in zip(mixtures, best, strict=True) if of >= near]
+        paths = [
+            self.searched(
+                each, self.n_components, *rows, tasks if i == 0 else range, known
+            )
+            for i, each in enumerate(mixtures)
+        ]
+        best = [max(self.best_criteria(each).values()) for each in paths]
+        best = int(np.argmax(best))
+        return mixtures[best], paths[best]
+
+    def best_criteria(self, paths):
+        """Return the best criterion of each number of components."""
+        return {K: self.choice.of(fit) for K, fit in best_by_number(paths).items()}
+
+    def searched(self, mixture, most, X, weight, tasks, known=None, n_init=None):
         """Fits by their number of components: paths of merges, or the best start.
 
-        The best start has the prior that the bound chooses.
+        The best start has the prior that the bound chooses. What is in `known` is not
+        computed again.
         """
-        seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=self.n_init)
-        rows, K = (X, weight), self.n_components
-        search = {"tasks": tasks, "n_jobs": self.n_jobs}
+        n_init = n_init or self.n_init
+        known = {} if known is None else known
+        seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=n_init)
+        search = {"tasks": tasks, "n_jobs": self.n_jobs, "known": known}
         if self.chooses:
-            return self.choice.paths(mixture, K, seeds, *rows, **search)
-        fits = restarts(mixture, K, seeds, *rows, **search, **self.to)
-        return [{K: with_best_prior(best_fit(fits), *rows, **self.to)}]
+            return self.choice.paths(mixture, most, seeds, X, weight, **search)
+        fits = restarts(mixture, most, seeds, X, weight, **search, **self.to)
+        best = best_fit(fits)
+        return [
+            remembered(
+                known,
+                ("best prior", id(best)),
+                lambda: {most: with_best_prior(best, X, weight, **self.to)},
+            )
+        ]
 
     def exchanged(self, fit, X, weight, settled=None):
         """Improve a fit by exchanges of components."""

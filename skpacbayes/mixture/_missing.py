@@ -20,6 +20,8 @@ class Pattern:
         Whether the feature is missing.
     means : ndarray of shape (n_components, n_features)
     precisions : ndarray of shape (n_components, n_features, n_features)
+    tops : ndarray of shape (n_components,), default=None
+        Of predictive densities, proportional to (1 + square)^-top.
 
     Attributes
     ----------
@@ -27,8 +29,9 @@ class Pattern:
         Of the missing features, given the others, under exp of the form.
     """
 
-    def __init__(self, missing, means, precisions):
+    def __init__(self, missing, means, precisions, tops=None):
         self.missing, self.there = np.flatnonzero(missing), np.flatnonzero(~missing)
+        self.tops, self.n_chances = tops, 1
         of_missing = precisions[:, self.missing]
         mixed = of_missing[:, :, self.there]
         self.means = means
@@ -56,6 +59,24 @@ class Pattern:
         """Means of the missing values, (n_components, n_rows, n_missing)."""
         return self.means[:, None, self.missing] + self.gaps(rows) @ self.slopes.mT
 
+    def students(self, rows):
+        """Student distributions of the missing values of rows, for each component.
+
+        The density of the row is proportional to (1 + s + u' Q u)^-t, where s is the
+        square of the observed values and u the gap of the missing ones from what they
+        predict.
+
+        Returns
+        -------
+        locations : ndarray of shape (n_components, n_rows, n_missing)
+        scales : ndarray of shape (n_components, n_rows)
+            Multipliers of the pattern's covariances Q^-1.
+        degrees : ndarray of shape (n_components,)
+        """
+        degrees = 2 * self.tops - len(self.missing)
+        scales = (1 + self.squares(rows).T) / degrees[:, None]
+        return self.expected(rows), scales, degrees
+
     def log_integrals(self, constants, squares):
         """Integrals of the exponential of the forms over the missing values."""
         factor = len(self.missing) * np.log(2 * np.pi) - self.log_determinants
@@ -68,6 +89,26 @@ class Pattern:
         factor = gammaln(rest) - gammaln(tops)
         factor += 0.5 * (size * np.log(np.pi) - self.log_determinants)
         return constants + factor - rest * np.log1p(squares)
+
+
+class IndependentPattern:
+    """Missing features that do not depend on the others, nor on each other.
+
+    As of `Pattern`, with a chi-squared variable for each of them: `n_chances`.
+    """
+
+    def __init__(self, missing, means, scales, tops):
+        self.missing = np.flatnonzero(missing)
+        self.means, self.n_chances = means[:, self.missing], len(self.missing)
+        self.covariances = scales[:, self.missing, None] * np.eye(self.n_chances)
+        self.degrees = 2 * tops - 1
+
+    def students(self, rows):
+        """Student distributions of the missing values, the same for all rows."""
+        shape = len(self.means), len(rows)
+        locations = np.broadcast_to(self.means[:, None], (*shape, self.n_chances))
+        scales = np.broadcast_to(1 / self.degrees[:, None], shape)
+        return locations, scales, self.degrees
 
 
 def patterns_of(rows):

@@ -278,6 +278,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             values. Outliers are looked for with two components or more, ten rows per
             component and complete rows of real numbers; not with `outliers=True`, and
             not with Gaussians of known covariance.
+        UserWarning
+            If the rows are few for the "full" covariances of Gaussians: the same
+            components have a bound that is larger by more than .3 nats a row with
+            covariances of another type.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()
@@ -285,6 +289,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         learner.warn_if_more_than(X.shape[0], "rows")
         learned = learner.learn(X, weight, tasks=self._starts)
         fit = learned.fit
+        if not learner.found_atoms:
+            self._warn_of(fit)
         self._stream = Stream.settled_at(
             learned, fit.state, fit.statistics, fit.bound, *self._block_and_window(X)
         )
@@ -326,8 +332,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Raises
         ------
         ValueError
-            If X does not fit the family or has another width; the mixture is then
-            unchanged.
+            If X does not fit the family or has another width; if it has missing values
+            and `covariance_type="auto"` chose a type that takes none. The mixture is
+            then unchanged.
 
         Warns
         -----
@@ -335,7 +342,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             At the first call, if `n_components` is a number, larger than that of the
             rows of a block.
         ConvergenceWarning, UserWarning
-            When the first block is fitted, as `fit` does but for the number of rows.
+            When the first block is fitted, as `fit` does but for the number of rows and
+            the type of covariances.
             While it is unfinished, the fitted attributes and predictions give these
             warnings when they are computed.
         """
@@ -708,16 +716,19 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """Whether NaN is a missing value."""
         return self._family().allows_missing and not self.outliers
 
-    def _family_with_outliers(self, X, weight):
-        """Return the family with its prior, and with outliers if they are asked for."""
-        family = self._begin_family(X, weight)
+    def _families_with_outliers(self, X, weight):
+        """Return the families with outliers, if they are asked for."""
+        families = self._begin_families(X, weight)
         if not self.outliers:
-            return family
-        return OutlierFamily.around(family, X)
+            return families
+        return [OutlierFamily.around(family, X) for family in families]
 
-    def _begin_family(self, X, weight):
-        """Return the family with its prior, which may depend on the rows."""
-        return self._family().begin(X, weight)
+    def _begin_families(self, X, weight):
+        """Return the families to choose from, with priors that may depend on X."""
+        return [self._family().begin(X, weight)]
+
+    def _warn_of(self, fit):
+        """Warn if the fit, of all rows at once, shows that parameters should change."""
 
     def _starts(self, count):
         """One task per start, which callbacks see."""
@@ -725,7 +736,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _learner(self):
         """Return what learns rows as the parameters say."""
-        return Learner(self._family_with_outliers, self._seed, vars(self))
+        return Learner(self._families_with_outliers, self._seed, vars(self))
 
     # Steps of a stream.
 

@@ -73,6 +73,11 @@ class OutlierFamily(Family):
         """Return those of the columns that have a density of real numbers."""
         return self.inner.continuous_columns(columns)
 
+    @property
+    def covariance_type(self):
+        """Type of the covariances of Gaussian components."""
+        return self.inner.covariance_type
+
     def with_inner(self, inner):
         """Return the family with another prior of the components."""
         family = copy(self)

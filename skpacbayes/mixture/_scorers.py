@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln
 
 from .._kernels import mixture as kernels
-from ._missing import Pattern, patterns_of
+from ._missing import IndependentPattern, Pattern, patterns_of
 
 
 class FunctionScorer:
@@ -70,9 +70,9 @@ class FullScorer:
 
     def pattern(self, missing):
         """Return the quadratic forms of which these features are missing."""
-        _, means, factors, multipliers, _ = self.forms
+        _, means, factors, multipliers, tops = self.forms
         precisions = multipliers[:, None, None] * (factors.mT @ factors)
-        return Pattern(missing, means, precisions)
+        return Pattern(missing, means, precisions, tops)
 
 
 class StudentScorer:
@@ -86,6 +86,29 @@ class StudentScorer:
     def write(self, X, out):
         """Write the scores."""
         kernels.student_log_densities(X, *self.parameters, self.pooled, out)
+
+
+class IndependentStudents:
+    """Products of densities (1 + (x_j - mean_kj)^2 / scale_kj)^-top_k, normalised.
+
+    Missing values are integrated out.
+    """
+
+    def __init__(self, means, scales, tops):
+        self.n_components = len(means)
+        self.means, self.scales, self.tops = means, scales, tops
+
+    def write(self, X, out):
+        """Write the scores."""
+        for k, top in enumerate(self.tops):
+            constants = gammaln(top) - gammaln(top - 0.5)
+            constants = constants - 0.5 * np.log(np.pi * self.scales[k])
+            squares = (X - self.means[k]) ** 2 / self.scales[k]
+            out[:, k] = np.nansum(constants - top * np.log1p(squares), axis=1)
+
+    def pattern(self, missing):
+        """Return the distributions of these features."""
+        return IndependentPattern(missing, self.means, self.scales, self.tops)
 
 
 class LinearScorer:

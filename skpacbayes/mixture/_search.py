@@ -121,14 +121,29 @@ def hard_statistics(density, X, weight, labels):
     return np.column_stack([counts, density.columns(moments), np.zeros(n_components)])
 
 
-def restarts(mixture, n_components, seeds, X, sample_weight, *, tasks, n_jobs, **to):
-    """Fits of one start for each seed."""
+def restarts(
+    mixture, n_components, seeds, X, sample_weight, *, tasks, n_jobs, known=None, **to
+):
+    """Fits of one start for each seed; those in `known` are not computed again."""
 
-    def run(seed):
+    def fitted(seed):
         state = start(mixture, n_components, X, sample_weight, seed=int(seed))
         return mixture.ascend(state, X, sample_weight, **to)
 
+    def run(seed):
+        if known is None:
+            return fitted(seed)
+        key = id(mixture), n_components, int(seed)
+        return remembered(known, key, lambda: fitted(seed))
+
     return in_rounds(run, seeds, tasks, n_jobs)
+
+
+def remembered(known, key, compute):
+    """Return what is known by a key, or else compute it, and remember it."""
+    if key not in known:
+        known[key] = compute()
+    return known[key]
 
 
 def best_fit(fits):

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import user_stack_level
 from ._ascent import Fit
 from ._moves import best_merge, best_split, exchange_components, followed
-from ._search import best_fit, family_start, in_rounds, restarts
+from ._search import best_fit, family_start, in_rounds, remembered, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
 PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no further
@@ -34,10 +34,11 @@ class Choice:
         self.seed = seed
         self.options = options
 
-    def paths(self, mixture, most, seeds, X, sample_weight, *, tasks, n_jobs):
+    def paths(self, mixture, most, seeds, X, sample_weight, *, tasks, n_jobs, known):
         """One path for each seed: fits of `most` components and of all fewer.
 
-        All have the prior that the bound chooses at the best start.
+        All have the prior that the bound chooses at the best start. What is in `known`
+        is not computed again.
         """
         rows = X, sample_weight
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
@@ -45,11 +46,17 @@ class Choice:
         to = {**self.options, "tol": PATH_TOLERANCE * tol}
         to["tol"] = max(to["tol"], min(100 * tol, PATH_RISE / total))
         short, brief = limited(to, START_SWEEPS), limited(to, PATH_SWEEPS)
-        starts = restarts(
-            mixture, most, seeds, *rows, tasks=range, n_jobs=n_jobs, **short
-        )
+        search = {"tasks": range, "n_jobs": n_jobs, "known": known}
+        starts = restarts(mixture, most, seeds, *rows, **search, **short)
         best = best_fit(starts)
-        mixture = best.mixture.with_best_prior(best, *rows, **short).mixture
+        mixture = remembered(
+            known,
+            ("best prior", id(best)),
+            lambda: best.mixture.with_best_prior(best, *rows, **short).mixture,
+        )
+
+        def run(start):
+            return remembered(known, (id(mixture), id(start)), lambda: path(start))
 
         def path(start):
             fits = {most: mixture.ascend(start.state, *rows, **brief)}
@@ -58,7 +65,7 @@ class Choice:
                 fits[K] = mixture.ascend(state, *rows, **brief)
             return fits
 
-        return in_rounds(path, starts, tasks, n_jobs)
+        return in_rounds(run, starts, tasks, n_jobs)
 
     def best_of(self, paths, X, sample_weight):
         """Improve the two best fits, and return the best one and every criterion.

@@ -103,6 +103,8 @@ class Stream:
             X, weight = X[room:], weight[room:]
             if len(stream.pending) == self.block_size:
                 stream._commit(learner)
+                if stream.n_blocks == 1 and X.shape[0]:  # the family is chosen now
+                    stream.learned.mixture.family.check_rows(X)
         return stream
 
     def _commit(self, learner):

@@ -28,6 +28,11 @@ class NormalWishart(GaussianFamily):
             degrees, -np.linalg.slogdet(inverse_scale)[1], self.n_features
         )
 
+    @property
+    def covariance_type(self):
+        """Name of the type, a parameter of the estimator."""
+        return "tied" if self.tied else "full"
+
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
         counts, gaps, scatter = self.moments(statistics, previous.origins)
@@ -171,6 +176,10 @@ class NormalWishart(GaussianFamily):
         constants += log_roots - 0.5 * d * np.log(np.pi * spread)
         tops = 0.5 * (degrees + d)
         return FullScorer(constants, posterior.means, factors, 1 / spread, tops)
+
+    def conditional_scorer(self, posterior):
+        """Return `predictive_scorer`, which integrates missing values out."""
+        return self.predictive_scorer(posterior)
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""

@@ -168,11 +168,12 @@ def _components(estimator):
     means = estimator.means_
     n_components, n_features = means.shape
     given = np.asarray(estimator.covariances_)
+    kind = getattr(estimator, "covariance_type_", estimator.covariance_type)
     if given.shape == (n_components, n_features, n_features):
         covariances = given
-    elif estimator.covariance_type == "diag":
+    elif kind == "diag":
         covariances = given[:, :, None] * np.eye(n_features)
-    elif estimator.covariance_type == "spherical":
+    elif kind == "spherical":
         covariances = given[:, None, None] * np.eye(n_features)
     else:  # one for all
         covariances = np.broadcast_to(given, (n_components, n_features, n_features))

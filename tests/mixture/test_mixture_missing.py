@@ -277,7 +277,8 @@ def test_three_components_predict_like_a_grid():
     assert_array_equal(by_name.mean, found.mean)
     with pytest.raises(ValueError, match="columns contains 3"):
         mixture.conditional(filled, columns=[3])
-    assert not hasattr(TemperedVBGaussianMixture(covariance_type="diag"), "conditional")
+    for other in ({"prior": "factorized"}, {"covariance_type": "known"}):
+        assert not hasattr(TemperedVBGaussianMixture(**other), "conditional")
 
 
 def test_missing_values_merge_no_components():

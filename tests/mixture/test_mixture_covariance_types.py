@@ -1,0 +1,184 @@
+"""`covariance_type="auto"`: what it chooses, on streams too, and what warns instead."""
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skpacbayes.mixture import TemperedVBGaussianMixture
+from skpacbayes.plotting import EllipsesDisplay
+
+TYPES = ["full", "tied", "diag", "spherical"]
+FACTORS = np.array([[[3.0, 2.5], [0.0, 0.8]], [[0.5, -0.4], [0.0, 2.0]]])
+
+
+def rows(kind, n_samples=160, seed=0):
+    """Two groups whose covariances are of one type, 12 standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_samples) % 2
+    factors = {
+        "full": FACTORS,
+        "tied": FACTORS[[0, 0]],
+        "diag": np.array([np.diag([4.0, 0.5]), np.diag([0.5, 2.0])]),
+        "spherical": np.array([np.eye(2), 3 * np.eye(2)]),
+    }[kind]
+    X = np.einsum("ij,ijk->ik", rng.normal(size=(n_samples, 2)), factors[labels])
+    return X + 36.0 * labels[:, None]
+
+
+def auto(n_components=2, **parameters):
+    parameters = {"n_init": 2, "random_state": 0, **parameters}
+    return TemperedVBGaussianMixture(n_components, covariance_type="auto", **parameters)
+
+
+@pytest.mark.parametrize("number", [2, "auto"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_auto_is_the_fit_of_the_type_with_the_largest_criterion(kind, number):
+    """Bit for bit; the odds against the other types are 20 to 1 or more."""
+    X = rows(kind)
+    found = auto(number, max_components=3).fit(X)
+    assert found.covariance_type_ == kind
+    assert found.n_components_ == 2
+    criteria = {}
+    for each in TYPES:
+        own = found.__sklearn_clone__().set_params(covariance_type=each)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            criteria[each] = max(own.fit(X).elbo_path_.values())
+        assert own.covariance_type_ == each
+        if each == kind:
+            assert_array_equal(found.covariances_, own.covariances_)
+            assert found.elbo_path_ == own.elbo_path_
+    assert kind == max(criteria, key=criteria.get)
+    best, second = sorted(criteria.values())[:1:-1]
+    assert best - second > 3
+
+
+def test_the_other_options_choose_too():
+    """Missing values, weights, outliers, one column, tempering, a display, a pickle."""
+    X = rows("tied")
+    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    assert auto().fit(holes).covariance_type_ == "tied"
+    assert auto(inverse_temperature="auto").fit(X).covariance_type_ == "tied"
+    assert auto().fit(X[:, :1]).covariance_type_ in ("full", "tied")
+    assert auto(1).fit(X).covariance_type_ == "full"
+    X = rows("diag")
+    weight = 1.0 + np.arange(len(X)) % 3
+    weighted = auto().fit(X, sample_weight=weight)
+    repeated = auto().fit(np.repeat(X, weight.astype(int), axis=0))
+    assert weighted.covariance_type_ == repeated.covariance_type_ == "diag"
+    assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-6)
+    far = np.vstack([X, np.random.default_rng(2).uniform(-200, 200, (12, 2))])
+    found = auto(outliers=True).fit(far)
+    assert found.covariance_type_ == "diag"
+    assert (found.predict(far)[-12:] == -1).sum() >= 10
+    loaded = pickle.loads(pickle.dumps(weighted))
+    assert loaded.covariance_type_ == "diag"
+    display = EllipsesDisplay.from_estimator(weighted)
+    assert_allclose(display.covariances[:, [0, 1], [0, 1]], weighted.covariances_)
+
+
+def test_statistics_of_the_chosen_type_are_absorbed():
+    X = rows("diag")
+    found = auto().fit(X)
+    parts = [found.sufficient_statistics(part) for part in (X[:50], X[50:])]
+    again = found.__sklearn_clone__().fit(X).absorb(sum(parts), memory=0.0)
+    assert again.covariance_type_ == "diag"
+    assert_allclose(again.means_, found.means_, rtol=1e-3)
+
+
+def test_a_stream_keeps_the_type_of_its_first_block():
+    """However it is cut; the later blocks are of another type."""
+    X = np.vstack([rows("diag", 100), rows("full", 200)])
+    streams = [auto(block_size=100, window=100) for _ in range(2)]
+    streams[0].partial_fit(X)
+    for start in range(0, 300, 60):
+        streams[1] = pickle.loads(pickle.dumps(streams[1]))
+        streams[1].partial_fit(X[start : start + 60])
+    assert streams[0].covariance_type_ == streams[1].covariance_type_ == "diag"
+    assert_array_equal(streams[0].covariances_, streams[1].covariances_)
+    assert auto().partial_fit(X[:100]).covariance_type_ == "diag"
+
+
+def test_a_stream_refuses_missing_values_once_the_type_takes_none():
+    """In the call that fills the first block, and in later ones."""
+    X, message = rows("diag", 250), "chose 'diag' on the first block"
+    X[220, 0] = np.nan
+    at_once = auto(block_size=100).partial_fit(X[:50])
+    with pytest.raises(ValueError, match=message):
+        at_once.partial_fit(X[50:])
+    assert at_once.n_samples_seen_ == 50
+    later = auto(block_size=100).partial_fit(X[:200])
+    with pytest.raises(ValueError, match="NaN"):
+        later.partial_fit(X[200:])
+    assert later.n_samples_seen_ == 200
+    X[3, 1] = np.nan  # in the first block: full and tied are compared
+    found = auto(block_size=100).partial_fit(X)
+    assert found.covariance_type_ in ("full", "tied")
+    assert found.n_samples_seen_ == 250
+
+
+def test_priors_of_one_type_are_refused():
+    for own in ({"covariance_prior": 2.0}, {"degrees_of_freedom_prior": 9.0}):
+        with pytest.raises(ValueError, match="must be None with covariance_type="):
+            auto(**own).fit(rows("full"))
+    with pytest.raises(ValueError, match="got 'auto'"):
+        auto(prior="factorized").fit(rows("full"))
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_columns_given_others_without_covariances(kind):
+    """Mean, deviation and draws, against the joint density on a grid.
+
+    The distance of 20,000 draws from the grid's distribution exceeds 1.95 / sqrt(n)
+    with probability .001.
+    """
+    X = rows(kind, 30)
+    mixture = TemperedVBGaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    given = np.array([[16.0, np.nan], [np.nan, 20.0]])
+    found = mixture.conditional(given)
+    assert_allclose(found.weights.sum(axis=1), 1.0)
+    draws = found.sample(20_000, random_state=0)
+    grid = np.linspace(-300, 300, 60_001)
+    for i, column in enumerate([1, 0]):
+        joint = np.tile(given[i], (len(grid), 1))
+        joint[:, column] = grid
+        density = np.exp(mixture.score_samples(joint))
+        density /= density.sum()
+        mean = density @ grid
+        std = np.sqrt(density @ (grid - mean) ** 2)
+        assert_allclose(found.mean[i, column], mean, rtol=1e-3)
+        assert_allclose(found.std[i, column], std, rtol=3e-3)
+        cumulated = np.interp(draws[:, i, column], grid, density.cumsum())
+        assert abs(np.sort(cumulated) - np.linspace(0, 1, 20_000)).max() < 0.0138
+    whole = mixture.conditional(np.full((1, 2), np.nan))
+    assert_allclose(whole.weights[0], mixture.weights_)
+    if kind == "spherical":  # the two columns share a variance, and "diag" do not
+        return
+    both = whole.sample(20_000, random_state=1)[:, 0]
+    one = both[(abs(both - mixture.means_[0]) < 12).all(axis=1)] - mixture.means_[0]
+    assert abs(np.corrcoef(one.T**2)[0, 1]) < 0.05  # five standard errors are .05
+
+
+def test_a_warning_names_a_type_that_is_better():
+    """What it promises is a lower bound of what a fit of that type gains."""
+    rng = np.random.default_rng(0)
+    spread = np.exp(rng.normal(size=(2, 10)))[np.arange(80) % 2]
+    X = rng.normal(size=(80, 10)) * spread + 9.0 * (np.arange(80) % 2)[:, None]
+    with pytest.warns(UserWarning, match="rows are few for covariance_type=") as w:
+        full = TemperedVBGaussianMixture(2, random_state=0).fit(X)
+    message = re.search(r"with '(\w+)' .* is ([\d.]+) nats", str(w[0].message))
+    kind, gain = message.groups()
+    own = TemperedVBGaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    assert kind == "diag"
+    assert own.elbo_ - full.elbo_ >= 0.99 * float(gain) > 16
+    X = rows("full", 400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperedVBGaussianMixture(2, random_state=0).fit(X)
+        TemperedVBGaussianMixture(2, random_state=0).fit(rows("diag", 400))
+        holes = np.where(rng.random(X.shape) < 0.05, np.nan, X)
+        TemperedVBGaussianMixture(2, random_state=0).fit(holes)
