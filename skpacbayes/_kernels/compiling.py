@@ -9,7 +9,8 @@ are left as they are.
 import contextlib
 import copy
 
-# Oldest and newest version with which the tests found the same machine code.
+# Oldest and newest version with which the tests found the same machine code; they did
+# with all between.
 OLDEST_NUMBA, NEWEST_NUMBA = (0, 61), (0, 68)
 
 
