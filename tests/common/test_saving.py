@@ -4,25 +4,18 @@ import pickle
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, cheap, learn, rows
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
 from states import changes, state_of
 
 import skpacbayes
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
-X, Y = rows(60)
-METHODS = [
-    (name, method)
-    for name, public in ESTIMATORS.items()
-    for method in ("fit", "partial_fit")
-    if hasattr(public, method)
-]
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_skops_loads_from_the_public_list(name, method):
     io = pytest.importorskip("skops.io", reason="skops is not installed")
-    estimator = learn(cheap(name), method, X, Y)
+    estimator = fitted(name, method)
     saved = io.dumps(estimator)
     untrusted = set(io.get_untrusted_types(data=saved))
     assert untrusted <= set(skpacbayes.TRUSTED_TYPES)
@@ -38,7 +31,7 @@ def test_the_list_is_short_and_names_types_of_the_package():
 
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_a_pickle_of_another_version_warns(name, method, monkeypatch):
-    estimator = learn(cheap(name), method, X, Y)
+    estimator = fitted(name, method)
     saved = pickle.dumps(estimator)
     assert not changes(state_of(estimator), state_of(pickle.loads(saved)))
     monkeypatch.setattr("skpacbayes._base.__version__", "99.0")
