@@ -258,17 +258,22 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _draft(self, *, forgets):
         """Return a copy to work on."""
-        kept, memo = dict(vars(self)), {}
+        kept = dict(vars(self))
         kept.pop("_computed", None)  # an answer of the state before
         if forgets:
             for name in kept.pop("_fitted", ()):
                 kept.pop(name, None)
-        for name in self._changed_in_place:
-            if name in kept:
-                kept[name] = copy.deepcopy(kept[name], memo)
         draft = object.__new__(type(self))
-        draft.__dict__ = kept
+        draft.__dict__ = self._unshared(kept)
         return draft
+
+    def _unshared(self, state):
+        """Copy a state, with copies of what an update changes in place."""
+        state, memo = dict(state), {}
+        for name in self._changed_in_place:
+            if name in state:
+                state[name] = copy.deepcopy(state[name], memo)
+        return state
 
     def _note_fitted(self, before):
         """Note which attributes the update added: the next `fit` forgets them."""
@@ -318,9 +323,19 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     # Pickles.
 
     def __getstate__(self):
-        state = dict(super().__getstate__(), _skpacbayes_version=__version__)
+        """Return the state of one moment: `copy.copy` and threads share no array of it.
+
+        A writer in another thread is waited for.
+        """
+        if self._changed_in_place and not vars(self).keys().isdisjoint(
+            self._changed_in_place
+        ):
+            with self._lock():
+                state = self._unshared(super().__getstate__())
+        else:
+            state = dict(super().__getstate__())
         state.pop("_state_lock", None)
-        return state
+        return state | {"_skpacbayes_version": __version__}
 
     def __setstate__(self, state):
         state = dict(state)

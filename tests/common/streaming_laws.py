@@ -39,7 +39,10 @@ class Stream:
     missing value. `places`: origins and units that the rows may have (counts have none
     but their own). `asks`: methods of rows, the answers of many threads. `count`: the
     attribute that counts rows. `rounds`: how often threads ask a new copy; once is
-    enough where an answer takes so long that all of them meet in it.
+    enough where an answer takes so long that all of them meet in it. `traced`: whether
+    law 4 looks at working memory, too, which one setting of an estimator shows of all.
+    `elsewhere`: whether the rows were moved; the laws then leave out what does not
+    depend on where the rows are.
     """
 
     make: Callable
@@ -57,6 +60,8 @@ class Stream:
     asks: tuple = ("predict", "predict_proba", "score_samples", "transform")
     count: str = "n_samples_seen_"
     rounds: int = 3
+    traced: bool = True
+    elsewhere: bool = False
 
     def placed(self, place):
         """Return the stream with its rows about another origin, or in another unit.
@@ -70,7 +75,7 @@ class Stream:
             moved = (y if is_discrete(y) else shift + unit * y for y in targets)
             return (shift + unit * X, *moved)
 
-        return replace(self, rows=rows)
+        return replace(self, rows=rows, elsewhere=bool(place))
 
 
 PLACES = {
@@ -107,10 +112,11 @@ def fed(stream, data, cuts=(), weights=None):
     return feed(stream, stream.make(), data, cuts, weights)
 
 
-def cuttings(length):
+def cuttings(length, *, few=False):
     """One row a call, then ever fewer calls, at random places."""
     rng = np.random.default_rng(0)
-    for count in (length - 1, length // 2, length // 10, 3, 1):
+    counts = (length - 1, 3) if few else (length - 1, length // 2, length // 10, 3, 1)
+    for count in counts:
         yield np.sort(rng.choice(np.arange(1, length), count, replace=False))
 
 
@@ -186,7 +192,7 @@ def split_invariance(stream):
     drawn = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.0], stream.length)
     for weights in [None, drawn] if stream.weights else [None]:
         expected = fed(stream, data, (), weights)
-        for cuts in cuttings(stream.length):
+        for cuts in cuttings(stream.length, few=stream.elsewhere):
             actual = fed(stream, data, cuts, weights)
             assert_same(stream, "split_invariance", actual, expected)
 
@@ -232,12 +238,15 @@ def all_or_nothing(stream):
 def resume(stream):
     """3. Copied mid-stream and gone on with, as if it had never stopped."""
     data = stream.rows(stream.length, 0)
-    for stop in (1, stream.length // 2):
+    for stop, copies in (
+        (1, [through_pickle]),
+        (stream.length // 2, [copy.copy, copy.deepcopy, through_joblib]),
+    ):
         cuts = [stop, (stop + stream.length) // 2]
         expected = fed(stream, data, cuts)
         begun = fed(stream, [part[:stop] for part in data])
         before = state_of(begun)
-        for copied in (through_pickle, copy.deepcopy, through_joblib):
+        for copied in copies[:1] if stream.elsewhere else copies:
             rest = [part[stop:] for part in data]
             actual = feed(stream, copied(begun), rest, [cuts[1] - stop])
             assert_same(stream, "resume", actual, expected)
@@ -273,10 +282,13 @@ def bounded_memory(stream):
     """
     between = 3 * stream.saturated * stream.rows(1, 0)[0].nbytes
     sizes, peaks = memory_of(stream)
-    if peaks[1] - peaks[0] >= between / 2:  # without what was compiled on the way
+    if (
+        stream.traced and peaks[1] - peaks[0] >= between / 2
+    ):  # without what was compiled on the way
         sizes, peaks = memory_of(stream)
     assert sizes[1] - sizes[0] < between / 20, f"pickled sizes {sizes}"
-    assert peaks[1] - peaks[0] < between / 2, f"peaks of memory {peaks}"
+    if stream.traced:
+        assert peaks[1] - peaks[0] < between / 2, f"peaks of memory {peaks}"
 
 
 def memory_of(stream):
@@ -290,7 +302,8 @@ def memory_of(stream):
     gc.freeze()  # or each collection would look at the whole process
     try:
         for start in (0, stream.saturated):
-            tracemalloc.start()
+            if stream.traced:
+                tracemalloc.start()
             before = len(pickle.dumps(estimator))  # what was allocated untraced
             for row in range(start, 4 * start or stream.saturated, batch):
                 feed(stream, estimator, stream.rows(batch, row))
@@ -333,6 +346,8 @@ def one_row(stream):
         "read-only": read_only,
         "data frame": pd.DataFrame,
     }
+    if stream.elsewhere:  # the conversion that rounds
+        others = {"float32": others["float32"]}
     for change in others.values():
         for cuts in (range(1, stream.length), ()):
             actual = stream.make()

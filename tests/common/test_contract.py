@@ -8,26 +8,17 @@ import importlib
 import inspect
 import pkgutil
 
+import cases
 import pytest
-from cases import META
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import estimator_checks as checks
 
 import skpacbayes
 
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
-    "ABCPosteriorKDE": {"n_validation": 20},
-    **META,
-    "DirichletProcessHMM": {
-        "emission": "per_state",  # "auto" fits several: see test_look, test_engines
-        "covariance_type": "diag",
-        "n_iter": 20,
-        "burn_in": 20,
-        "n_chains": 1,
-    },
-    "SparseAdditiveGibbsClassifier": {"n_iter": 30, "burn_in": 10},
-    "SparseAdditiveGibbsRanker": {"n_iter": 20, "burn_in": 20},
-    "SubspaceMixture": {"n_init": 3},
+    name: settings
+    for name, settings in cases.CHEAP.items()
+    if name not in ("PACOClusterer", "SparseAdditiveGibbsRegressor")
 }
 SPARSE_PROBABILITIES = (
     "scikit-learn 1.9 asks any estimator of sparse rows with predict_proba for "

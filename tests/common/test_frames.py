@@ -1,25 +1,20 @@
 """Data frames of every kind come in with their names, and go out on request."""
 
+import functools
+
 import numpy as np
 import pytest
-from cases import ESTIMATORS, cheap, learn, rows
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
 KINDS = ["pandas", "polars", "pyarrow"]
-METHODS = [
-    (name, method)
-    for name, public in ESTIMATORS.items()
-    for method in ("fit", "partial_fit")
-    if hasattr(public, method)
-]
 TAKING_MISSING = [
     name for name in ESTIMATORS if get_tags(cheap(name)).input_tags.allow_nan
 ]
 TRANSFORMERS = [name for name in ESTIMATORS if hasattr(ESTIMATORS[name], "transform")]
-X, Y = rows(60)
 
 
 def frame(kind, columns):
@@ -36,6 +31,12 @@ def answers(estimator, X):
     return [getattr(estimator, m)(X) for m in methods if hasattr(estimator, m)]
 
 
+@functools.cache
+def answers_of_array(name, method):
+    """What an estimator says of the rows that it learnt, all plain arrays."""
+    return answers(fitted(name, method), X)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_a_frame_is_its_array_with_names(name, method, kind):
@@ -44,10 +45,8 @@ def test_a_frame_is_its_array_with_names(name, method, kind):
         pytest.skip(f"this scikit-learn reads no names of this {kind}")
     of_frame = learn(cheap(name), method, table, Y)
     assert list(of_frame.feature_names_in_) == ["dose", "age"]
-    of_array = learn(cheap(name), method, X, Y)
-    for ours, expected in zip(
-        answers(of_frame, table), answers(of_array, X), strict=True
-    ):
+    of_array = answers_of_array(name, method)
+    for ours, expected in zip(answers(of_frame, table), of_array, strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 
@@ -114,7 +113,7 @@ def test_words_are_refused_in_a_question(name):
 def test_a_mask_is_refused_where_it_hides_something(name, method):
     nothing_hidden = np.ma.masked_array(X)
     learnt = learn(cheap(name), method, nothing_hidden, Y)
-    expected = answers(learn(cheap(name), method, X, Y), X)
+    expected = answers_of_array(name, method)
     for ours, theirs in zip(answers(learnt, nothing_hidden), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     hidden = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) % 7 == 0)

@@ -1,28 +1,23 @@
 """Saved estimators: pickles carry the version, and skops loads from a short list."""
 
+import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, cheap, learn, rows
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
 from states import changes, state_of
 
 import skpacbayes
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
-X, Y = rows(60)
-METHODS = [
-    (name, method)
-    for name, public in ESTIMATORS.items()
-    for method in ("fit", "partial_fit")
-    if hasattr(public, method)
-]
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_skops_loads_from_the_public_list(name, method):
     io = pytest.importorskip("skops.io", reason="skops is not installed")
-    estimator = learn(cheap(name), method, X, Y)
+    estimator = fitted(name, method)
     saved = io.dumps(estimator)
     untrusted = set(io.get_untrusted_types(data=saved))
     assert untrusted <= set(skpacbayes.TRUSTED_TYPES)
@@ -38,12 +33,27 @@ def test_the_list_is_short_and_names_types_of_the_package():
 
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_a_pickle_of_another_version_warns(name, method, monkeypatch):
-    estimator = learn(cheap(name), method, X, Y)
+    estimator = fitted(name, method)
     saved = pickle.dumps(estimator)
     assert not changes(state_of(estimator), state_of(pickle.loads(saved)))
     monkeypatch.setattr("skpacbayes._base.__version__", "99.0")
     with pytest.warns(skpacbayes._base.VersionWarning, match=name):
         pickle.loads(saved)
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_copy_waits_for_the_end_of_an_update(copied):
+    """Kernels change some states in place: half of an update would be saved."""
+    estimator = fitted("OnlineVIRegressor", "partial_fit")
+    with ThreadPoolExecutor(1) as another:
+        with estimator._lock():  # as an update has it
+            saved = another.submit(copied, estimator)
+            with pytest.raises(TimeoutError):
+                saved.result(timeout=0.05)
+            estimator.partial_fit(X, Y)
+        saved = saved.result(timeout=60)
+    saved = pickle.loads(saved) if isinstance(saved, bytes) else saved
+    assert not changes(state_of(estimator), state_of(saved))
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
