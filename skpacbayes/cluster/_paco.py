@@ -207,7 +207,9 @@ class PACOClusterer(
     components of one shape, with one scale or one for each, are fitted for every number
     of clusters, and compared by the integrated completed likelihood [2]_: that of the
     rows and their clusters, of which 0.4 counts as evidence, less half a log of the
-    number of rows for each parameter. The clusters may be skewed, with an asymmetric
+    number of rows for each parameter; less for the centre and the variance of a cluster
+    of few rows, where clusters have variances of their own [5]_. The clusters may be
+    skewed, with an asymmetric
     exponential power distribution [4]_ along an axis, where this pays: the pieces of a
     skewed cluster are not clusters. A column of three values or more, two rows or more
     for each, is known to within half of the least gap between them, so that the values
@@ -244,6 +246,9 @@ class PACOClusterer(
     .. [4] C. Fernandez, J. Osiewalski and M. F. J. Steel (1995). Modeling and inference
        with v-spherical distributions. Journal of the American Statistical Association
        90.
+    .. [5] M. A. T. Figueiredo and A. K. Jain (2002). Unsupervised learning of finite
+       mixture models. IEEE Transactions on Pattern Analysis and Machine Intelligence
+       24.
 
     Examples
     --------

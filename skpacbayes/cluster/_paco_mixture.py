@@ -90,6 +90,9 @@ class Mixture:
         fit = self.log_likelihoods[int(classified)]
         entropy = parts @ np.log(parts)
         value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
+        if self.own:
+            n_evidence = share_of_evidence(total, share) * total
+            value += rebate_of_small(k * self.masses / total, n_evidence, k, d)
         return value - LEAST_GAIN * alternatives
 
     def gaining(self, shape, own, log_likelihood=0.0):
@@ -194,6 +197,38 @@ def completed_evidence(
     unequal = share * n_rows * (entropy + np.log(n_clusters))
     fit = share * fit - np.minimum(unequal, (n_clusters - 1) * half_log)
     return fit - (n_clusters * n_features + n_others) * half_log
+
+
+def rebate_of_small(ratios, n_evidence, n_clusters, n_features):
+    """Return by how much less small clusters with own variances are charged.
+
+    Half a log of a cluster's own rows [1]_ for each feature of its centre and for its
+    variance, instead of that of a cluster of mean size. The rows count as at least so
+    many as a centre and a covariance matrix have parameters: fewer may be the tail of
+    another cluster.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (n_clusters,)
+        Rows of the clusters, over the mean number.
+    n_evidence : float
+        Rows whose likelihood counts.
+    n_clusters, n_features : int
+
+    Returns
+    -------
+    rebate : float
+        Log evidence, at least 0.
+
+    References
+    ----------
+    .. [1] M. A. T. Figueiredo and A. K. Jain (2002). Unsupervised learning of finite
+       mixture models. IEEE Transactions on Pattern Analysis and Machine Intelligence
+       24.
+    """
+    fewest = n_features * (n_features + 1) / 2
+    ratios = np.maximum(ratios, fewest * n_clusters / n_evidence)
+    return -(n_features + 1) / 2 * float(np.minimum(np.log(ratios), 0).sum())
 
 
 def _hidden_by_rounding(covariance, widths):

@@ -4,6 +4,8 @@ The laws of the chain are in test_paco_law.py, those of streaming in test_stream
 Data and seeds are fixed; where a test rests on chance, it says how.
 """
 
+import functools
+
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -35,11 +37,17 @@ def three_groups(n_rows, seed=0):
 # Invariance. Rounding changes the rows by at most 2^-53 |b| / a of their spread.
 
 
+@functools.cache
+def plain_model(method, **parameters):
+    """Model of the rows as they are, which no test changes."""
+    return getattr(paco(**parameters), method)(MODEL_3)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("factor", [1e-3, 37.0, 1e3])
 @pytest.mark.parametrize("shift", [0.0, -4.7, 1e4])
 def test_fit_does_not_depend_on_unit_and_origin(loss, factor, shift):
-    plain = paco(loss=loss).fit(MODEL_3)
+    plain = plain_model("fit", loss=loss)
     moved = paco(loss=loss).fit(factor * MODEL_3 + shift)
     assert_same_answer(moved, plain, factor, shift)
     np.testing.assert_array_equal(moved.labels_, plain.labels_)
@@ -49,7 +57,7 @@ def test_fit_does_not_depend_on_unit_and_origin(loss, factor, shift):
 @pytest.mark.parametrize(("factor", "shift"), [(1e-3, 10.0), (37.0, -4.7), (1e3, 0.0)])
 def test_partial_fit_does_not_depend_on_unit_and_origin(loss, factor, shift):
     parameters = {"loss": loss, "refresh": 9, "summary_size": 50}
-    plain = paco(**parameters).partial_fit(MODEL_3)
+    plain = plain_model("partial_fit", **parameters)
     moved = paco(**parameters).partial_fit(factor * MODEL_3 + shift)
     assert_same_answer(moved, plain, factor, shift)
     moved_labels = moved.predict(factor * MODEL_3 + shift)

@@ -53,6 +53,24 @@ def test_groups_of_unequal_sizes_and_spreads_are_found(loss, sizes, spreads):
     assert stream.partial_fit(X).n_clusters_ == len(sizes)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_small_groups_beside_large_ones_are_found_beyond_doubt(seed):
+    """Five groups of 15 wide rows each, beside three of 300, at 9 of their spreads.
+
+    Charged for the number of all rows, one of them gained too little to be certain.
+    """
+    rng = np.random.default_rng(seed)
+    angles = 2 * np.pi / 5 * np.arange(5)
+    small = [60, 0] + 20 * np.column_stack([np.cos(angles), np.sin(angles)])
+    group = np.repeat(np.arange(8), [300] * 3 + [15] * 5)
+    spreads = np.repeat([1.0, 2.5], [900, 75])[:, None]
+    X = np.vstack([[[0, 0], [9, 0], [4, 9]], small])[group]
+    X = X + spreads * rng.normal(size=X.shape)
+    for rows in (X, X @ [[1.0, 3.0], [0.0, 0.2]]):
+        model = PACOClusterer(random_state=0, n_iter=20).fit(rows)  # no warning
+        assert list(model.n_clusters_candidates_) == [8]
+
+
 def test_the_order_of_the_rows_does_not_change_a_fit():
     """Also where each cell has a noise scale of its own."""
     rng = np.random.default_rng(0)

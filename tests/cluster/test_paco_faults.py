@@ -42,7 +42,7 @@ ROWS = {
     "1e300 and 1e-300 in one row": np.array([[1e300, 1e-300], [1e-300, 1e300]] * 5),
     "an outlier last": np.vstack([X, [[1e6, -1e6]]]),
     "an outlier first": np.vstack([[[1e6, -1e6]], X]),
-    "784 features": np.random.default_rng(0).normal(size=(6, 784)),
+    "400 features": np.random.default_rng(0).normal(size=(6, 400)),
     "integers": np.round(X).astype(int),
     "booleans": X > 3,
     "far from the origin": X + 1e12,

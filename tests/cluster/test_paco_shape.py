@@ -1,5 +1,6 @@
 """The common shape of the clusters: what does not change with the coordinates."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -186,14 +187,21 @@ def test_a_stream_has_the_clusters_of_the_batch(table, ordered):
     assert np.ptp(list(found)) < 0.1
 
 
+@functools.cache
+def two_groups_of_three_columns(seed, method):
+    """Rows, and a model of them that no test changes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 3)) + 4.0 * rng.integers(2, size=(200, 1))
+    return X, getattr(paco(refresh=20), method)(X)
+
+
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", ["doubled", "mixed", "shares", "almost doubled"])
 def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
     """Whatever rounding leaves of a linear dependence is no cluster."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(2, size=200)
-    X = rng.normal(size=(200, 3)) + 4.0 * y[:, None]
+    X, model = two_groups_of_three_columns(seed, method)
+    rng = np.random.default_rng(100 + seed)
     if kind == "mixed":
         Z = np.column_stack([X, X @ rng.normal(size=(3, 4))])
     elif kind == "shares":
@@ -201,7 +209,6 @@ def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
     else:
         noise = 1e-9 * rng.normal(size=X.shape) if "almost" in kind else 0.0
         Z = np.column_stack([X, X + noise])
-    model = getattr(paco(refresh=20), method)(X)
     wider = getattr(paco(refresh=20), method)(Z)
     assert model.n_clusters_ == wider.n_clusters_ == 2
     assert adjusted_rand_score(model.predict(X), wider.predict(Z)) > 0.9
