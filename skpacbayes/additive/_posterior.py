@@ -89,7 +89,10 @@ class Posterior:
         else:
             first, group = distinct(columns, ridges)
             counts = np.bincount(group, weights=counts)
-            columns, ridges, log_weights = columns[first], ridges[first], log_weights[first]
+            seen = counts > 0  # one may be recorded, and left before a move ends there
+            first, counts = first[seen], counts[seen]
+            columns, ridges = columns[first], ridges[first]
+            log_weights = log_weights[first]
             means = conditional_means(columns, among, linear, ridges)
             fits = (means * np.append(linear, 0.0)[columns]).sum(axis=1)
             factors, means = noise_factors(prior, fits), unit * means

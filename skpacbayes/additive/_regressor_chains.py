@@ -10,7 +10,7 @@ from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._mixing import Run, mixing
 from ._posterior import Posterior, conditional_means, distinct, padded
 from ._regressor_drawing import BallChain, CarlinChibChain
-from ._regressor_noise import HALVINGS, ScaledChain, may_integrate, scaled_priors
+from ._regressor_noise import ScaledChain, levels_of, may_integrate, scaled_priors
 from ._regressor_slab import weak_effects
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
@@ -204,21 +204,18 @@ class Setup:
         if not may_integrate(settings, problem.weight):
             kind = CarlinChibChain if settings.sampler == "carlin_chib" else self.kind
             return self.chain(kind, number, model, temperature)
-        variance, levels = self.slab_variance(unit), HALVINGS
-        if settings.slab_scale != "auto" or self.weak is not None:
-            levels = (0,)
-        chain = ScaledChain(
-            self._readers[number],
-            problem.against / unit,
-            scaled_priors(
-                self.normal_prior,
-                problem,
-                unit,
-                least_noise(problem),
-                [variance / 4**level for level in levels],
-            ),
-            self._generators[number],
+        levels = (0,) if self.weak is not None else levels_of(settings, problem)
+        square = problem.square + problem.weight * least_noise(problem)
+        priors = scaled_priors(
+            self.normal_prior,
+            self.slab_variance(unit) / unit**2,
+            levels,
+            max(np.count_nonzero(self.ranks), 1),
+            problem.weight - 1,
+            square / unit**2,
         )
+        linear, rng = problem.against / unit, self._generators[number]
+        chain = ScaledChain(self._readers[number], linear, priors, rng)
         chain.start(*model)
         return chain
 

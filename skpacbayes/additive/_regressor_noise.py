@@ -10,7 +10,8 @@ from ._chain import Chain
 from ._chain_state import ChainRecord
 
 PERIOD = 20  # moves between draws of the scale
-HALVINGS = 0, 1, 2, 3  # the scales: that of y, and so often half of it
+HALVINGS = 0, 1, 2  # levels of the slab: the deviation of y, and so often half of it
+ROWS_EACH = 3.0  # rows of each variable that levels need
 LEAST_FREEDOM = 3.0  # degrees of freedom from which the variance is integrated out
 
 
@@ -21,12 +22,24 @@ def may_integrate(settings, weight):
     return usual and settings.sampler == "collapsed" and weight - 1 >= LEAST_FREEDOM
 
 
+def levels_of(settings, problem):
+    """Return levels of the slab that are drawn: one, if its scale is given.
+
+    So it is if there are many variables for the rows: chains of levels that differ in
+    what a variable costs mix slowly there; and if there are pairs, whose variables are
+    in the model whatever their own effects are.
+    """
+    n_variables = np.count_nonzero(problem.gram.ranks)
+    few = ROWS_EACH * n_variables <= problem.weight and not len(problem.gram.pairs)
+    return HALVINGS if settings.slab_scale == "auto" and few else (0,)
+
+
 class ScaledChain(Chain):
     """A chain on models and scales of the slab, without coefficients and noise.
 
-    The variance s^2 of the noise has the prior 1 / s^2, coefficients the standard
-    deviation s times that of a level, all levels the same probability. With the
-    variance integrated out a model at a level weighs
+    The variance s^2 of the noise has the prior 1 / s^2, and coefficients have standard
+    deviation s times that of a level. With the variance integrated out a model at a
+    level weighs
 
         log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2 + q log(ridge) / 2,
 
@@ -105,27 +118,35 @@ class ScaledChain(Chain):
         return ridges[number]
 
 
-def scaled_priors(prior, problem, unit, least, levels):
+def scaled_priors(prior, variance, levels, rarer, freedom, square):
     """Priors at several levels of the slab, the noise variance integrated out.
+
+    With a narrower slab a variable without effect costs less. Where y is noise, the
+    evidence of a level has expectation 1 relative to that of no effect: with p
+    variables, of which each halving makes a level p times less probable, fewer than one
+    is expected to come in by it.
 
     Parameters
     ----------
     prior : callable
-        Returns the prior for a variance of the coefficients, in units of the noise's.
-    problem : Problem
-        The regression.
-    unit : float
-        Unit of y.
-    least : float
-        Smallest noise variance that is told from none.
-    levels : sequence of float
-        Variances of the coefficients.
+        Returns the prior for a variance of the coefficients.
+    variance : float
+        The largest, in units of the variance of the noise.
+    levels : sequence of int
+        How often the standard deviation is halved.
+    rarer : float
+        Each halving divides the probability of a level by this number.
+    freedom : float
+        Degrees of freedom, the number of rows less one.
+    square : float
+        Sum of squares of y less its mean, in these units.
     """
-    square = (problem.square + problem.weight * least) / unit**2
-    return [
-        prior(variance / unit**2)._replace(freedom=problem.weight - 1, square=square)
-        for variance in levels
-    ]
+    priors = []
+    for level in levels:
+        one = prior(variance / 4**level)._replace(freedom=freedom, square=square)
+        one.log_totals[:] -= level * math.log(rarer)
+        priors.append(one)
+    return priors
 
 
 def noise_factors(prior, fits):
