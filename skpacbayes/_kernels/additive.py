@@ -49,7 +49,7 @@ FEATURES, ORDERS, OWNERS, PLACES, COUNTS, STATUS = 0, 1, 2, 3, 4, 5
 LARGER, SMALLER, SIZE, TOTAL, KNOWN, PAIRS, ABSENT = 0, 1, 2, 3, 4, 5, 6
 # Rows of its numbers: log weights of its LARGER and SMALLER neighbours against its own,
 # and scalars: those of all of them, and its own.
-SCALARS, WEIGHT = 2, 2
+SCALARS, WEIGHT, FIT = 2, 2, 3
 # Rows of the tally: moves tried, accepted; then which model is current, the number of
 # models and of moves recorded.
 TALLY = 2
@@ -75,7 +75,7 @@ def run(form, prior, chain, record, uniforms, windows):
     row of four, has the chain stay and weigh the neighbours of its model. If the record
     has no rows nothing is recorded.
     """
-    index, (table, _, _), (visits, _) = form[3], prior, record
+    index, table, (visits, _) = form[3], prior[0], record
     model, numbers, _, _ = chain
     p, width = form[0].shape[:2]
     n_first, n_windows = windows
@@ -178,7 +178,7 @@ def _propose(form, prior, chain, source, which, position, column):
     if it is not -1, the functions up to it come in. An entry of G is in the rows of
     either of its variables: one of them suffices.
     """
-    (diagonal, linear, rows, index, places), (table, ridge, _) = form, prior
+    (diagonal, linear, rows, index, places), table, ridge = form, prior[0], prior[1]
     model, numbers, factors, _ = chain
     width, size, q, pairs = diagonal.shape[1], 0, 0, 0
     for i in range(model[source, COUNTS, SIZE]):
@@ -219,9 +219,12 @@ def _propose(form, prior, chain, source, which, position, column):
     absent = 2 * pairs
     for i in range(size):
         absent -= model[which, STATUS, model[which, FEATURES, i]] // 2
+    fit = 0.0
     for s in range(q):
-        log_weight += 0.5 * factors[which, q, s] ** 2 - math.log(factors[which, s, s])
-    numbers[which, SCALARS, WEIGHT] = log_weight
+        fit += 0.5 * factors[which, q, s] ** 2
+        log_weight -= math.log(factors[which, s, s])
+    numbers[which, SCALARS, FIT] = fit
+    numbers[which, SCALARS, WEIGHT] = log_weight + _log_fit(fit, prior)
     model[which, COUNTS, SIZE] = size
     model[which, COUNTS, TOTAL] = q
     model[which, COUNTS, PAIRS] = pairs
@@ -229,6 +232,18 @@ def _propose(form, prior, chain, source, which, position, column):
     model[which, COUNTS, LARGER] = 0
     model[which, COUNTS, SMALLER] = 0
     model[which, COUNTS, KNOWN] = 1
+
+
+@kernel
+def _log_fit(fit, prior):
+    """Logarithm of the likelihood, by the half b' P^-1 b that a model explains.
+
+    Where the variance of the noise is integrated out, it is that of Student's t.
+    """
+    freedom, square = prior[3], prior[4]
+    if freedom == 0.0:
+        return fit
+    return -0.5 * freedom * math.log(max(1.0 - 2.0 * fit / square, TINY))
 
 
 @kernel
@@ -296,9 +311,12 @@ def _weigh_larger(form, prior, chain, which, first, last):
 
     Columns are computed in blocks that stay in the nearest cache.
     """
-    (diagonal, linear, rows, index, places), (table, ridge, most) = form, prior
+    diagonal, linear, rows, index, places = form
+    table, ridge, most = prior[:3]
     model, numbers, factors, work = chain
     width = diagonal.shape[1]
+    fit_before = numbers[which, SCALARS, FIT]
+    log_fit = _log_fit(fit_before, prior)
     size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
     pairs = model[which, COUNTS, PAIRS]
     before = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
@@ -330,7 +348,8 @@ def _weigh_larger(form, prior, chain, which, first, last):
                 work[FITS, d], work[HALF_LOGS, d] = fit, half_log
                 after = table[LOG_SIZE + n_pairs, size + 1 - n_pairs]
                 after += table[LOG_TOTAL, q + a + 1]
-                numbers[which, LARGER, d] = fit - half_log + (after - before)
+                gain = _log_fit(fit_before + fit, prior) - log_fit
+                numbers[which, LARGER, d] = gain - half_log + (after - before)
             for a in range(order, width):
                 numbers[which, LARGER, c * width + a] = -math.inf
 
@@ -343,6 +362,8 @@ def _weigh_smaller(form, prior, chain, which):
     size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
     pairs = model[which, COUNTS, PAIRS]
     before = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
+    fit_before = numbers[which, SCALARS, FIT]
+    before += _log_fit(fit_before, prior)
     for start in range(0, q, BLOCK):
         end = min(start + BLOCK, q)
         for s in range(q + 1):
@@ -362,11 +383,11 @@ def _weigh_smaller(form, prior, chain, which):
             _eliminate(factors, SCRATCH, order, TINY)
             after = table[LOG_SIZE + n_pairs, size - 1 - n_pairs]
             after += table[LOG_TOTAL, q - order]
-            log_weight = after - before
+            fit = fit_before
             for a in range(order):
-                log_weight -= 0.5 * factors[SCRATCH, order, a] ** 2
-                log_weight -= math.log(factors[SCRATCH, a, a])
-            numbers[which, SMALLER, c] = log_weight
+                fit -= 0.5 * factors[SCRATCH, order, a] ** 2
+                after -= math.log(factors[SCRATCH, a, a])
+            numbers[which, SMALLER, c] = after + _log_fit(fit, prior) - before
         d += order
 
 

@@ -27,7 +27,9 @@ class Prior(NamedTuple):
     table: np.ndarray
     ridge: float
     most: int
-    radius: float
+    freedom: float = 0.0
+    square: float = 1.0
+    radius: float = math.inf
 
     # Rows of the table, by the number of variables: cumulative probabilities of the
     # kinds of moves; log ratios of those of the move back; log priors of sizes, a row
@@ -101,7 +103,7 @@ class Prior(NamedTuple):
         most = int(min(most, np.count_nonzero(ranks)))
         n_functions = np.sort(ranks)[len(ranks) - most :].sum()
         n_rows = kernels.LOG_SIZE + 1 + min(n_pairs, most)
-        prior = cls(np.zeros((n_rows, n_functions + 1)), float(ridge), most, math.inf)
+        prior = cls(np.zeros((n_rows, n_functions + 1)), float(ridge), most)
         size = np.arange(most + 1)
         add = np.where(size == 0, 1.0, np.where(size < most, 0.3, 0.0))
         delete = np.where(size == 0, 0.0, np.where(size < most, 0.3, 0.6))
@@ -215,7 +217,7 @@ class Chain:
         self.state.forget()
 
     def _run(self, uniforms, record, windows):
-        fixed = self.prior[:3], tuple(self.state), record[:2]
+        fixed = self.prior[:5], tuple(self.state), record[:2]
         while True:
             self.reader.fetch(self.state.features, self.state.orders)
             form = self.reader.form(self.linear)
@@ -244,6 +246,8 @@ class Chain:
             Their coefficients; 0 if the chain draws none.
         log_weights : ndarray of shape (n_models,)
             Log weights of the models.
+        ridges : ndarray of shape (n_models,)
+            The ridges under which they have these weights.
         """
         n_models, n_moves = self.state.n_models, self.state.n_moves
         columns = self.record.columns[:n_models]
@@ -252,7 +256,12 @@ class Chain:
         columns = np.take_along_axis(columns, order, axis=1)
         draws = np.take_along_axis(self.record.draws[:n_models], order, axis=1)
         path = self.record.path[:n_moves]
-        return path, columns, draws, self.record.weights[:n_models]
+        weights = self.record.weights[:n_models]
+        return path, columns, draws, weights, self._model_ridges(n_models)
+
+    def _model_ridges(self, n_models):
+        """Ridges of the models recorded."""
+        return np.full(n_models, self.prior.ridge)
 
     def columns(self):
         """Functions of the current model, as columns of G."""

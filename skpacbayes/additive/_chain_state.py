@@ -10,6 +10,7 @@ from .._kernels.additive import (
     COUNTS,
     CURRENT,
     FEATURES,
+    FIT,
     FITS,
     HALF_LOGS,
     KNOWN,
@@ -57,6 +58,7 @@ class ModelState(NamedTuple):
     n_functions = named("rows", COUNTS, TOTAL)  # once it is factorised
     known = named("rows", COUNTS, KNOWN)
     log_weight = named("numbers", SCALARS, WEIGHT)
+    fit = named("numbers", SCALARS, FIT)
     # With room for more than there are: see the properties of the chain's state.
     features = named("rows", FEATURES, EVERY)
     orders = named("rows", ORDERS, EVERY)
@@ -99,7 +101,7 @@ class ChainState(NamedTuple):
     def empty(cls, n_features, max_order, largest):
         """Room for two models of at most `largest` functions; no variable is in."""
         side, n_columns = max(largest, max_order), n_features * max_order
-        counts, scalars = max(largest, ABSENT, n_features), max(n_columns, SCALARS + 1)
+        counts, scalars = max(largest, ABSENT, n_features), max(n_columns, FIT + 1)
         return cls(
             model=np.zeros((TALLY + 1, STATUS + 1, counts + 1), dtype=np.int64),
             numbers=np.zeros((TALLY, SCALARS + 1, scalars)),

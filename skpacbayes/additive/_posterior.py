@@ -4,6 +4,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ._gram import precision_factor
+from ._regressor_noise import noise_factors
 
 BLOCK = 2**20  # entries of the matrices of models that are solved at a time
 
@@ -11,8 +12,9 @@ BLOCK = 2**20  # entries of the matrices of models that are solved at a time
 class Posterior:
     """Weighted models, with the law of the coefficients of each.
 
-    Given its model the coefficients are normal; or, where a chain has drawn them
-    (`ridge` is None), they are known.
+    Given its model the coefficients are normal, or have Student's t distribution where
+    the variance of the noise is integrated out; or, where a chain has drawn them
+    (`ridges` is None), they are known.
 
     Parameters
     ----------
@@ -26,62 +28,90 @@ class Posterior:
         Log posterior weights, up to a constant.
     shape : tuple of int
         Number of variables, and of functions of a variable.
-    unit : float
-        Unit of the coefficients: their covariance is unit**2 (G + ridge I)^-1.
-    ridge : float or None
+    variances : ndarray of shape (n_models,)
+        Mean of the noise variance given each model: the covariance of its coefficients
+        is that times (G + ridge I)^-1.
+    ridges : ndarray of shape (n_models,), or None
         See above.
     among : callable
         Returns G among some functions.
+    freedom : float, default=0.0
+        Degrees of freedom of Student's t; 0 for the normal distribution.
     """
 
     def __init__(
-        self, weights, columns, means, log_weights, shape, *, unit, ridge, among
+        self,
+        weights,
+        columns,
+        means,
+        log_weights,
+        shape,
+        *,
+        variances,
+        ridges,
+        among,
+        freedom=0.0,
     ):
         order = np.argsort(-weights, kind="stable")
         self.weights, self.columns = weights[order], columns[order]
         self.means, self.log_weights = means[order], log_weights[order]
-        self.shape, self.unit, self.ridge = shape, unit, ridge
+        self.shape, self.freedom = shape, freedom
+        self.variances = variances[order]
+        self.ridges = None if ridges is None else ridges[order]
         self.visited = np.unique(columns[columns >= 0])
-        self._gram = None if ridge is None else among(self.visited)
+        self._gram = None if ridges is None else among(self.visited)
 
     @classmethod
-    def of_chains(cls, chains, shape, *, unit, ridge, among):
+    def of_chains(cls, chains, shape, *, unit, among):
         """Put together what chains have recorded.
 
         Parameters
         ----------
         chains : list of Chain
             Chains that have recorded as many moves each.
-        shape, unit, ridge, among
+        shape, among
             See the class.
+        unit : float
+            Unit of the coefficients.
         """
         parts = [chain.recorded() for chain in chains]
-        largest = max(columns.shape[1] for _, columns, _, _ in parts)
+        largest = max(columns.shape[1] for _, columns, *_ in parts)
         counts = np.concatenate(
-            [np.bincount(path, minlength=len(columns)) for path, columns, _, _ in parts]
+            [np.bincount(path, minlength=len(columns)) for path, columns, *_ in parts]
         )
         columns = np.concatenate([padded(part[1], largest, -1) for part in parts])
         means = unit * np.concatenate([padded(part[2], largest, 0.0) for part in parts])
         log_weights = np.concatenate([part[3] for part in parts])
+        ridges = np.concatenate([part[4] for part in parts])
+        prior, linear = chains[0].prior, chains[0].linear
         if chains[0].draws:
-            ridge = None
+            ridges, factors = None, np.ones(len(columns))
         else:
-            columns, first, group = np.unique(
-                columns, axis=0, return_index=True, return_inverse=True
-            )
-            counts = np.bincount(group.ravel(), weights=counts)
+            first, group = distinct(columns, ridges)
+            counts = np.bincount(group, weights=counts)
+            seen = counts > 0  # one may be recorded, and left before a move ends there
+            first, counts = first[seen], counts[seen]
+            columns, ridges = columns[first], ridges[first]
             log_weights = log_weights[first]
-            means = unit * conditional_means(columns, among, chains[0].linear, ridge)
+            means = conditional_means(columns, among, linear, ridges)
+            fits = (means * np.append(linear, 0.0)[columns]).sum(axis=1)
+            factors, means = noise_factors(prior, fits), unit * means
         return cls(
             counts / counts.sum(),
             columns,
             means,
             log_weights,
             shape,
-            unit=unit,
-            ridge=ridge,
+            variances=unit**2 * factors,
+            ridges=ridges,
             among=among,
+            freedom=prior.freedom,
         )
+
+    @property
+    def noise_variance(self):
+        """Posterior mean of the noise variance."""
+        return float(self.weights @ self.variances)
 
     def inclusion(self):
         """Probability that each function is in, of shape (n_features, max_order)."""
@@ -94,17 +124,29 @@ class Posterior:
     def most_probable(self):
         """Conditional mean of the most probable model visited, of the same shape."""
         best = self.log_weights.argmax()
-        return self._of_model(best, self.means[best])
+        if self.ridges is None:
+            return self._of_model(best, self.means[best])
+        _, group = distinct(self.columns)
+        totals = np.full(len(group), -np.inf)
+        np.logaddexp.at(totals, group, self.log_weights)
+        best = totals.argmax()
+        here = np.flatnonzero(group == best)
+        shares = np.exp(self.log_weights[here] - totals[best])
+        return self._of_model(here[0], shares @ self.means[here] / shares.sum())
 
     def draw(self, rng):
         """Draw the coefficients, of the same shape."""
         model = rng.choice(len(self.weights), p=self.weights)
         columns = self._functions(model)
         values = self.means[model, : len(columns)].copy()
-        if self.ridge is not None and len(columns):
-            factor = self._factor(columns)
+        if self.ridges is not None and len(columns):
+            factor = self._factor(model, columns)
             normal = rng.standard_normal(len(columns))
-            values += self.unit * solve_triangular(factor, normal, lower=True, trans=1)
+            variance = self.variances[model]
+            if self.freedom > 2:
+                variance *= (self.freedom - 2) / rng.chisquare(self.freedom)
+            scale = np.sqrt(variance)
+            values += scale * solve_triangular(factor, normal, lower=True, trans=1)
         return self._of_model(model, values)
 
     def variance(self, values, features=None):
@@ -134,11 +176,12 @@ class Posterior:
             effect = self.means[model, : len(columns)][here] @ part
             mean += weight * effect
             second += weight * effect**2
-            if self.ridge is not None:
+            if self.ridges is not None:
                 inner = np.zeros((len(columns), flat.shape[1]))
                 inner[here] = part
-                inner = solve_triangular(self._factor(columns), inner, lower=True)
-                second += weight * self.unit**2 * (inner**2).sum(axis=0)
+                factor = self._factor(model, columns)
+                inner = solve_triangular(factor, inner, lower=True)
+                second += weight * self.variances[model] * (inner**2).sum(axis=0)
         return (second - mean**2).clip(0)
 
     def orders(self):
@@ -153,10 +196,10 @@ class Posterior:
         columns = self.columns[model]
         return columns[columns >= 0]
 
-    def _factor(self, columns):
-        """Cholesky factor of a model's precision, in the unit."""
+    def _factor(self, model, columns):
+        """Cholesky factor of a model's precision, in units of the noise."""
         place = np.searchsorted(self.visited, columns)
-        return precision_factor(self._gram[np.ix_(place, place)], self.ridge)
+        return precision_factor(self._gram[np.ix_(place, place)], self.ridges[model])
 
     def _of_model(self, model, values):
         coefficients = np.zeros(self.shape)
@@ -172,7 +215,16 @@ class Posterior:
         return total
 
 
-def conditional_means(columns, among, linear, ridge):
+def distinct(columns, ridges=None):
+    """Where each distinct model is first, and the number of the one that each is."""
+    if ridges is not None:
+        levels = np.unique(ridges, return_inverse=True)[1]
+        columns = np.column_stack([columns, levels.ravel()])
+    _, first, group = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    return first, group.ravel()
+
+
+def conditional_means(columns, among, linear, ridges):
     """Means of the coefficients of several models: P^-1 b of each.
 
     Parameters
@@ -183,7 +235,7 @@ def conditional_means(columns, among, linear, ridge):
         Returns G among some functions.
     linear : ndarray of shape (n_functions,)
         b.
-    ridge : float
+    ridges : ndarray of shape (n_models,)
         P = G + ridge I.
 
     Returns
@@ -201,7 +253,8 @@ def conditional_means(columns, among, linear, ridge):
     step = max(1, BLOCK // max(1, largest**2))
     for start in range(0, len(columns), step):
         part = places[start : start + step]
-        precision = gram[part[:, :, None], part[:, None]] + ridge * np.eye(largest)
+        ridge = ridges[start : start + step, None, None] * np.eye(largest)
+        precision = gram[part[:, :, None], part[:, None]] + ridge
         solved = np.linalg.solve(precision, linear[part][:, :, None])
         means[start : start + step] = solved[:, :, 0]
     return means

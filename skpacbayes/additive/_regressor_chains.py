@@ -8,8 +8,9 @@ import numpy as np
 from .._chains import run_chains
 from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._mixing import Run, mixing
-from ._posterior import Posterior, conditional_means, padded
+from ._posterior import Posterior, conditional_means, distinct, padded
 from ._regressor_drawing import BallChain, CarlinChibChain
+from ._regressor_noise import ScaledChain, levels_of, may_integrate, scaled_priors
 from ._regressor_slab import weak_effects
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
@@ -101,9 +102,8 @@ def sample(settings, problem, rng, starts, tasks):
     else:
         noise = float(settings.noise_variance)
     temperature = setup.temperature(noise)
-    kind = CarlinChibChain if settings.sampler == "carlin_chib" else setup.kind
     chains = [
-        setup.chain(kind, number, model, temperature)
+        setup.final_chain(number, model, temperature)
         for number, model in enumerate(models)
     ]
     if settings.sampler == "collapsed":
@@ -171,7 +171,11 @@ class Setup:
         terms = self.ranks, settings.beta, self.most
         if settings.slab == "l1ball":
             return Prior.of(*terms, radius=self.radius / unit, n_pairs=self.n_pairs)
-        variance = self.slab_variance(unit) / unit**2
+        return self.normal_prior(self.slab_variance(unit) / unit**2)
+
+    def normal_prior(self, variance):
+        """Prior under which coefficients have a variance, in units of the noise."""
+        terms = self.ranks, self.settings.beta, self.most
         return Prior.of(*terms, variance=variance, n_pairs=self.n_pairs)
 
     def slab_variance(self, unit):
@@ -192,6 +196,27 @@ class Setup:
         )
         if self.settings.slab == "gaussian":
             chain.start(*model)
+        return chain
+
+    def final_chain(self, number, model, temperature):
+        """Make the chain of a number, at a model, that is to be recorded."""
+        settings, problem, unit = self.settings, self.problem, temperature.unit
+        if not may_integrate(settings, problem.weight):
+            kind = CarlinChibChain if settings.sampler == "carlin_chib" else self.kind
+            return self.chain(kind, number, model, temperature)
+        levels = (0,) if self.weak is not None else levels_of(settings, problem)
+        square = problem.square + problem.weight * least_noise(problem)
+        priors = scaled_priors(
+            self.normal_prior,
+            self.slab_variance(unit) / unit**2,
+            levels,
+            max(np.count_nonzero(self.ranks), 1),
+            problem.weight - 1,
+            square / unit**2,
+        )
+        linear, rng = problem.against / unit, self._generators[number]
+        chain = ScaledChain(self._readers[number], linear, priors, rng)
+        chain.start(*model)
         return chain
 
     def choose_among(self, chains, model, temperature):
@@ -255,11 +280,10 @@ def ball_radius(settings, largest):
 
 def expected_noise(chain, problem, unit):
     """Mean over a run of the squared residuals over the degrees of freedom."""
-    path, columns, means, _ = chain.recorded()
+    path, columns, means, _, ridges = chain.recorded()
     counts, totals = np.bincount(path), (columns >= 0).sum(axis=1)
     if not chain.draws:
-        among, ridge = chain.reader.among, chain.prior.ridge
-        means = conditional_means(columns, among, chain.linear, ridge)
+        means = conditional_means(columns, chain.reader.among, chain.linear, ridges)
     fits = unit * (means * np.append(problem.against, 0.0)[columns]).sum(axis=1)
     freedom = np.maximum(problem.weight - 1 - totals, 1.0)
     noise = np.average((problem.square - fits) / freedom, weights=counts)
@@ -274,9 +298,12 @@ def summary(chains, setup, temperature):
         chains,
         shape,
         unit=temperature.unit,
-        ridge=prior.ridge,
         among=problem.gram.among,
     )
+    scale, known = math.sqrt(setup.slab_variance(temperature.unit)), temperature
+    if prior.freedom:
+        temperature = setup.temperature(posterior.noise_variance)
+        scale = known.unit * float(posterior.weights @ posterior.ridges**-0.5)
     runs = runs_of([chain.recorded() for chain in chains])
     agreement = mixing(runs, posterior.inclusion()[:, 0], shape[1])
     # Moves to other variables: the first two kinds.
@@ -288,7 +315,7 @@ def summary(chains, setup, temperature):
         posterior=posterior,
         temperature=temperature,
         radius=setup.radius,
-        slab_scale=math.sqrt(setup.slab_variance(temperature.unit)),
+        slab_scale=scale,
         most=prior.most,
         acceptance_rate=float(accepted / max(tried, 1)),
         r_hat=agreement.r_hat,
@@ -296,7 +323,7 @@ def summary(chains, setup, temperature):
         runs=agreement.runs,
         full=bool(prior.most < n_usable and (sizes == prior.most).any()),
         n_variables_needed=setup.n_variables_needed,
-        ends=Starts([chain.model for chain in chains], temperature.noise_variance),
+        ends=Starts([chain.model for chain in chains], known.noise_variance),
     )
 
 
@@ -306,14 +333,14 @@ def runs_of(recorded):
     Its last digits depend on the sequence of the variables. R-hat, which reads ranks,
     would take them for a difference between chains.
     """
-    counts = np.cumsum([len(columns) for _, columns, _, _ in recorded])[:-1]
-    largest = max(columns.shape[1] for _, columns, _, _ in recorded)
+    counts = np.cumsum([len(columns) for _, columns, *_ in recorded])[:-1]
+    largest = max(columns.shape[1] for _, columns, *_ in recorded)
     columns = np.concatenate([padded(each[1], largest, -1) for each in recorded])
-    _, first, group = np.unique(columns, axis=0, return_index=True, return_inverse=True)
-    log_weights = np.concatenate([each[3] for each in recorded])[first][group.ravel()]
+    first, group = distinct(columns, np.concatenate([each[4] for each in recorded]))
+    log_weights = np.concatenate([each[3] for each in recorded])[first][group]
     return [
         Run(path, columns, own[path])
-        for (path, columns, _, _), own in zip(
+        for (path, columns, *_), own in zip(
             recorded, np.split(log_weights, counts), strict=True
         )
     ]

@@ -184,8 +184,8 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             means,
             np.zeros(len(draws)),
             (p, width),
-            unit=1.0,
-            ridge=None,
+            variances=np.ones(len(draws)),
+            ridges=None,
             among=None,
         )
         intercepts = np.array([draw.intercept for draw in draws])

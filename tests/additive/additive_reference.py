@@ -45,11 +45,12 @@ def log_binomial(n, k):
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
-def log_weight(problem, model, beta, variance):
+def log_weight(problem, model, beta, variance, freedom=0.0):
     """Log of prior times marginal likelihood of y, noise of variance 1.
 
     By the density of y: N(0, I + variance A A'), which shares no algebra with the
-    kernel.
+    kernel. With `freedom` the noise variance, by which both are multiplied, is
+    integrated out: Student's t.
     """
     values, _, y = problem
     p, max_order, n = values.shape
@@ -58,7 +59,9 @@ def log_weight(problem, model, beta, variance):
     size, total = np.count_nonzero(model), sum(model)
     log_prior = total * np.log(beta) - log_binomial(p, size)
     half_log = np.linalg.slogdet(covariance)[1] / 2
-    return log_prior - half_log - y @ np.linalg.solve(covariance, y) / 2
+    square = y @ np.linalg.solve(covariance, y)
+    term = freedom * np.log(square) if freedom else square
+    return log_prior - half_log - term / 2
 
 
 def exact_posterior(problem, beta, variance):

@@ -22,13 +22,13 @@ def data():
     return X, X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=80)
 
 
-@pytest.mark.parametrize("n_chains", [1, 3])
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "n_chains"),
     [
-        SparseAdditiveGibbsClassifier,
-        SparseAdditiveGibbsRanker,
-        SparseAdditiveGibbsRegressor,
+        (SparseAdditiveGibbsClassifier, 3),
+        (SparseAdditiveGibbsRanker, 3),
+        (SparseAdditiveGibbsRegressor, 1),
+        (SparseAdditiveGibbsRegressor, 3),
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -1,7 +1,9 @@
 """What users do to the additive classifier and ranker, and what they do wrong."""
 
+import copy
 import pickle
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from skpacbayes.additive import (
 
 SHORT = {
     SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},
-    SparseAdditiveGibbsRanker: {"n_iter": 300, "burn_in": 100},
+    SparseAdditiveGibbsRanker: {"n_iter": 120, "burn_in": 40},
 }
 BOTH = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
 pytestmark = [  # short chains
@@ -40,10 +42,16 @@ def rows(n_samples=200, n_features=6, seed=0, slope=5.0):
     return X, rng.random(n_samples) < expit(slope * X[:, 0])
 
 
+@cache
+def fitted(kind):
+    """Fitted to `rows()`: tests read it, and copy it before they fit it again."""
+    return made(kind).fit(*rows())
+
+
 @BOTH
 def test_finds_the_variable_and_its_effect(kind):
-    X, y = rows()
-    model = made(kind).fit(X, y)
+    X, _ = rows()
+    model = fitted(kind)
     assert_array_equal(model.get_support(indices=True), [0])
     assert model.transform(X).shape == (200, 1)
     effect, std = model.partial_effects(X, 0)
@@ -61,7 +69,7 @@ def test_finds_the_variable_and_its_effect(kind):
 @BOTH
 def test_same_seed_same_answer_and_pickle(kind):
     X, y = rows()
-    first, second = made(kind).fit(X, y), made(kind, n_jobs=2).fit(X, y)
+    first, second = fitted(kind), made(kind, n_jobs=2).fit(X, y)
     scores = first.decision_function(X)
     assert_array_equal(scores, second.decision_function(X))
     loaded = pickle.loads(pickle.dumps(first))
@@ -77,7 +85,7 @@ def test_any_labels(kind, labels):
     model = made(kind).fit(X, named)
     assert_array_equal(model.classes_, labels)
     assert set(model.predict(X)) <= set(labels)
-    scores = made(kind).fit(X, y).decision_function(X)
+    scores = fitted(kind).decision_function(X)
     assert_array_equal(model.decision_function(X), scores)
 
 
@@ -92,8 +100,8 @@ def test_any_labels(kind, labels):
     ],
 )
 def test_labels_that_are_not_two_classes(kind, y, message):
-    X, two = rows()
-    model = made(kind).fit(X, two)
+    X, _ = rows()
+    model = copy.deepcopy(fitted(kind))
     before = model.decision_function(X)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
@@ -169,8 +177,8 @@ def test_noise_alone_selects_nothing(kind):
 @BOTH
 def test_beyond_the_training_range(kind):
     """A variable outside its range counts as at its end."""
-    X, y = rows()
-    model = made(kind).fit(X, y)
+    X, _ = rows()
+    model = fitted(kind)
     end = np.clip(X + 100, None, X.max(axis=0))
     assert_allclose(model.decision_function(X + 100), model.decision_function(end))
 
@@ -237,8 +245,8 @@ def test_callbacks_stop_the_chains(kind):
 
 
 def test_probabilities_average_those_of_the_draws():
-    X, y = rows()
-    model = made(SparseAdditiveGibbsClassifier).fit(X, y)
+    X, _ = rows()
+    model = fitted(SparseAdditiveGibbsClassifier)
     scores = np.concatenate([s for _, s in model._scores_of_draws(X)], axis=1)
     assert_allclose(model.predict_proba(X)[:, 1], expit(scores).mean(axis=0))
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
@@ -270,7 +278,7 @@ def test_rows_of_weight_zero_are_absent(kind):
 )
 def test_wrong_weights(kind, weights, message):
     X, y = rows()
-    model = made(kind).fit(X, y)
+    model = copy.deepcopy(fitted(kind))
     before = model.decision_function(X)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, sample_weight=weights)
@@ -289,8 +297,8 @@ def test_weights_of_rows():
 def test_inverse_temperatures():
     """At a small one the posterior is the prior; "likelihood" is that of n rows."""
     X, y = rows()
-    model = made(SparseAdditiveGibbsClassifier)
-    assert model.fit(X, y).inverse_temperature_ == 200
+    model = fitted(SparseAdditiveGibbsClassifier)
+    assert model.inverse_temperature_ == 200
     same = clone(model).set_params(inverse_temperature=200.0).fit(X, y)
     assert_array_equal(model.coefficients_, same.coefficients_)
     prior = clone(model).set_params(inverse_temperature=1e-3, beta=0.5, n_iter=600)
@@ -302,11 +310,12 @@ def test_inverse_temperatures():
 
 def test_ranker_score_is_the_area_under_the_curve():
     X, y = rows()
-    ranker = made(SparseAdditiveGibbsRanker).fit(X, y)
+    ranker = fitted(SparseAdditiveGibbsRanker)
     assert ranker.score(X, y) == roc_auc_score(y, ranker.decision_function(X))
     assert get_scorer("roc_auc")(ranker, X, y) == ranker.score(X, y)
     assert abs(ranker.predict(X).mean() - y.mean()) < 0.01
-    search = GridSearchCV(ranker, {"max_order": [1, 4]}, cv=2).fit(X, y)
+    few = clone(ranker).set_params(n_iter=60, burn_in=20)
+    search = GridSearchCV(few, {"max_order": [1, 4]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.7
 
 
@@ -315,7 +324,8 @@ def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
     X, y = rows()
     weights = np.random.default_rng(0).integers(0, 4, size=200)
-    ranker = made(SparseAdditiveGibbsRanker, loss=loss).fit(X, y, sample_weight=weights)
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=300, burn_in=100)
+    ranker.fit(X, y, sample_weight=weights)
     places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])
     scores = repeated.decision_function(X)
@@ -330,7 +340,7 @@ def test_ranker_takes_whole_weights_for_rows_repeated(loss):
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_weights_whose_sum_counts_no_rows(kind, scale):
     X, y = rows()
-    model = made(kind).fit(X, y)
+    model = copy.deepcopy(fitted(kind))
     before = model.decision_function(X)
     with pytest.raises(ValueError, match="multiply sample_weight by a constant"):
         model.fit(X, y, sample_weight=np.full(200, scale))
@@ -385,10 +395,8 @@ def test_functions_that_are_dependent(kind, slab_scale):
 
 def test_ranker_temperatures():
     """The loss weighs as much as rows; "pac" looks at no label but counts."""
-    few, many = (
-        made(SparseAdditiveGibbsRanker).fit(*rows(n)).inverse_temperature_
-        for n in (100, 400)
-    )
+    many = made(SparseAdditiveGibbsRanker).fit(*rows(400)).inverse_temperature_
+    few = made(SparseAdditiveGibbsRanker).fit(*rows(100)).inverse_temperature_
     assert 2 < many / few < 8
     X, y = rows()
     ranker = made(SparseAdditiveGibbsRanker, inverse_temperature="pac", gamma=0.5)

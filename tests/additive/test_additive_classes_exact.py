@@ -32,7 +32,7 @@ from skpacbayes.certificates.pac_bayes import catoni_terms
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
 N_BATCHES = 40
-NODES, HERMITE = np.polynomial.hermite_e.hermegauss(24)
+NODES, HERMITE = np.polynomial.hermite_e.hermegauss(14)  # 24: the same to 3e-7
 
 
 def z_score(series, expected):
@@ -192,7 +192,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(n_chosen):
     }
     shares = np.exp(np.array(list(logs.values())) - logsumexp(list(logs.values())))
     models = []
-    for _ in range(6000):
+    for _ in range(4000):
         chain.sweep(2)
         models.append(tuple(np.isin(np.arange(4), chain.model[0]).astype(int)))
     for orders, share in zip(logs, shares, strict=True):
@@ -207,7 +207,7 @@ def test_geweke_joint_distribution(monkeypatch):
     rng = np.random.default_rng(0)
     chain = LogisticChain(values, positive, np.ones(12), ranks, BETA, 2, VARIANCE, rng)
     sizes, totals, squares, intercepts, labels = [], [], [], [], []
-    for _ in range(4000):
+    for _ in range(2800):
         chain.sweep(2)
         labelled = rng.random(12) < 0.5 + 0.5 * np.tanh(0.5 * scores_of(chain))
         chain.positive = labelled
@@ -287,8 +287,7 @@ LOSSES = pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
 
 
 @LOSSES
-@pytest.mark.parametrize("share", [0.2, 0.5])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("share", "weighted"), [(0.2, True), (0.5, False)])
 def test_ranking_chain_follows_the_posterior(law, share, weighted):
     """Whatever the temperature of the classifier's chain that proposes."""
     values, positive = ranking_rows()
@@ -304,8 +303,8 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted):
         values, positive, share / ones.mean() * ones, ranks, BETA, 2, VARIANCE, rng
     )
     chain = RankingChain(proposal, target, temperature)
-    chain.advance(200, keep=False)
-    chain.advance(4000)
+    chain.advance(100, keep=False)
+    chain.advance(2400)
     found = ranking_posterior(law, temperature, weights)
     log_weights = np.array([value[0] for value in found.values()])
     shares = np.exp(log_weights - logsumexp(log_weights))

@@ -103,9 +103,7 @@ def test_carlin_chib_draws_the_coefficients():
 
 def posterior_of(chain, problem):
     shape = problem[0].shape[:2]
-    among = problem[1].among
-    ridge = chain.prior.ridge
-    return Posterior.of_chains([chain], shape, unit=1.0, ridge=ridge, among=among)
+    return Posterior.of_chains([chain], shape, unit=1.0, among=problem[1].among)
 
 
 def ball_weight(problem, model, beta, radius, rng, n_draws=4000):
@@ -268,5 +266,8 @@ def test_equal_models_have_equal_log_weights():
     """Whatever the last digits say, which depend on the sequence of the variables."""
     first = np.array([0, 1, 0]), np.array([[0, 2], [1, -1]]), None, np.array([5.0, 3.0])
     again = np.array([0, 0, 1]), np.array([[1], [2]]), None, np.array([3.0 - 1e-13, 4])
-    values = [run.values.tolist() for run in runs_of([first, again])]
-    assert values == [[5.0, 3.0, 5.0], [3.0, 3.0, 4.0]]
+    same, other = np.ones(2), np.array([2.0, 1.0])  # ridges: one differs
+    runs = runs_of([(*first, same), (*again, same)])
+    assert [run.values.tolist() for run in runs] == [[5.0, 3.0, 5.0], [3.0, 3.0, 4.0]]
+    runs = runs_of([(*first, same), (*again, other)])
+    assert runs[1].values.tolist() == [3.0 - 1e-13, 3.0 - 1e-13, 4.0]
