@@ -13,7 +13,14 @@ import numpy as np
 from . import kernel, part
 from .aggregation import SQUARED, aggregate, point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
-from .online_parts import enter, forget, project, suffer, take_units
+from .online_parts import (
+    enter,
+    forget,
+    is_to_forget,
+    project,
+    suffer,
+    take_units,
+)
 from .online_state import (
     ADAGRAD,
     CONSTANT,
@@ -109,7 +116,7 @@ def _learn_natural(
         if stream[FLAT] == 1.0 and numbers[STEPS] == 1.0:
             _start_flat(model, target, weight, numbers)
             continue
-        if numbers[FORGETTING] > 0.0:
+        if is_to_forget(target, numbers):
             a, v = forget(model, z, numbers[FORGETTING])
         _observe_residual(loss, target, a, v, weight, numbers, up, down)
         if v <= SMALLEST:

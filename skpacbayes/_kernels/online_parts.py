@@ -17,8 +17,10 @@ from .online_state import (
     AVERAGING,
     CENTER_OF,
     CLIP,
+    FORGETTING,
     HIGH,
     LANES,
+    LAST_LABEL,
     LOSS,
     LOW,
     MEAN,
@@ -134,6 +136,22 @@ def suffer(model, suffered, weight, numbers, stream):
     if stream[AVERAGING] == 1.0:
         for j in range(model.shape[1]):
             model[AVERAGE, j] += weight * model[MEAN, j]
+
+
+@part
+def is_to_forget(code, numbers):
+    """Whether this row forgets; `code` is its label, as a number that is not 0.
+
+    Each row does where LAST_LABEL is 0; else those whose label is not that of the row
+    before, so that a stream whose classes come one after the other forgets little.
+    """
+    if numbers[FORGETTING] == 0.0:
+        return False
+    last = numbers[LAST_LABEL]
+    if last == 0.0:
+        return True
+    numbers[LAST_LABEL] = code
+    return last != code
 
 
 @part

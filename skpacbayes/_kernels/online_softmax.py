@@ -22,6 +22,7 @@ from .online_parts import (
     deviation_along,
     enter,
     forget,
+    is_to_forget,
     place,
     project,
     suffer,
@@ -124,7 +125,7 @@ def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
     strength = numbers[e, TEMPERATURE] * weight
     for k in range(a.shape[0]):
         m = k * n_experts + e
-        if numbers[m, FORGETTING] > 0.0:
+        if is_to_forget(label + 1.0, numbers[m]):
             a[k], v[k] = forget(models[m], z, numbers[m, FORGETTING])
         widths[k] = v[k]
         a[k] += 0.5 * v[k]

@@ -42,7 +42,7 @@ MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 CENTER, SCATTER, _, LOW, HIGH = range(3, N_VECTORS_FULL)
 
 # Columns of `numbers`.
-N_NUMBERS = 10
+N_NUMBERS = 11
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -54,6 +54,7 @@ N_NUMBERS = 10
     TEMPERATURE,  # inverse temperature, or 0 where the noise is estimated
     FORGETTING,
     PRIOR_SCALE,
+    LAST_LABEL,  # where only rows that change it forget, NaN at first; else 0
 ) = range(N_NUMBERS)
 
 # Entries of `stream`.
@@ -171,6 +172,7 @@ class LinearState(aggregation.Aggregation, KernelState):
     temperatures = named("numbers", TEMPERATURE)
     forgetting = named("numbers", FORGETTING)
     scales_of_prior = named("numbers", PRIOR_SCALE)
+    last_labels = named("numbers", LAST_LABEL)
 
     # Their parts.
 

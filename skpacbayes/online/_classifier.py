@@ -1,10 +1,12 @@
 """Linear classification on a stream, by online variational inference."""
 
+from numbers import Real
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import StrOptions
+from .._compat import Interval, StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._kernels.online_softmax import predict_softmax
 from ._certificate import certify_linear
@@ -51,10 +53,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     forgetting : "sparing", "auto" or float in [0, 1), default="sparing"
         Share of what was learnt that gives way to the prior at each row, for NGVI.
         "sparing" averages, by exponential weights, the models that forget nothing and
-        one that forgets 0.02 a row, of the largest scale of the prior: that model takes
-        over after a change. "auto" averages six rates, `forgetting_rates_`, at about
-        four times the time. The methods other than "ngvi" do not forget, except with a
-        rate where they take one.
+        one, of the largest scale of the prior, that forgets 0.04 at each row whose
+        label is not that of the row before: that model takes over where labels change
+        their meaning, and rows that come sorted by class are not forgotten. "auto"
+        averages six rates, `forgetting_rates_`, at about four times the time. For
+        "ngvi_explicit" "sparing" is 0; the methods that are not NGVI never forget.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None
@@ -165,6 +168,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     _parameter_constraints: dict = {
         **OnlineLinearModel._parameter_constraints,
         "loss": [StrOptions({"log_loss", "hinge"})],
+        "forgetting": [
+            StrOptions({"auto", "sparing"}),
+            Interval(Real, 0, 1, closed="left"),
+        ],
         "multi_class": [StrOptions({"auto", "softmax", "one_vs_rest"})],
     }
 

@@ -21,7 +21,7 @@ WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is e
 COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-SPARING_RATE = 0.02  # of the one expert that forgets, with forgetting="sparing"
+SPARING_RATE = 0.04  # of the one expert that forgets, with forgetting="sparing"
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # With n_fourier="auto": their number, and the scale of the prior of the models that
 # have them, linear coefficients included, over that of the linear models.
@@ -41,10 +41,7 @@ class OnlineLinearModel(OnlineEstimator):
         "inverse_temperature": [StrOptions({"auto"}), POSITIVE],
         "learning_rate": [StrOptions({"auto", "invsqrt"}), POSITIVE],
         "prior_scale": [StrOptions({"auto"}), POSITIVE],
-        "forgetting": [
-            StrOptions({"auto", "sparing"}),
-            Interval(Real, 0, 1, closed="left"),
-        ],
+        "forgetting": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "standardize": ["boolean"],
         "clip": [None, POSITIVE],
         "fit_intercept": ["boolean"],
@@ -151,6 +148,8 @@ class OnlineLinearModel(OnlineEstimator):
         """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
         rates, scales, bends = experts.T
         state.forgetting, state.scales_of_prior = rates, scales
+        if self.forgetting == "sparing":  # only rows that change the label forget
+            state.last_labels = math.nan
         state.temperatures = self._temperature()
         shape = state.means.shape
         precisions = np.broadcast_to(scales[:, None] ** -2, shape).copy()
@@ -349,7 +348,7 @@ class OnlineLinearModel(OnlineEstimator):
 
     @property
     def forgetting_rates_(self):
-        """The forgetting rates: several with "auto" and "sparing"."""
+        """The forgetting rates: several with "auto", and with "sparing"."""
         return np.unique(self._state.forgetting_rates)
 
     @property

@@ -68,13 +68,12 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         feature; relative to that of the noise where the noise is estimated. "auto"
         averages the scales `prior_scales_` as `forgetting="auto"` averages rates, at
         twice the time; it is 1 for the methods other than "ngvi".
-    forgetting : "auto", "sparing" or float in [0, 1), default=0.0
+    forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
         `forgetting_rates_` side by side and averages their predictions, each kept
         within the range of the targets so far, by exponential weights. (Rates of counts
-        have no lower bound there; the upper one is the largest count plus 1.) "sparing"
-        runs two: one model that forgets nothing, and one that forgets 0.02 a row.
+        have no lower bound there; the upper one is the largest count plus 1.)
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None
@@ -115,7 +114,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     cumulative_loss_ : float
         Sum of the losses suffered: each row is predicted, then learnt.
     forgetting_rates_ : ndarray of shape (n_rates,)
-        The forgetting rates: several with "auto" and "sparing".
+        The forgetting rates: several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_rates,)
         Their weights.
     prior_scales_ : ndarray of shape (n_scales,)

@@ -303,3 +303,16 @@ def test_forget_covariance(kernel):
     expected = np.linalg.inv(precision)
     assert_allclose(state.whole_covariance(0), expected, rtol=1e-10, atol=1e-11)
     assert_allclose(state.means[0], expected @ shift, rtol=1e-10, atol=1e-11)
+
+
+def test_rows_that_are_to_forget():
+    """None, all, or those whose label is not that of the row before."""
+    labels = [1.0, 1.0, -1.0, -1.0, -1.0, 1.0]
+    counts = np.zeros(names.N_NUMBERS)
+    forgets = online_parts.is_to_forget.py_func
+    assert not any(forgets(label, counts) for label in labels)
+    counts[names.FORGETTING] = 0.1
+    assert all(forgets(label, counts) for label in labels)
+    counts[names.LAST_LABEL] = np.nan
+    found = [forgets(label, counts) for label in labels]
+    assert found == [True, False, True, False, False, True]
