@@ -37,6 +37,7 @@ extensions = [
 exclude_patterns = ["_build", "_templates", "auto_examples/*.ipynb", "*.py"]
 templates_path = ["_templates"]
 default_role = "code"
+smartquotes = False  # values of parameters are copied into code
 toc_object_entries_show_parents = "hide"
 nitpicky = True  # with -W, a reference to nothing ends the build
 

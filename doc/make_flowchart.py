@@ -19,10 +19,12 @@ QUESTIONS = {
     "Rows with a target": [
         ("a stream of numbers", "online.OnlineVIRegressor"),
         ("a stream of labels", "online.OnlineVIClassifier"),
-        ("a stream, and not linear", "online.OnlineVIMLPRegressor"),
+        ("a stream of numbers, not linear", "online.OnlineVIMLPRegressor"),
+        ("a stream of labels, not linear", "online.OnlineVIMLPClassifier"),
         ("a stream, and several models", "online.EWARegressor"),
         ("few variables of many: numbers", "additive.SparseAdditiveGibbsRegressor"),
         ("few variables of many: labels", "additive.SparseAdditiveGibbsClassifier"),
+        ("few variables of many: a ranking", "additive.SparseAdditiveGibbsRanker"),
     ],
     "A sequence": [
         ("regimes, no model of them", "hmm.DirichletProcessHMM"),
@@ -34,8 +36,8 @@ QUESTIONS = {
         ("parameters that fit an observation", "likelihood_free.ABCPosteriorKDE"),
     ],
 }
-ROW, GAP, WIDTH = 34, 14, 760  # heights of a row and between questions; the width
-LEFT, MIDDLE, RIGHT = 172, 212, 482  # edges of the columns
+ROW, GAP, WIDTH = 34, 14, 800  # heights of a row and between questions; the width
+LEFT, MIDDLE, RIGHT = 190, 230, 526  # edges of the columns
 
 
 def flowchart():

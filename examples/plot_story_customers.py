@@ -2,9 +2,12 @@
 Customers arriving one by one: when to open a new line, with PACOClusterer
 ==========================================================================
 
-A shop notes of each customer how often he comes and how much he spends. From the 400th
-customer on a group of a new kind arrives, which nobody has announced; the customers are
-drawn for this example. When is the shop sure enough to open a line for them?
+A shop records how often each customer comes and how much each visit brings. From the
+400th customer on, a new kind of customer arrives that nobody has announced. When is
+the shop sure enough to open a line of goods for them?
+
+The customers are drawn at random: neither scikit-learn nor matplotlib ships a table of
+customers, and with drawn ones it is known when the new kind arrives.
 """
 
 # %%
@@ -37,8 +40,9 @@ display = StreamDisplay.from_estimator(
 plt.show()
 
 # %%
-# A line is opened when the number has been higher for 30 customers: one odd customer is
-# no group. The first 200 are not judged, as the estimator itself calibrates on them.
+# A line is opened when the number has been higher for 30 customers, since one odd
+# customer is no group. The first 200 customers are not judged: the estimator calibrates
+# on them.
 
 judged = display.n_rows >= 200
 rows, found = display.n_rows[judged], display.values[judged]

@@ -156,8 +156,9 @@ def warn_unmixed(r_hat, advice, *, of="the draws", detail=""):
         A sentence on what the answer is then.
     """
     if r_hat > R_HAT_LIMIT:
+        digits = 2 if r_hat > R_HAT_LIMIT + 0.005 else 6  # 1.10 is not more than 1.1
         warnings.warn(
-            f"The chains disagree: R-hat of {of} is {r_hat:.2f}, more than "
+            f"The chains disagree: R-hat of {of} is {r_hat:.{digits}f}, more than "
             f"{R_HAT_LIMIT}. {detail}{' ' if detail else ''}"
             f"{advice[:1].upper()}{advice[1:]}.",
             ConvergenceWarning,

@@ -1,9 +1,11 @@
-"""What is passed to a method is checked: an error names the argument, and no answer."""
+"""What is passed to a method is checked: an error names it, and there is no answer."""
 
 import inspect
 
+import numpy as np
 import pytest
 from cases import ESTIMATORS, cheap, learn, rows
+from sklearn.base import is_regressor
 
 NAN = float("nan")
 BAD = {
@@ -82,3 +84,19 @@ def test_a_wrong_argument_is_refused_by_its_name(name):
                 else:
                     answered.append(call)
     assert answered == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name", [name for name in ESTIMATORS if is_regressor(cheap(name))]
+)
+def test_dates_and_words_are_refused_as_targets(name):
+    X, y = rows(40)
+    estimator = learn(cheap(name), "fit", X, y)
+    learns = [method for method in ("fit", "partial_fit") if hasattr(estimator, method)]
+    for kind, said in ("datetime64[D]", "1970"), ("m8[s]", "delta"), ("U", "Oslo"):
+        strange = np.array(["Oslo"]) if kind == "U" else np.arange(1).astype(kind)
+        for target in strange, list(strange):
+            for method in learns:
+                with pytest.raises(ValueError, match=f"y has .*{said}.* needs numbers"):
+                    learn(estimator, method, X[:1], target)

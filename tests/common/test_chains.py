@@ -139,3 +139,5 @@ def test_the_one_warning():
         "Increase n_iter or burn_in."
     )
     assert warning.filename == __file__
+    with pytest.warns(ConvergenceWarning, match=r"is 1\.1004\d*, more than 1\.1\. "):
+        warn_unmixed(1.1004, "increase n_iter")

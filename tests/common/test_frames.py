@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
@@ -74,22 +74,6 @@ def test_dates_are_refused_by_column(name, kind):
         ValueError, match=r"Column 'day' of X has .*2020.* needs numbers"
     ):
         learn(cheap(name), "fit", table, Y)
-
-
-@pytest.mark.parametrize(
-    ("kind", "said"), [("datetime64[D]", "1970"), ("m8[s]", "delta"), ("U", "Oslo")]
-)
-@pytest.mark.parametrize(
-    "name", [name for name in ESTIMATORS if is_regressor(cheap(name))]
-)
-def test_dates_and_words_are_refused_as_targets(name, kind, said):
-    estimator = learn(cheap(name), "fit", X, Y)
-    strange = np.array(["Oslo"]) if kind == "U" else np.arange(1).astype(kind)
-    learns = [method for method in ("fit", "partial_fit") if hasattr(estimator, method)]
-    for method in learns:
-        for target in (strange, strange.tolist() if kind == "U" else list(strange)):
-            with pytest.raises(ValueError, match=f"y has .*{said}.* needs numbers"):
-                learn(estimator, method, X[:1], target)
 
 
 def test_periods_are_refused_by_column():

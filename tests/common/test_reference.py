@@ -33,7 +33,7 @@ def site(tmp_path_factory):
         shutil.copytree(ROOT / part, folder / part, ignore=BUILT)
     options = ["-b", "dummy", "-d", "doctrees", "-D", "plot_gallery=0"]
     done = subprocess.run(
-        [sys.executable, "-c", BUILD, *options, "-D", "smartquotes=0", "doc", "out"],
+        [sys.executable, "-c", BUILD, *options, "doc", "out"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
         capture_output=True,

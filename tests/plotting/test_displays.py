@@ -63,8 +63,13 @@ def test_displays_follow_the_convention(name):
         assert parameters[place].kind is inspect.Parameter.KEYWORD_ONLY
 
 
-def test_posterior_of_the_number_of_clusters(ax):
-    model = PACOClusterer(random_state=0).fit(X)
+@pytest.fixture(scope="module")
+def clusterer():
+    return PACOClusterer(random_state=0).fit(X)
+
+
+def test_posterior_of_the_number_of_clusters(clusterer, ax):
+    model = clusterer
     display = ClusterCountDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
@@ -107,10 +112,16 @@ def test_band_of_a_filter(smooth, ax):
     assert band.max() == pytest.approx((means + 3 * stds).max())
 
 
+@pytest.fixture(scope="module")
+def regimes():
+    series = np.random.default_rng(1).normal(size=(120, 1)) + X[:, :1]
+    model = DirichletProcessHMM(2, n_iter=20, burn_in=20, random_state=0)
+    return series, model.fit(series)
+
+
 @pytest.mark.parametrize("dated", [True, False])
-def test_regimes(dated):
-    series = np.r_[RNG.normal(size=60), RNG.normal(size=60) + 9][:, None]
-    model = DirichletProcessHMM(2, n_iter=20, burn_in=20, random_state=0).fit(series)
+def test_regimes(dated, regimes):
+    series, model = regimes
     times = np.datetime64("2020-01-01") + np.arange(120) if dated else None
     display = RegimesDisplay.from_estimator(model, series, times=times)
     shades = display.ax_.collections[0].get_array()[0]
@@ -145,8 +156,8 @@ def test_ellipses_have_the_covariances(kind):
         np.testing.assert_allclose(found, covariance, atol=1e-9)
 
 
-def test_ellipses_of_clusters():
-    model = PACOClusterer(random_state=0).fit(X)
+def test_ellipses_of_clusters(clusterer):
+    model = clusterer
     display = EllipsesDisplay.from_estimator(model, X)
     assert len(display.ax_.patches) == model.n_clusters_ == 2
     within = X[:60] - X[:60].mean(axis=0)
@@ -167,11 +178,6 @@ def test_curves_of_a_choice():
     hmm = DirichletProcessHMM("auto", n_iter=10, burn_in=10, random_state=0)
     display = ChoiceDisplay.from_estimator(hmm.fit(X[:, :1]))
     assert len(display.curves["score"][0]) == len(hmm.n_states_scores_)
-
-
-def test_no_choice_no_curve():
-    with pytest.raises(ValueError, match="SSMCKMeansInit has chosen nothing"):
-        ChoiceDisplay.from_estimator(SSMCKMeansInit(2, random_state=0).fit(X))
 
 
 def test_traces_begin_with_the_worst():
