@@ -205,10 +205,11 @@ class SparseAdditiveGibbsRegressor(
     has the prior 1 / s^2 and is integrated out: lambda is then random, and with S(m)
     the residual sum of squares less its penalty, a model's likelihood is S(m)^(-(n -
     1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_. Coefficients have a standard
-    deviation that is a multiple of s. Short runs set this multiple, so that the slab has
-    the deviation of y; or half or a quarter of it, each of which is as many times less
-    probable than the one before as there are variables, so that a narrow slab, under
-    which a variable costs less, brings in less than one false variable on average.
+    deviation that is a multiple of s. Short runs set this multiple, so that the slab
+    has the deviation of y; or half or a quarter of it, each of which is as many times
+    less probable than the one before as there are variables, so that a narrow slab,
+    under which a variable costs less, brings in less than one false variable on
+    average.
     Every 20 moves it is drawn.
 
     A wide slab asks for clear effects, of which there are few. Where ``slab_scale`` and
