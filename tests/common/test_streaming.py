@@ -449,6 +449,15 @@ class KeepsSomeRows(RunningMean):
             self.kept_.append(row.copy())
 
 
+class KeepsRowsUnsaved(RunningMean):
+    def _add(self, row, weight):
+        super()._add(row, weight)
+        vars(self).setdefault("kept_", []).append(row.copy())
+
+    def __getstate__(self):
+        return {k: v for k, v in super().__getstate__().items() if k != "kept_"}
+
+
 class BlindToWeights(RunningMean):
     def _update(self, X, weights):
         return super()._update(X, np.ones(len(X)))
@@ -498,6 +507,7 @@ def test_a_lawful_estimator_passes(law):
         (resume, SharesItsMean, "a copy shares its state"),
         (fit_forgets, RemembersTheStream, "states differ at .mean_, .total_, .weight_"),
         (bounded_memory, KeepsSomeRows, "pickled sizes"),
+        (bounded_memory, KeepsRowsUnsaved, "memory in use"),
         (integer_weights, BlindToWeights, "states differ at .mean_, .weight_"),
         (integer_weights, CountsAbsentRows, "states differ at .rows_"),
         (one_row, RoundsOneRow, "states differ at .mean_"),

@@ -1,6 +1,6 @@
 """A cache of kernels that cannot be read or written costs time, not answers."""
 
-import shutil
+import itertools
 
 import numba
 import pytest
@@ -13,14 +13,16 @@ import sys, warnings
 import numpy as np
 {before}
 from skpacbayes._kernels import kernel
-sys.path.insert(0, {folder!r})
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    import summing
-    assert summing.total(np.arange(5.0)) == 10.0
-    assert summing.twice(np.arange(5.0)) == 20.0
-for warning in caught:
-    print(warning.category.__name__, warning.message)
+for folder in {folders!r}:
+    sys.path.insert(0, folder)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        import summing
+        assert summing.total(np.arange(5.0)) == 10.0
+        assert summing.twice(np.arange(5.0)) == 20.0
+    for warning in caught:
+        print(folder, warning.category.__name__, warning.message)
+    del sys.modules["summing"]
 """
 KERNELS = """
 from skpacbayes._kernels import kernel
@@ -44,19 +46,10 @@ caching.IndexDataCacheFile.save = full
 """
 
 
-def call(folder, cache, before=""):
-    """Call kernels of a folder in a new process; return what it warned of."""
-    return python("-c", CALL.format(before=before, folder=str(folder)), cache=cache)
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    """A folder of kernels, and a cache that holds them compiled."""
-    folder = tmp_path_factory.mktemp("kernels")
-    (folder / "summing.py").write_text(KERNELS)
-    (folder / "cache").mkdir()
-    assert call(folder, folder / "cache") == ""
-    return folder, folder / "cache"
+def call(folders, cache, before=""):
+    """Call kernels of folders in a new process; return the lines of its warnings."""
+    code = CALL.format(before=before, folders=[str(folder) for folder in folders])
+    return python("-c", code, cache=cache).splitlines()
 
 
 def truncated(path):
@@ -71,22 +64,30 @@ def garbage(path):
     path.write_bytes(b"\x00garbage\xff" * 9)
 
 
-@pytest.mark.parametrize("spoil", [truncated, emptied, garbage])
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_bad_files_are_compiled_around(filled, tmp_path, spoil, kind):
-    folder, whole = filled
-    cache = shutil.copytree(whole, tmp_path / "cache")
-    files = list(cache.rglob(f"*.{kind}"))
-    assert len(files) == 2
-    for path in files:
-        spoil(path)
-    said = call(folder, cache)
-    assert said.count("RuntimeWarning") == 1
-    assert f"Numba's cache in {cache}" in said
-    assert call(folder, cache) == ""  # the cache is whole again
+def test_bad_files_are_compiled_around(tmp_path):
+    """Each kind of damage in a folder of its own: a process warns once of each."""
+    faults = list(itertools.product(("nbi", "nbc"), (truncated, emptied, garbage)))
+    folders = [tmp_path / f"{kind} {spoil.__name__}" for kind, spoil in faults]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "summing.py").write_text(KERNELS)
+    cache = tmp_path / "cache"
+    assert call(folders, cache) == []
+    for folder, (kind, spoil) in zip(folders, faults, strict=True):
+        files = [path for path in cache.rglob(f"*.{kind}") if folder.name in str(path)]
+        assert len(files) == 2
+        for path in files:
+            spoil(path)
+    said = call(folders, cache)
+    assert len(said) == len(folders)
+    for line, folder in zip(said, folders, strict=True):
+        assert line.startswith(f"{folder} RuntimeWarning Numba's cache in {cache}")
+        assert f"{folder.name}_" in line
+    assert call(folders, cache) == []  # the cache is whole again
 
 
-def test_a_full_disk_is_compiled_around(filled, tmp_path):
-    said = call(filled[0], tmp_path, DISK_FULL)
-    assert said.count("RuntimeWarning") == 1
+def test_a_full_disk_is_compiled_around(tmp_path):
+    (tmp_path / "summing.py").write_text(KERNELS)
+    (said,) = call([tmp_path], tmp_path / "cache", DISK_FULL)
+    assert "RuntimeWarning" in said
     assert "cannot be written (OSError: [Errno 28]" in said

@@ -1,0 +1,58 @@
+"""Answers do not depend on what surrounds an estimator: settings, types of parameters.
+
+Nor on the class: a subclass may have parameters of its own.
+"""
+
+import numpy as np
+import pytest
+import sklearn
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
+from sklearn.base import clone
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of few iterations
+SETTINGS = {
+    "assume_finite": True,
+    "enable_metadata_routing": True,
+    "transform_output": "pandas",
+    "working_memory": 1,
+}
+ANSWERS = "predict", "predict_proba", "score_samples", "transform", "decision_function"
+NUMPY = {bool: np.bool_, int: np.int64, float: np.float64, str: np.str_}
+
+
+def assert_same_answers(estimator, expected):
+    """Two fitted estimators say the same of the rows that they learnt."""
+    for method in ANSWERS:
+        if hasattr(expected, method):
+            ours, theirs = (getattr(e, method)(X) for e in (estimator, expected))
+            np.testing.assert_array_equal(np.asarray(ours), theirs, err_msg=method)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_settings_and_scalars_of_numpy_change_nothing(name, method):
+    """As a grid over `np.arange` sets parameters, and a careful user's `np.seterr`."""
+    estimator = cheap(name)
+    parameters = estimator.get_params(deep=False)
+    estimator.set_params(
+        **{
+            key: NUMPY[type(value)](value)
+            for key, value in parameters.items()
+            if type(value) in NUMPY
+        }
+    )
+    expected = fitted(name, method)
+    with sklearn.config_context(**SETTINGS), np.errstate(all="raise", under="ignore"):
+        learn(estimator, method, X, Y)
+        assert_same_answers(estimator, expected)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_a_subclass_with_parameters_of_its_own(name, method):
+    class Mine(ESTIMATORS[name]):
+        def __init__(self, note="a"):
+            self.note = note
+            super().__init__(**cheap(name).get_params(deep=False))
+
+    estimator = learn(clone(Mine(note="b")), method, X, Y)
+    assert estimator.get_params(deep=False) == {"note": "b"}
+    assert_same_answers(estimator, fitted(name, method))
