@@ -121,7 +121,7 @@ def test_rate_of_theorem_3_3(n_summaries):
     """
     grid = np.linspace(-4, 4, 101)
     errors = []
-    for n, tables in ((3000, 24), (300_000, 3)):
+    for n, tables in ((3000, 24), (300_000, 5)):
         of_tables = []
         for seed in range(tables):
             rng = np.random.default_rng([n_summaries, n, seed])
