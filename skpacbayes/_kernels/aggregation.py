@@ -137,6 +137,22 @@ def weigh(losses, totals, shares):
 
 
 @kernel
+def average(losses, totals, largest, predictions):
+    """Write the weighted mean of the experts' predictions to the first row of them.
+
+    predictions : (n_experts, n_rows), each taken at +-largest where it is beyond.
+    """
+    shares = np.empty(losses.shape[0])
+    weigh(losses, totals, shares)
+    for i in range(predictions.shape[1]):
+        mean = 0.0
+        for k in range(losses.shape[0]):
+            value = predictions[k, i] if predictions[k, i] < largest else largest
+            mean += shares[k] * (value if value > -largest else -largest)
+        predictions[0, i] = mean
+
+
+@kernel
 def soft_minimum(losses, rate):
     """-1 / rate times the log of the mean of exp(-rate losses); their mean at rate 0.
 

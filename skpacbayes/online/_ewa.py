@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import are_small, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels import aggregation as kernels
+from .._kernels.online_predict import predict_scores
 from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, partial_fit_context
 from ._certificate import certify_aggregation
@@ -208,10 +209,15 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             If X is not finite or beyond 1e150.
         """
         X = self._rows(X)
-        predictions = np.empty((len(self.estimators_), len(X)))
+        predictions = np.empty((len(self.estimators_), len(X), 1))
         for own, expert in zip(predictions, self.estimators_, strict=True):
-            own[:] = expert.predict(X)
-        return (self.weights_[:, None] * capped(predictions)).sum(axis=0)
+            linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
+            if linear and expert._streaming():
+                predict_scores(X, *expert._state.arguments, own)
+            else:
+                own[:, 0] = expert.predict(X)
+        kernels.average(*self._state.arrays, LARGEST, predictions[:, :, 0])
+        return predictions[0, :, 0]
 
     def certificate(self):
         """Theorem 1: how much the best expert could have been better.

@@ -130,13 +130,13 @@ class LabelStream:
 
     def _convert_targets(self, y, count):
         """Codes of labels if one look-up is enough, or None."""
+        if hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
+            y = y.to_numpy()
         if count == 1 and self._code_of:
             if type(y) is np.ndarray and y.shape == (1,):
                 return self._code_of.get(y.item())
             if type(y) in (list, tuple) and len(y) == 1 and type(y[0]) in LABELS:
                 return self._code_of.get(y[0])
-        if hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
-            y = y.to_numpy()
         if type(y) is not np.ndarray or y.shape != (count,):
             return None
         numbers = y.dtype.kind in "iuf" and self.classes_.dtype.kind in "iuf"

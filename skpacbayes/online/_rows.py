@@ -12,6 +12,25 @@ NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool
 BLOCK = 2**15  # numbers that are learnt at a time, between two chances of an interrupt
 
 
+_LAST = {}  # the last index of columns of pandas, and its names
+
+
+def names_of(columns):
+    """Names of the columns of a data frame, as a list.
+
+    The rows of one frame of pandas have views of one index, and its conversion to a
+    list takes longer than the row.
+    """
+    if isinstance(columns, list):
+        return columns
+    known, names = _LAST.get("index", (None, None))
+    if known is None or not columns.is_(known):
+        names = columns.tolist()
+        if hasattr(columns, "is_"):
+            _LAST["index"] = columns, names
+    return names
+
+
 class OnlineEstimator(StreamingEstimator):
     """An estimator of rows, and targets, at most LARGEST in absolute value.
 
@@ -48,9 +67,15 @@ class OnlineEstimator(StreamingEstimator):
         columns = getattr(X, "columns", None)
         if columns is None or not hasattr(X, "to_numpy"):
             return None
-        columns = columns if isinstance(columns, list) else columns.tolist()
-        if columns != names.tolist():
+        if names_of(columns) != names.tolist():
             return None
+        if (
+            hasattr(type(X), "rows") and len(X) == 1
+        ):  # of polars, whose to_numpy is slow
+            (row,) = X.rows()
+            if not all(type(value) is float for value in row):
+                return None
+            return np.array([row])
         X = X.to_numpy()
         if X.dtype.kind not in "iuf" or not len(X):
             return None

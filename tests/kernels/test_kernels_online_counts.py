@@ -9,6 +9,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import softmax, xlogy
 from twins import twin_of
 
+from skpacbayes import OnlineVIRegressor
 from skpacbayes._kernels import aggregation, online_counts
 from skpacbayes._kernels.online_state import LinearState
 
@@ -113,20 +114,24 @@ def test_learn_counts(kernel, full):
 @pytest.mark.parametrize("full", [True, False])
 def test_experts_of_counts_are_aggregated(full):
     """Experts learn on their own; their logs of rates, in range, are averaged."""
-    rng = np.random.default_rng(0)
-    n, scales, rate = 40, (0.3, 3.0), 0.02
-    Z, y, ones = rng.standard_t(1, (n, 3)), rng.poisson(2.0, n) * 1.0, np.empty(0)
-    own, losses, total = np.empty((2, n)), np.zeros(2), 0.0
-    for k in range(2):
-        alone = state_of(3, 1, full, scales[k : k + 1], rate)
-        assert online_counts.learn_counts(Z, y, ones, *alone.arguments, own[k : k + 1])
+    rng, n = np.random.default_rng(0), 40
+    X, y, ones = rng.standard_t(1, (n, 3)), rng.poisson(2.0, n) * 1.0, np.empty(0)
+    options = {"loss": "poisson", "forgetting": 0.02, "inverse_temperature": 0.7}
+    options["covariance"] = "full" if full else "diagonal"
+    own, losses, total = np.empty((3, n)), np.zeros(3), 0.0
+    for k, scale in enumerate((0.3, 1.0, 3.0)):
+        alone = OnlineVIRegressor(prior_scale=scale, **options)
+        alone._begin(3)
+        assert alone._learn(X, y, ones, own[k : k + 1])
     for t in range(n):
         within = np.minimum(own[:, t], math.log1p(y[:t].max()) if t else math.inf)
         mean = softmax(-0.7 * losses) @ within
         total += half_deviance(y[t], mean)
         losses += half_deviance(y[t], within)
-    state, predictions = state_of(3, 2, full, scales, rate), np.empty((2, n))
-    assert online_counts.learn_counts(Z, y, ones, *state.arguments, predictions)
+    model, predictions = OnlineVIRegressor(prior_scale="auto", **options), own.copy()
+    model._begin(3)
+    assert model._learn(X, y, ones, predictions)
+    state = model._state
     assert_allclose(predictions[0, -1], mean, rtol=1e-9)
     assert_allclose(state.losses[0], losses, rtol=1e-9)
     assert_allclose(state.aggregate_loss, total, rtol=1e-9)

@@ -52,6 +52,17 @@ def test_weigh(kernel, rate):
     assert_allclose(shares, softmax(-rate * losses), rtol=1e-12)
 
 
+@twin_of(aggregation.average)
+def test_average(kernel):
+    rng = np.random.default_rng(1)
+    losses, predictions = rng.exponential(size=5), 3.0 * rng.normal(size=(5, 7))
+    totals = np.zeros(aggregation.N_TOTALS)
+    totals[[aggregation.KIND, aggregation.TEMPERATURE]] = aggregation.FIXED, 0.7
+    expected = softmax(-0.7 * losses) @ np.clip(predictions, -2.0, 2.0)
+    kernel(losses, totals, 2.0, predictions)
+    assert_allclose(predictions[0], expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @twin_of(online_losses.expected_gradients)
 def test_expected_gradients(kernel, loss):

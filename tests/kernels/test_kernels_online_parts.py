@@ -305,14 +305,14 @@ def test_forget_covariance(kernel):
     assert_allclose(state.means[0], expected @ shift, rtol=1e-10, atol=1e-11)
 
 
-def test_rows_that_are_to_forget():
+@twin_of(online_parts.is_to_forget)
+def test_rows_that_are_to_forget(kernel):
     """None, all, or those whose label is not that of the row before."""
     labels = [1.0, 1.0, -1.0, -1.0, -1.0, 1.0]
     counts = np.zeros(names.N_NUMBERS)
-    forgets = online_parts.is_to_forget.py_func
-    assert not any(forgets(label, counts) for label in labels)
+    assert not any(kernel(label, counts) for label in labels)
     counts[names.FORGETTING] = 0.1
-    assert all(forgets(label, counts) for label in labels)
+    assert all(kernel(label, counts) for label in labels)
     counts[names.LAST_LABEL] = np.nan
-    found = [forgets(label, counts) for label in labels]
+    found = [kernel(label, counts) for label in labels]
     assert found == [True, False, True, False, False, True]

@@ -1042,3 +1042,41 @@ def test_two_million_steps():
         _, deviations = model.predict(directions, return_std=True)
         variances = deviations**2 / model.noise_variance_ - 1.0
         assert_allclose(variances, expected, rtol=2e-7, atol=1e-14)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_rows_of_frames_are_rows_of_arrays(library):
+    """And a row of other columns is refused, whichever names were met before."""
+    frame_of = pytest.importorskip(library).DataFrame
+    X, y = linear(40)
+    columns = {f"x{j}": X[:, j] for j in range(4)}
+    frame = frame_of(columns)
+    of_frame, of_array = (OnlineVIRegressor().fit(x[:20], y[:20]) for x in (frame, X))
+    for t in range(20, 40):
+        assert of_frame.predict(frame[t : t + 1]) == of_array.predict(X[t : t + 1])
+        of_frame.partial_fit(frame[t : t + 1], y[t : t + 1])
+        of_array.partial_fit(X[t : t + 1], y[t : t + 1])
+    assert_allclose(of_frame.coef_, of_array.coef_, rtol=0)
+    whole = frame_of({name: [7] for name in columns})  # numbers of another type
+    assert of_frame.predict(whole) == of_array.predict(np.full((1, 4), 7.0))
+    before = state_of(of_frame)
+    turned = frame_of(dict(reversed(columns.items())))
+    renamed = frame_of({f"y{j}": X[:, j] for j in range(4)})
+    missing = frame_of({name: [math.nan] for name in columns})
+    for table in (turned[:1], renamed[:1], missing[:1]):
+        with pytest.raises(ValueError, match=r"feature names|NaN"):
+            of_frame.partial_fit(table, y[:1])
+        with pytest.raises(ValueError, match=r"feature names|NaN"):
+            of_frame.predict(table)
+    assert_same_state(before, state_of(of_frame))
+
+
+def test_aggregate_of_a_row_is_the_weighted_mean():
+    X, y = linear(60)
+    pairs = [("a", OnlineVIRegressor()), ("b", SGDRegressor(random_state=0))]
+    scaled = X / X.std(axis=0)
+    model = EWARegressor(pairs).fit(scaled[:50], y[:50])
+    alone = np.array([expert.predict(scaled[50:]) for expert in model.estimators_])
+    assert_allclose(model.predict(scaled[50:]), model.weights_ @ alone, rtol=1e-12)
+    rows = [model.predict(scaled[t : t + 1])[0] for t in range(50, 60)]
+    assert_allclose(model.predict(scaled[50:]), rows, rtol=1e-12)
