@@ -1,5 +1,6 @@
 """The reference: each public method has an anchor, and no reference is dead."""
 
+import importlib
 import inspect
 import os
 import pickle
@@ -199,6 +200,16 @@ def test_pages_of_families_have_the_same_sections(page):
     problem = re.sub(r"\s+", " ", parts[1])
     assert len(problem) < 700  # so that the example is on the first screen
     assert len(re.findall(r"^[.][.] fold::", text, re.M)) == text.count(".. endfold::")
+
+
+def test_tables_that_are_older_than_the_code_say_so(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "doc"))
+    makers = importlib.import_module("make_benchmarks")
+    pages, older = dict(makers.pages()), makers.older_than_the_code()
+    listed = (ROOT / "benchmarks/README.md").read_text("utf-8")
+    assert bool(older) == ("**Older than the code" in listed)
+    assert older <= pages.keys()
+    assert older == {name for name, page in pages.items() if "*Measured on" in page}
 
 
 def test_every_picture_has_words_for_those_who_cannot_see_it():
