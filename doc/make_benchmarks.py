@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -20,12 +21,26 @@ Benchmarks
 Each page has the tables that one script printed: the package and its peers in one
 process, on the same data, taking turns. Times are CPU seconds of one thread; the ratios
 depend on the machine much less than the seconds do. ``benchmarks/README.md`` of the
-sources says which tables are older than the code, and how to run the scripts.
+sources says how to run the scripts. A table that is older than the code says so.
 
 .. toctree::
    :maxdepth: 1
 
 """
+
+
+def older_than_the_code():
+    """Names of the benchmarks that the list of them says to be older than the code."""
+    listed = (BENCHMARKS / "README.md").read_text("utf-8")
+    found = re.search(r"^\*\*Older than the code\.(.+?)\n\n", listed, re.M | re.S)
+    return set(re.findall(r"`bench_(\w+)\.py`", found[1])) if found else set()
+
+
+def age(result):
+    """Sentence below the table of a benchmark that is older than the code, or none."""
+    if result["benchmark"] not in older_than_the_code():
+        return ""
+    return f"*Measured on {result['date']}, before the estimators last changed.*"
 
 
 def pages():
@@ -48,6 +63,7 @@ def page(docstring, result):
         escaped(rest),
         f"``python benchmarks/bench_{result['benchmark']}.py``, {result['date']}: "
         f"{result['machine']}; {result['cpu_seconds']} CPU s.",
+        age(result),
         *map(table, result["tables"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -85,7 +101,11 @@ class BenchmarkTable(Directive):
         name, title = self.arguments
         path = BENCHMARKS / f"results/{name}.json"
         self.state.document.settings.record_dependencies.add(str(path))
-        tables = json.loads(path.read_text("utf-8"))["tables"]
+        self.state.document.settings.record_dependencies.add(
+            str(BENCHMARKS / "README.md")
+        )
+        result = json.loads(path.read_text("utf-8"))
+        tables = result["tables"]
         found = [t for t in tables if t["title"].startswith(title)]
         if len(found) != 1:
             raise self.error(f"{len(found)} tables of {name} begin with {title!r}.")
@@ -95,6 +115,7 @@ class BenchmarkTable(Directive):
             raise self.error(f"No columns {sorted(missing)} in {title!r}: {header}.")
         kept = [header.index(name.strip()) for name in names]
         lines = list_table([[row[i] for i in kept] for row in [header, *rows]])
+        lines += ["", age(result)]
         parent = nodes.Element()
         self.state.nested_parse(StringList(lines, str(path)), 0, parent)
         return parent.children

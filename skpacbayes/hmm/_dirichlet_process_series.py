@@ -170,7 +170,9 @@ class Rows:
     """
 
     def __init__(self, values, bounds, rounding=0.0):
-        self.rounding = np.broadcast_to(np.float64(rounding), values.shape[1:]).copy()
+        self.rounding = np.broadcast_to(
+            np.asarray(rounding, dtype=np.float64), values.shape[1:]
+        ).copy()
         self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
         self.groups = list(self._grouped(~np.isnan(values)))
         self.coordinates = values  # where starts are looked for

@@ -41,7 +41,7 @@ def check(program, cache):
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary"]
     done = subprocess.run(
         [*command, "--cache-dir", str(cache), str(program)],
-        cwd=ROOT,
+        cwd=ROOT if (ROOT / "pyproject.toml").exists() else cache,
         capture_output=True,
         text=True,
     )
