@@ -78,7 +78,7 @@ class Groups:
         return [(first[i], second[i]) for i in np.argsort(gaps)[:NEAREST]]
 
     def merge(self):
-        """Merge the pair of near groups that leaves the largest criterion: return it."""
+        """Merge the near pair that leaves the largest criterion, and return that."""
         tries = []
         for pair in self.nearest():
             share = self.shares[pair[0]] + self.shares[pair[1]]

@@ -27,7 +27,7 @@ from skpacbayes.mixture import (
     _stream,
 )
 
-MANY_BLOCKS = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
+MANY_BLOCKS = {"block_size": 20, "window": 30, "n_sweeps": 2, "random_state": 0}
 
 
 def answers(mixture):
@@ -74,7 +74,7 @@ STREAMS = {
     "full": Stream(lambda: Gaussian(2, **MANY_BLOCKS), normal_rows, missing=True),
     "no window": Stream(
         lambda: Gaussian(
-            2, covariance_type="diag", block_size=25, window=0, random_state=0
+            2, covariance_type="diag", block_size=20, window=0, random_state=0
         ),
         normal_rows,
     ),
@@ -107,7 +107,7 @@ STREAMS = {
     "ignore:n_components='auto':sklearn.exceptions.ConvergenceWarning"
 )
 def test_law_on_many_blocks(name, law):
-    law(replace(STREAMS[name], length=80))  # three blocks, and the start of one
+    law(replace(STREAMS[name], length=64))  # three blocks, and the start of one
 
 
 @pytest.mark.parametrize("n_samples", [7, 99, 100])
@@ -145,7 +145,7 @@ def test_all_rows_count_at_any_time():
 
 
 def test_looking_does_not_change_the_stream():
-    (X,) = normal_rows(60, 0)
+    (X,) = normal_rows(40, 0)
     watched = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     blind = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     for row in X:
@@ -307,7 +307,7 @@ def test_sparse_and_dense_streams_agree():
 
 
 def test_one_pass_is_close_to_the_best_batch_fit_on_digits():
-    """At most 0.1 nat a row below 8 batch starts, over four orders of the rows."""
+    """At most 0.1 nat a row below 8 batch starts, over two orders of the rows."""
     X = PCA(10, random_state=0).fit_transform(load_digits().data)
     prior = {
         "mean_prior": X.mean(axis=0),
@@ -316,7 +316,7 @@ def test_one_pass_is_close_to_the_best_batch_fit_on_digits():
     }
     batch = TemperedVBGaussianMixture(10, n_init=8, random_state=0, **prior)
     best = batch.fit(X).elbo_
-    for seed, block_size in enumerate([500, 500, 500, "auto"]):
+    for seed, block_size in enumerate([500, "auto"]):
         rows = np.random.default_rng(seed).permutation(X)
         stream = TemperedVBGaussianMixture(
             10, block_size=block_size, random_state=seed, **prior
