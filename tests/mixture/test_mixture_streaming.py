@@ -279,12 +279,13 @@ def test_integer_weights_equal_repeated_rows_in_one_growing_block(name):
 def test_rows_of_weight_three_equal_rows_three_times_in_blocks_three_times_as_long(
     name,
 ):
-    """Ten blocks: where the blocks hold the same rows, weights are repetitions."""
+    """Twelve blocks: where the blocks hold the same rows, weights are repetitions."""
     stream = STREAMS[name]
     (X,) = stream.rows(250, 0)
     weighted = stream.make().partial_fit(X, sample_weight=np.full(250, 3))
     repeated = stream.make()
-    repeated.set_params(block_size=75, window=3 * repeated.window)
+    three = {"block_size": 3 * repeated.block_size, "window": 3 * repeated.window}
+    repeated.set_params(**three)
     repeated.partial_fit(np.repeat(X, 3, axis=0))
     assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-9)
     assert_allclose(
