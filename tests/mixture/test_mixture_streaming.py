@@ -27,7 +27,7 @@ from skpacbayes.mixture import (
     _stream,
 )
 
-MANY_BLOCKS = {"block_size": 20, "window": 30, "n_sweeps": 2, "random_state": 0}
+MANY_BLOCKS = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
 
 
 def answers(mixture):
@@ -74,7 +74,7 @@ STREAMS = {
     "full": Stream(lambda: Gaussian(2, **MANY_BLOCKS), normal_rows, missing=True),
     "no window": Stream(
         lambda: Gaussian(
-            2, covariance_type="diag", block_size=20, window=0, random_state=0
+            2, covariance_type="diag", block_size=25, window=0, random_state=0
         ),
         normal_rows,
     ),
@@ -107,7 +107,7 @@ STREAMS = {
     "ignore:n_components='auto':sklearn.exceptions.ConvergenceWarning"
 )
 def test_law_on_many_blocks(name, law):
-    law(replace(STREAMS[name], length=64))  # three blocks, and the start of one
+    law(replace(STREAMS[name], length=80))  # three blocks, and the start of one
 
 
 @pytest.mark.parametrize("n_samples", [7, 99, 100])
@@ -279,7 +279,7 @@ def test_integer_weights_equal_repeated_rows_in_one_growing_block(name):
 def test_rows_of_weight_three_equal_rows_three_times_in_blocks_three_times_as_long(
     name,
 ):
-    """Twelve blocks: where the blocks hold the same rows, weights are repetitions."""
+    """Ten blocks: where the blocks hold the same rows, weights are repetitions."""
     stream = STREAMS[name]
     (X,) = stream.rows(250, 0)
     weighted = stream.make().partial_fit(X, sample_weight=np.full(250, 3))
