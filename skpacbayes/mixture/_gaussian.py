@@ -137,8 +137,11 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     tails in every direction: components may be thin in some directions. The posterior
     of the inverse scales is a factor of q, so that `elbo_` stays a lower bound, though
     for one component and alpha = 1 it is the evidence only if `covariance_prior` is
-    given. A variance of 1e-12 times that of a feature is added to each row, which
-    bounds the density of rows that coincide in a feature.
+    given. Where there are fewer rows than 3 `n_features`, the correlations of the data
+    are shrunk for it, by the share with the least expected error [3]_: else rows fewer
+    than columns would say that some directions have no width. A variance of 1e-12 times
+    that of a feature is added to each row, which bounds the density of rows that
+    coincide in a feature.
 
     Tempering gives fewer components when the components are misspecified, and valid
     risk bounds. It does not give a better density. With few rows for the model,
@@ -156,6 +159,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
        Journal of Statistics 12, 2995-3035.
     .. [2] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
        testing covariance matrices. Bayesian Analysis 13, 1193-1214.
+    .. [3] J. Schäfer and K. Strimmer (2005). A shrinkage approach to large-scale
+       covariance matrix estimation. Statistical Applications in Genetics and Molecular
+       Biology 4, 32.
 
     Examples
     --------

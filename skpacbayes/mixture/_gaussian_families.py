@@ -25,6 +25,7 @@ LOG_2_PI = np.log(2 * np.pi)
 FAR = 1e3  # widths from the origin beyond which a component needs its own
 SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix taken as it is
 JITTER = 1e-6
+FEW = 3  # rows for each feature, below which correlations are shrunk
 SMALLEST_VARIANCE = 1e-300
 
 
@@ -246,9 +247,37 @@ def covariance(X, weight):
         np.fill_diagonal(result, spread)
     deviations = np.sqrt(spread)
     correlation = result / deviations / deviations[:, None]
+    share = shrinkage((X - mean) / deviations, weight, correlation)
+    if share > 0:
+        result = (1 - share) * result + share * np.diag(spread)
+        correlation = (1 - share) * correlation + share * np.eye(len(spread))
     if np.linalg.eigvalsh(correlation)[0] < SINGULAR:
         result += JITTER * np.diag(spread)
     return result
+
+
+def shrinkage(gaps, weight, correlation):
+    """Share of the diagonal in a covariance of few rows; zero if they are many.
+
+    The share with the least expected squared error of the correlations: the sum of
+    their variances over that of their squares [1]_. Without it, a covariance of fewer
+    rows than features says that some directions have no width.
+
+    .. [1] J. Schäfer and K. Strimmer (2005). A shrinkage approach to large-scale
+       covariance matrix estimation. Statistical Applications in Genetics and Molecular
+       Biology 4, 32.
+    """
+    n_rows, d = gaps.shape
+    weight = np.ones(n_rows) if weight is None else weight
+    n_rows = weight.sum() ** 2 / (weight**2).sum()
+    if n_rows >= FEW * d or d == 1:
+        return 0.0
+    gaps, share = np.nan_to_num(gaps), weight / weight.sum()
+    squares = (gaps**2 * share[:, None]).T @ gaps**2
+    variances = np.maximum(squares - correlation**2, 0) / max(n_rows - 1, 1)
+    others = ~np.eye(d, dtype=bool)
+    total = (correlation[others] ** 2).sum()
+    return float(min(1.0, variances[others].sum() / total)) if total > 0 else 1.0
 
 
 def centered_tiles(X, weight, mean, size=4096):

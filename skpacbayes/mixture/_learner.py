@@ -15,6 +15,7 @@ from ._diagnostics import (
     warn_of_outliers,
 )
 from ._moves import exchange_components
+from ._overdispersion import warn_of_overdispersion
 from ._search import best_fit, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
@@ -86,6 +87,7 @@ class Learner:
             warn_of_inflation(inflation_in(best_by_number(paths), X, weight), alpha)
         if self.chooses:
             fit, path = self.choice.best_of(paths, X, weight)
+            warn_of_overdispersion(fit, X, weight)
         else:
             fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
             path = {self.n_components: self.choice.of(fit)}

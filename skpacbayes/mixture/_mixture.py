@@ -279,6 +279,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             component and complete rows of real numbers; not with `outliers=True`, and
             not with Gaussians of known covariance.
         UserWarning
+            If `n_components="auto"` chose Poisson components, and fewer components with
+            negative binomial or zero-inflated columns would explain the rows better:
+            counts are overdispersed, and components cut groups in parts.
+        UserWarning
             If the rows are few for the "full" covariances of Gaussians: the same
             components have a bound that is larger by more than .3 nats a row with
             covariances of another type.

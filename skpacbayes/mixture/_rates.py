@@ -1,5 +1,6 @@
 """Poisson counts and Gamma variables: columns whose rates have Gamma priors."""
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -95,8 +96,8 @@ class Gamma(RateFamily):
     shape : float, default=1.0
         Shape of the distribution of a value, known.
     shape_prior : float, default=0.5
-        Shape of the Gamma prior of each rate; the prior is such that values as large
-        as the column's mean are typical.
+        Shape of the Gamma prior of each rate. Its mean is the mean of the components'
+        rates, where the bound is largest.
     """
 
     continuous = True
@@ -112,6 +113,17 @@ class Gamma(RateFamily):
     def set_prior(self, X, weight):
         """Let the prior mean of a rate be that at which the column has its mean."""
         self.rate_prior = self.shape_prior / self.shape * self.centers
+
+    def adapted(self, posterior):
+        """Return the family whose prior means of the rates maximise the bound.
+
+        They are the components' mean rates: a rate that is many times the prior mean
+        costs as many times half a nat, and one that is less costs its logarithm.
+        """
+        family = copy(self)
+        rates = (posterior.shape / posterior.rate).mean(axis=0)
+        family.rate_prior = self.shape_prior / rates
+        return family
 
     def profile(self, X, sample_weight=None):
         """Logarithms, of which the variance depends on the shape only."""

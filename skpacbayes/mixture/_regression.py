@@ -13,6 +13,7 @@ from ._line_starts import nearest_lines
 from ._rows import product_pairs
 
 SHAPE = 1.5  # of the prior of the precision of the errors
+NARROWEST = 1e-14  # of the widest direction of the inputs is the least width
 RATES = 1e-12, 1.0  # between which the bound chooses the prior rate
 PRECISIONS = 1e-12, 1e3  # and the prior precision of the coefficients
 
@@ -152,9 +153,8 @@ class Regression(ExponentialFamily):
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
         matrices, crossed, squares = self.split(statistics)
-        counts, d = matrices[:, 0, 0], len(self.centers)
-        covariances = np.linalg.inv(matrices + self.precision * np.eye(d))
-        covariances = 0.5 * (covariances + covariances.mT)
+        counts = matrices[:, 0, 0]
+        covariances = inverses(matrices + self.precision * np.eye(len(self.centers)))
         coefficients = np.einsum("kij,kj->ki", covariances, crossed)
         errors = np.maximum(squares - (coefficients * crossed).sum(axis=1), 0.0)
         return Lines(
@@ -286,3 +286,17 @@ def regression_of(family, posterior, n_features):
         if is_regression(part):
             return part, own, list(columns)
     raise ValueError("No family is a regression.")
+
+
+def inverses(matrices):
+    """Inverses of positive definite matrices, positive definite too.
+
+    Where rounding has made a matrix singular, eigenvalues below 1e-14 of the largest
+    are raised to that.
+    """
+    values, vectors = np.linalg.eigh(matrices)
+    if (values[:, 0] > NARROWEST * values[:, -1]).all():
+        found = np.linalg.inv(matrices)
+        return 0.5 * (found + found.mT)
+    values = np.maximum(values, NARROWEST * values[:, -1:])
+    return (vectors / values[:, None]) @ vectors.mT

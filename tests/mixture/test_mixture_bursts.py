@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from skpacbayes.mixture import TemperedVBMultinomialMixture
+from skpacbayes.mixture import TemperedVBMixture, TemperedVBMultinomialMixture
 from skpacbayes.mixture._bursts import LARGEST, inflation_of_counts
 
 
@@ -84,3 +85,35 @@ def test_independent_tokens_keep_their_temperature():
     assert usual.n_components_ == chosen.n_components_ == 3
     assert_allclose(usual.components_, chosen.components_)
     assert adjusted_rand_score(labels, usual.predict(X)) > 0.95
+
+
+@pytest.mark.parametrize("kind", ["negative binomial", "zero-inflated"])
+def test_overdispersed_counts_are_named_and_poisson_counts_are_not(kind):
+    """Two groups of counts; with a factor for each, Poisson components cut them.
+
+    It is said whether rows are repeated or weighted.
+    """
+    rng = np.random.default_rng(3)
+    rates = np.array([[4.0, 9.0, 20.0], [15.0, 2.0, 30.0]])[np.arange(300) % 2]
+    options = {"max_components": 6, "n_init": 1, "random_state": 0}
+    options["component_prior"] = "uniform"
+    factors = rng.gamma(4.0, 1 / 4.0, rates.shape)
+    if kind == "zero-inflated":
+        factors = rng.random(rates.shape) > 0.3
+    over = rng.poisson(rates * factors)
+    weight = 1 + np.arange(300) % 2
+    said = []
+    for rows, w in ((over, weight), (np.repeat(over, weight, axis=0), None)):
+        mixture = TemperedVBMixture("poisson", "auto", **options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            mixture.fit(rows, sample_weight=w)
+        assert mixture.n_components_ > 2
+        said += [str(w.message) for w in caught if "overdispersed" in str(w.message)]
+    assert len(said) == 2
+    assert "n_components=" in said[0]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "The counts seem overdispersed")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mixture = TemperedVBMixture("poisson", "auto", **options)
+        assert mixture.fit(rng.poisson(rates)).n_components_ == 2

@@ -105,8 +105,8 @@ def found(shape, seed, **options):
 
 
 def test_outliers_that_a_component_takes_are_named_and_clean_rows_are_not():
-    """Three sets of each kind; with outliers=True the number is right, in silence."""
-    for seed in range(3):
+    """Two sets of each kind; with outliers=True the number is right, in silence."""
+    for seed in range(2):
         assert found("gaussian", seed)[1] == []
         mixture, (message,) = found("outliers", seed)
         assert mixture.n_components_ > 3
@@ -134,6 +134,6 @@ def test_a_student_mixture_is_not_told_to_use_student():
 
 def test_a_component_too_many_is_not_taken_for_outliers():
     X = np.random.default_rng(0).normal(size=(300, 2))
-    for K in (2, 3, 5):
-        mixture = TemperedVBGaussianMixture(K, random_state=0)
+    for K in (2, 4):
+        mixture = TemperedVBGaussianMixture(K, n_init=2, random_state=0)
         assert said(mixture, X) == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from mixed_columns import MIXED, mixed
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special, stats
 from sklearn.mixture import GaussianMixture
 from streaming_laws import (
@@ -356,3 +356,15 @@ def test_skops_loads_every_family():
         fitted = mixture.set_params(random_state=0).fit(data)
         loaded = io.loads(io.dumps(fitted), trusted=skpacbayes.TRUSTED_TYPES)
         assert loaded.score(data) == fitted.score(data)
+
+
+def test_groups_of_positive_values_may_differ_a_thousand_times():
+    """Sixty rows, ten of them small: the prior of the rates costs no group its rows."""
+    for seed in range(4):
+        rng, small = np.random.default_rng([7, seed]), np.arange(60) % 6 == 0
+        X = rng.exponential(np.where(small, 1.0, 1e3)[:, None], (60, 2))
+        mixture = TemperedVBMixture(
+            "exponential", "auto", max_components=4, n_init=1, random_state=0
+        ).fit(X)
+        assert mixture.n_components_ == 2
+        assert_array_equal(mixture.predict(X) == mixture.predict(X)[0], small)

@@ -166,3 +166,14 @@ def test_starts_find_the_lines_beside_outliers(coefficients, share):
         pairs = np.column_stack([found["intercepts"], found["coefficients"]])
         gaps = np.abs(pairs[:, None] - np.array(coefficients)).max(axis=2)
         assert gaps.min(axis=0).max() < 0.15
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_weights_may_differ_by_twelve_powers_of_ten():
+    """A line through one heavy row has hardly an inverse: it is found all the same."""
+    X, _ = crossing(400, 0)
+    weight = 10 ** np.random.default_rng(0).uniform(-6, 6, 400)
+    mixture = TemperedVBMixture("regression", 4, n_init=1, random_state=0)
+    mixture.fit(X, sample_weight=weight)
+    assert np.isfinite(mixture.elbo_)
+    assert np.isfinite(mixture.score_samples(X)).all()

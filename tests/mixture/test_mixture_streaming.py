@@ -145,7 +145,7 @@ def test_all_rows_count_at_any_time():
 
 
 def test_looking_does_not_change_the_stream():
-    (X,) = normal_rows(60, 0)
+    (X,) = normal_rows(40, 0)
     watched = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     blind = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     for row in X:
@@ -284,7 +284,8 @@ def test_rows_of_weight_three_equal_rows_three_times_in_blocks_three_times_as_lo
     (X,) = stream.rows(250, 0)
     weighted = stream.make().partial_fit(X, sample_weight=np.full(250, 3))
     repeated = stream.make()
-    repeated.set_params(block_size=75, window=3 * repeated.window)
+    three = {"block_size": 3 * repeated.block_size, "window": 3 * repeated.window}
+    repeated.set_params(**three)
     repeated.partial_fit(np.repeat(X, 3, axis=0))
     assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-9)
     assert_allclose(
@@ -307,7 +308,7 @@ def test_sparse_and_dense_streams_agree():
 
 
 def test_one_pass_is_close_to_the_best_batch_fit_on_digits():
-    """At most 0.1 nat a row below 8 batch starts, over four orders of the rows."""
+    """At most 0.1 nat a row below 8 batch starts, over two orders of the rows."""
     X = PCA(10, random_state=0).fit_transform(load_digits().data)
     prior = {
         "mean_prior": X.mean(axis=0),
@@ -316,7 +317,7 @@ def test_one_pass_is_close_to_the_best_batch_fit_on_digits():
     }
     batch = TemperedVBGaussianMixture(10, n_init=8, random_state=0, **prior)
     best = batch.fit(X).elbo_
-    for seed, block_size in enumerate([500, 500, 500, "auto"]):
+    for seed, block_size in enumerate([500, "auto"]):
         rows = np.random.default_rng(seed).permutation(X)
         stream = TemperedVBGaussianMixture(
             10, block_size=block_size, random_state=seed, **prior

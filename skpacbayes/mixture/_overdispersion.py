@@ -1,0 +1,143 @@
+"""Counts whose variance exceeds their mean, so that Poisson components split a group.
+
+A negative binomial distribution is a continuous mixture of Poisson distributions, and
+counts with extra zeros are a mixture of two: where the groups have such counts, the
+evidence is right to prefer more Poisson components than there are groups. Components
+are merged, pair after pair, into groups with negative binomial or zero-inflated
+columns, and BIC compares these groups with the components.
+"""
+
+from warnings import warn
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from .._base import user_stack_level
+from ._moves import shares_and_losses
+from ._rates import Poisson
+from ._search import scaled_part
+
+LOOKED_AT = 2000  # rows, at most
+NEAREST = 6  # pairs of groups that are compared before each merge
+DECISIVE = 3.0  # nats: odds of 20 to 1
+OVER = 1.05  # times the mean is the variance of a column that is overdispersed
+
+
+class Groups:
+    """Groups of components: log densities of the rows, and what BIC counts.
+
+    Parameters
+    ----------
+    X, weight : rows and their weights
+    shares : ndarray of shape (n_rows, n_components)
+        Responsibilities times weights.
+    """
+
+    def __init__(self, X, weight, shares):
+        self.X, self.weight = X, weight
+        self.shares = list(shares.T)
+        self.base = -gammaln(X + 1)
+        described = [self.described(each, poisson=True) for each in self.shares]
+        self.log_densities, self.sizes, self.points = map(
+            list, zip(*described, strict=True)
+        )
+
+    def described(self, share, *, poisson=False):
+        """Log densities of the rows in a group, its parameters, and its place."""
+        X, total = self.X, max(share.sum(), 1e-300)
+        means = np.maximum(share @ X / total, 0.5 / max(total, 1.0))
+        gaps = share @ (X - means) ** 2 / total - means
+        over = (gaps > (OVER - 1) * means) & (not poisson)
+        terms = X * np.log(means) - means + self.base
+        if over.any():
+            both = X[:, over], self.base[:, over], means[over], gaps[over]
+            likely = [negative_binomial(*both), zero_inflated(*both)]
+            best = np.argmax([share @ each for each in likely], axis=0)
+            terms[:, over] = np.where(best == 0, *likely)
+        return terms.sum(axis=1), len(means) + over.sum(), 2 * np.sqrt(means)
+
+    def criterion(self, log_densities, shares, sizes):
+        """Log likelihood less half the parameters times the log of the rows."""
+        total = self.weight.sum()
+        masses = np.array([share.sum() for share in shares]) / total
+        joint = np.array(log_densities) + np.log(np.maximum(masses, 1e-300))[:, None]
+        n_parameters = sum(sizes) + len(sizes) - 1
+        return self.weight @ logsumexp(joint, axis=0) - 0.5 * n_parameters * np.log(
+            total
+        )
+
+    def now(self):
+        """Return the criterion of the groups."""
+        return self.criterion(self.log_densities, self.shares, self.sizes)
+
+    def nearest(self):
+        """Return the nearest pairs of groups."""
+        points = np.array(self.points)
+        first, second = np.triu_indices(len(points), 1)
+        gaps = ((points[first] - points[second]) ** 2).sum(axis=1)
+        return [(first[i], second[i]) for i in np.argsort(gaps)[:NEAREST]]
+
+    def merge(self):
+        """Merge the near pair that leaves the largest criterion, and return that."""
+        tries = []
+        for pair in self.nearest():
+            share = self.shares[pair[0]] + self.shares[pair[1]]
+            new = share, *self.described(share)
+            parts = [
+                [*without(old, pair), own]
+                for old, own in zip(self.parts(), new, strict=True)
+            ]
+            tries.append((self.criterion(parts[1], parts[0], parts[2]), parts))
+        value, parts = max(tries, key=lambda each: each[0])
+        self.shares, self.log_densities, self.sizes, self.points = parts
+        return value
+
+    def parts(self):
+        """Return what describes the groups."""
+        return self.shares, self.log_densities, self.sizes, self.points
+
+
+def negative_binomial(X, base, means, gaps):
+    """Log probabilities of counts whose variance is the mean plus the gap."""
+    sizes = means**2 / gaps
+    steps = gammaln(sizes + X) - gammaln(sizes) - sizes * np.log1p(means / sizes)
+    return steps + base + X * (np.log(means) - np.log(means + sizes))
+
+
+def zero_inflated(X, base, means, gaps):
+    """Log probabilities of Poisson counts and more zeros, of the same two moments."""
+    ratios = gaps / means
+    rates, zeros = means + ratios, ratios / (means + ratios)
+    counts = X * np.log(rates) - rates + base + np.log1p(-zeros)
+    return np.where(X == 0, np.logaddexp(np.log(zeros), counts), counts)
+
+
+def without(values, pair):
+    """Return the values but for two of them."""
+    return [value for i, value in enumerate(values) if i not in pair]
+
+
+def warn_of_overdispersion(fit, X, weight):
+    """Warn if fewer components with broader columns are better than Poisson ones."""
+    K = len(fit.state.concentration)
+    if K < 2 or not isinstance(fit.mixture.family, Poisson) or np.isnan(X).any():
+        return
+    rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
+    shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
+    groups = Groups(rows, w, shares)
+    before, found = groups.now(), {}
+    for left in range(K - 1, 0, -1):
+        found[left] = groups.merge()
+    best = max(found, key=found.get)
+    gain = found[best] - before
+    if gain > DECISIVE:
+        warn(
+            f"The counts seem overdispersed: {best} component{'s' * (best > 1)} with "
+            "negative binomial or zero-inflated columns would explain the rows better "
+            f"than the {K} Poisson components that n_components='auto' chose, by "
+            f"{gain:.3g} nats (BIC). "
+            f"Components then cut groups in parts; n_components={best} does not, but "
+            "its densities are too narrow.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
