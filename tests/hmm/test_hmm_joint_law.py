@@ -190,8 +190,8 @@ def swapping_at_another_price(monkeypatch):
     """Atoms swapped under another concentration."""
     right = _chain.swap_neighbors
 
-    def wrong(shapes, atoms, sizes, concentration, *rest):
-        right(shapes, atoms, sizes, 6.0 * concentration, *rest)
+    def wrong(shapes, atoms, sizes, concentration, rng):
+        right(shapes, atoms, sizes, 6.0 * concentration, rng)
 
     monkeypatch.setattr(_chain, "swap_neighbors", wrong)
 
