@@ -17,8 +17,10 @@ from skpacbayes.hmm._dirichlet_process_posterior import filtered_states
 from skpacbayes.hmm._dirichlet_process_series import Rows, sequence_bounds, units_of
 from skpacbayes.hmm._dirichlet_process_start import Start
 
-# Chains of a hundred sweeps are told that they are short.
-pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
+# Chains of a hundred sweeps are told that they are short, and few rows that they are.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The chains disagree", "ignore:One state predicts"
+)
 
 
 @pytest.fixture(scope="module")
