@@ -10,6 +10,7 @@ _STRONG_FAR = 0.4  # of rows farther apart, where wrong states leave less of it
 _ERRORS = 5.0  # standard errors that it must exceed, too
 _FEWEST = 50  # pairs of rows
 _FARTHEST = 3.0  # residuals are cut there, in units of their spread
+_SAME = 0.9  # of the highest correlation of all lags
 _LONGEST = 400  # lag: a year of days
 
 
@@ -105,5 +106,7 @@ def _of_lags(residuals, bounds):
     least = np.maximum(_STRONG_FAR, _ERRORS / np.sqrt(counts))
     found[(abs(found) <= least) | (counts < _FEWEST)] = 0.0
     found[:2] = 0.0
-    lag = int(abs(found).argmax())
+    # The first of about the same height: a season has them at all its multiples.
+    sizes = found if (found > 0).any() else -found
+    lag = int((sizes >= _SAME * sizes.max()).argmax())
     return Dependence(float(found[lag]), lag)

@@ -35,7 +35,7 @@ def correlations(n_samples=600, seed=0):
 @pytest.mark.parametrize("rows", [spreads, correlations])
 def test_states_without_locations_of_their_own(rows):
     """The default finds them; one shape for all states cannot, and says so."""
-    X, states = rows()
+    X, states = rows(450)
     model = markov().fit(X)
     assert model.emission_ == "per_state"
     assert model.covariance_type_ == ("full" if rows is correlations else "diag")
@@ -45,6 +45,9 @@ def test_states_without_locations_of_their_own(rows):
         translated = markov(emission="translated").fit(X)
     assert any("contradict emission='translated'" in str(w.message) for w in caught)
     assert agreement(states, translated.predict(X))[0] < 0.85
+
+
+def test_one_shape_for_all_states_is_not_contradicted_where_it_is_right():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         markov(emission="translated").fit(two_states(300)[0])
@@ -56,11 +59,12 @@ def test_rows_without_states_are_reported(emission):
     """One regime, in any units."""
     X = np.random.default_rng(0).normal(size=(300, 1))
     scale, shift = {"auto": (1, 0), "translated": (1e3, 0)}.get(emission, (1e-3, 1e4))
-    with (
-        pytest.warns(ConvergenceWarning, match="The rows hardly tell 2 states apart"),
-        pytest.warns(ConvergenceWarning, match="One state predicts the rows about as"),
-    ):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         markov(emission=emission).fit(shift + scale * X)
+    said = " ".join(str(w.message) for w in caught)
+    assert "One state predicts the rows about as well as 2" in said
+    assert emission != "auto" or "The rows hardly tell 2 states apart" in said
 
 
 @pytest.mark.parametrize("emission", ["poisson", "categorical"])
@@ -132,8 +136,8 @@ def test_dependence_beyond_the_states(seed):
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_number_of_states(k):
     rng = np.random.default_rng(k)
-    states = (rng.random(800) > 0.95).cumsum() % k
-    X = 5.0 * states[:, None] + rng.standard_t(4, size=(800, 1))
+    states = (rng.random(500) > 0.95).cumsum() % k
+    X = 5.0 * states[:, None] + rng.standard_t(4, size=(500, 1))
     model = markov("auto").fit(X)
     assert model.n_states_ == k
     assert k + 2 <= len(model.n_states_scores_) <= 12
@@ -259,7 +263,7 @@ def test_forecasts_asked_for_wrongly(arguments, message):
 
 
 def test_samples_of_other_seeds():
-    model = markov().fit(two_states(60)[0])
+    model = markov(1, n_iter=10, burn_in=10).fit(two_states(60)[0])
     assert_array_equal(model.sample(5)[0], model.sample(5, random_state=0)[0])
     assert not np.array_equal(model.sample(5)[0], model.sample(5, random_state=1)[0])
 
@@ -297,11 +301,13 @@ def overlapping(n_samples=300):
 def test_seeds_agree_on_the_states_or_warn(rows):
     """Of six seeds all give the same states as most do, or those that do not warn."""
     X = rows() if rows is overlapping else rows(250)[0]
+    covariances = "full" if rows is correlations else "diag"
+    model = markov(emission="per_state", covariance_type=covariances)
     found, silent = [], []
     for seed in range(6):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found.append(markov(random_state=seed).fit(X).predict(X))
+            found.append(model.set_params(random_state=seed).fit(X).predict(X))
         silent.append(not caught)
     agree = np.array([[agreement(a, b)[0] >= 0.95 for b in found] for a in found])
     with_most = agree[agree.sum(axis=1).argmax()]
