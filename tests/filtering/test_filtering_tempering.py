@@ -80,7 +80,7 @@ def test_the_likelihood_stays_unbiased(parameters):
         ClusteredParticleFilter(model, random_state=seed, **options)
         .fit(X)
         .log_likelihood_
-        for seed in range(100)
+        for seed in range(60)
     ]
     ratios = np.exp(np.array(estimates) - exact)
     error = ratios.std(ddof=1) / np.sqrt(len(ratios))
