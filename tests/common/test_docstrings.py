@@ -61,6 +61,7 @@ def test_public_name_is_in_the_reference(name):
 
 
 @pytest.mark.filterwarnings("ignore:One state predicts")  # of rows without any
+@pytest.mark.filterwarnings("ignore:One of ")  # particles, the same
 @pytest.mark.filterwarnings("ignore:The chains disagree")  # on forty rows of noise
 @pytest.mark.filterwarnings("ignore:Another seed may select")  # the same
 @pytest.mark.filterwarnings("ignore:The rows hardly tell")  # the same
