@@ -13,6 +13,21 @@ MOST_CHANGE = 1e-3  # of a log determinant at twice this step: it is not roundin
 TOLERANCE = 1e-2  # in nats; the difference quotients err by far less
 
 
+def check_transition(model, particles, time, past):
+    """Refuse a `transition` whose answer is not a function of what it is given."""
+    noise = np.random.default_rng(0).standard_normal((len(particles), model.n_noise))
+    first, second = (
+        model.transition(particles.copy(), noise.copy(), time, past).copy()
+        for _ in range(2)
+    )
+    if not np.array_equal(first, second):
+        raise ValueError(
+            f"{model.name}.transition returned other states for the same x, z and t: "
+            "it draws random numbers itself, or remembers its calls. It should use the "
+            "noise z, n_noise standard normals for each particle."
+        )
+
+
 def check_log_transition(model, particles, time, past):
     """Refuse a `log_transition` that is not the density of `transition`.
 

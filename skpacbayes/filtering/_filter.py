@@ -16,7 +16,7 @@ from .._compat import (
 )
 from .._stream import StreamingEstimator, partial_fit_context
 from ._cloud import forecast, moments, rows_of, weigh
-from ._density import check_log_transition
+from ._density import check_log_transition, check_transition
 from ._forecast import log_scores, simulated, summarised
 from ._generators import continued, seeded
 from ._inputs import DrivenSeriesEstimator
@@ -24,7 +24,7 @@ from ._model import CalledModel, asked_for
 from ._resampling import SCHEMES, draw, one_cell
 from ._sampling import Bootstrap, QuasiMonteCarlo
 from ._smoothing import smoothed, trajectories
-from ._step import advance, look
+from ._step import Collapses, advance, look
 from .models import LocalLevel
 
 
@@ -661,11 +661,14 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = None, self._continued()
         rows = rows_of(X, inputs, self.model_)
+        collapses = Collapses()
         for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
             step = self._learn_row(cloud, row, model, sampling, generator)
             cloud = step.cloud
+            collapses.note(step, row)
             yield step, row
         self._cloud, self._random_state = cloud, generator.bit_generator.state
+        collapses.warn()
 
     def _begin(self):
         """Set the state before row 0."""
@@ -700,14 +703,17 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         """Filter rows, showing each to a model that observes; return the new state."""
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued()
-        observes = hasattr(model.model, "observe")
+        observes, collapses = hasattr(model.model, "observe"), Collapses()
         for i, row in enumerate(rows_of(X, inputs, model.model)):
             first = cloud is None  # nothing to forecast the row from
             if observes and first:
                 model = self._called_model(model.model.observe(X[i : i + 1]))
-            cloud = self._learn_row(cloud, row, model, sampling, generator).cloud
+            step = self._learn_row(cloud, row, model, sampling, generator)
+            cloud = step.cloud
+            collapses.note(step, row)
             if observes and not first:
                 model = self._called_model(model.model.observe(X[i : i + 1]))
+        collapses.warn()
         return {
             "_cloud": cloud,
             "model_": model.model,
@@ -715,6 +721,8 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         }
 
     # How a sampler of parameters, which holds many filters, calls them.
+
+    _checks_moves = True  # not where a filter with other parameters has done so
 
     def _started(self, X, inputs):
         """Learn the first rows of a stream, which were validated; return the filter."""
@@ -739,9 +747,10 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return other
 
     def _learn_row(self, cloud, row, model, sampling, generator):
-        """Learn one row; at the first move, check the density of the moves."""
-        if cloud is not None and cloud.time == 0:
+        """Learn one row; at the first move, check the moves and their density."""
+        if self._checks_moves and cloud is not None and cloud.time == 0:
             past = {"y_prev": cloud.row, "u": row.inputs}
+            check_transition(model, cloud.particles, 1, past)
             check_log_transition(model, cloud.particles, 1, past)
         return advance(cloud, row, model, sampling, generator, self.underflow)
 
@@ -754,11 +763,13 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         inputs = self._checked_inputs(inputs, len(X))
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued(random_state)
-        rows = rows_of(X, inputs, model.model)
+        rows, collapses = rows_of(X, inputs, model.model), Collapses()
         for _, row in zip(self._looks(X), rows, strict=False):
             step = advance(cloud, row, model, sampling, generator, self.underflow)
             cloud = step.cloud
+            collapses.note(step, row)
             yield step, row
+        collapses.warn()
 
     def _looks(self, X):
         """Yield the number of each row, a task that callbacks see and may stop."""

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from numbers import Integral
 
 import numpy as np
 
@@ -35,6 +36,12 @@ def asked_for(model, has_inputs):
     asks : dict of str to tuple of str
         One entry for each function that the model has.
     """
+    n_noise = getattr(model, "n_noise", 0)  # LocalLevel has none before any row
+    if not (isinstance(n_noise, Integral) and n_noise >= 0):
+        raise ValueError(
+            f"{type(model).__name__}.n_noise={n_noise!r} should be an integer, the "
+            "number of standard normals that move a particle."
+        )
     asks = {
         name: _names_asked(model, name, has_inputs)
         for name in FUNCTIONS
@@ -85,6 +92,7 @@ def _names_asked(model, name, has_inputs):
     return tuple(asks)
 
 
+OVERWRITING = ("initial", "transition")  # they are given arrays of their own
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 BY_NAME = (POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
 
@@ -199,11 +207,14 @@ class CalledModel:
         return found
 
     def _call(self, name, given, *arguments):
+        """Call a function of the model; what it writes into is nobody else's."""
         function = getattr(self.model, name)
         names = self.asks[name]
+        if name not in OVERWRITING:
+            arguments = map(_copied, arguments)
         if not names:
             return function(*arguments)
-        return function(*arguments, **{key: given[key] for key in names})
+        return function(*arguments, **{key: _copied(given[key]) for key in names})
 
     def _states(self, values, shape, name, time=None):
         values = self._checked(values, shape, name)
@@ -237,6 +248,10 @@ class CalledModel:
                 f"{self.name}.{name} returned NaN or infinity for {count} of "
                 f"{len(values)} particles at row {time} (shape {values.shape})."
             )
+
+
+def _copied(value):
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _moved_noise(noise, location, scale):

@@ -21,6 +21,7 @@ class Target:
         self.priors = Priors(priors)
         self.X = X
         self.inputs = inputs
+        self._checked = False  # whether a filter has checked the moves of the model
 
     def log_density(self, position, generator):
         """Log prior density plus an estimate of the log likelihood."""
@@ -37,10 +38,13 @@ class Target:
         """Return the filter with these parameters, run over the rows."""
         settings = {**values, **settings, "random_state": seed}
         tracker = clone(self.estimator).set_params(**settings)
+        tracker._checks_moves = not self._checked
         given = {} if self.inputs is None else {"inputs": self.inputs}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return tracker.fit(self.X, **given)
+            tracker.fit(self.X, **given)
+        self._checked = True
+        return tracker
 
 
 class ParameterChain:

@@ -90,6 +90,7 @@ class Target:
     def __init__(self, estimator, priors):
         self.estimator = estimator
         self.priors = priors
+        self._checked = False  # whether a filter checks the moves of the model
 
     def run(self, positions, series, n_particles, generator):
         """Run a new filter over the rows at each position; return them as draws."""
@@ -106,6 +107,8 @@ class Target:
                 random_state=int(seeds[i]),
                 underflow="warn",  # a likelihood of 0 is an answer here
             )
+            tracker._checks_moves = not self._checked
+            self._checked = True
             if last:
                 tracker = tracker._started(*series.rows(0, last))
                 before[i] = tracker.log_likelihood_

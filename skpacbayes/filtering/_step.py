@@ -10,6 +10,9 @@ from .._base import user_stack_level
 from ._cloud import Cloud, Step, forecast, weigh
 from ._tempering import tempered
 
+FEWEST = 1.5  # effective particles: one has most of the weight
+ENOUGH = 50  # particles, of which so few is a collapse
+
 
 def look(cloud, row, model, sampling, generator):
     """Move the cloud to the time of a row, and weigh it by the row.
@@ -69,6 +72,34 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
         ahead.recent,
     )
     return Step(moved, weighting.evidence, ahead.ancestors)
+
+
+class Collapses:
+    """Rows at which hardly a particle agrees with the row, for one warning."""
+
+    def __init__(self):
+        self._times, self._n = [], 0
+
+    def note(self, step, row):
+        """Note a step whose row leaves most of the weight to one particle."""
+        cloud = step.cloud
+        if cloud.effective_size < FEWEST and not row.silent:
+            self._times.append(cloud.time)
+            self._n = len(cloud.weights)
+
+    def warn(self):
+        """Warn if there were such rows, and particles enough to hope for more."""
+        if self._times and self._n >= ENOUGH:
+            first, count = self._times[0], len(self._times)
+            rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
+            warnings.warn(
+                f"One of {self._n} particles has most of the weight at {rows} (0 is "
+                "the first): the state and the log-likelihood there are its guess. The "
+                "row may be an outlier, or tell more than the particles can follow: "
+                "try a wider log_likelihood, more particles, a proposal or tempering.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
 
 
 def _report_underflow(time, underflow):

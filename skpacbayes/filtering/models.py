@@ -234,9 +234,9 @@ class LinearObservations(BaseEstimator):
     ...         return 0.5 * z
     ...     def transition(self, x, z, t):
     ...         angle, speed = x.T
-    ...         moved = [angle + 0.1 * speed, speed - np.sin(angle)]
+    ...         moved = [angle + 0.1 * speed, speed - 0.1 * np.sin(angle)]
     ...         return np.transpose(moved) + [0.01, 0.05] * z
-    >>> angles = np.cos(0.3 * np.arange(50))[:, None]
+    >>> angles = np.cos(0.1 * np.arange(50))[:, None]
     >>> tracker = ClusteredParticleFilter(Pendulum(), random_state=0).fit(angles)
     >>> tracker.forecast(3).means.shape
     (3, 1)

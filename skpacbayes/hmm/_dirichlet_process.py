@@ -202,8 +202,10 @@ class DirichletProcessHMM(
     too, where less than 95 % of the rows have the same most probable state in all
     chains, where the rows hardly tell the states apart, where "translated" predicts
     clearly worse than "per_state" would, or "poisson" worse than "categorical", and
-    where neighbouring rows of a state have a correlation above 1/2: then rows depend on
-    those before beyond their states, as in an autoregression.
+    where neighbouring rows of a state have a correlation above 1/2, or rows farther
+    apart, up to 400, one above 0.4: then rows depend on those before beyond their
+    states, as in an autoregression or a season. And there is one where one state has a
+    predictive score that is at most 5 nats in total below that of the states asked for.
 
     Answers for new rows are means over 100 of the draws at most; there an atom without
     rows has its prior predictive distribution, Student's with 4 degrees of freedom, so

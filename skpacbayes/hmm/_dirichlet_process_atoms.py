@@ -129,3 +129,56 @@ def log_sticks(sizes, concentration):
         after += own
         total -= math.lgamma(1.0 + concentration + after)
     return total
+
+
+def swap_neighbors(shapes, atoms, sizes, concentration, rng):
+    """Exchange the places of neighbouring atoms on the stick, by Metropolis steps.
+
+    The ratio of an exchange is that of the gamma functions of pieces of the stick, of
+    which all but one of each cancel; the last piece has no stick to break. In plain
+    Python, which for some tens of atoms costs less than to compile it.
+
+    Parameters
+    ----------
+    shapes, atoms : ndarray of shape (n_rows,)
+        Shape and atom of each row; the latter is changed, and is negative for a row to
+        leave out.
+    sizes : ndarray of shape (n_shapes, n_atoms)
+        Rows of each atom, changed.
+    concentration : float
+        Of the Dirichlet process.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    """
+    n_shapes, n_atoms = sizes.shape
+    thresholds = -rng.standard_exponential((n_shapes, n_atoms - 1))
+    order = np.array(
+        [
+            _swapped(own.tolist(), concentration, of_shape.tolist())
+            for own, of_shape in zip(sizes, thresholds, strict=True)
+        ]
+    )
+    places = order.argsort(axis=1)
+    if ((places != np.arange(n_atoms)) & (sizes > 0)).any():
+        sizes[:] = np.take_along_axis(sizes, order, axis=1)
+        known = atoms >= 0
+        atoms[known] = places[shapes[known], atoms[known]]
+
+
+def _swapped(sizes, concentration, thresholds):
+    """Return which atom stands in each place of a stick after the exchanges."""
+    order, n_rows = list(range(len(sizes))), sum(sizes)
+    last = len(sizes) - 1
+    for a, threshold in enumerate(thresholds):
+        own, other = sizes[a], sizes[a + 1]
+        log_ratio = math.log(concentration + (n_rows - own))
+        log_ratio -= math.log(concentration + (n_rows - other))
+        if a + 1 == last:
+            log_ratio = math.lgamma(concentration + own) - math.lgamma(1.0 + own)
+            log_ratio -= math.lgamma(concentration + other)
+            log_ratio += math.lgamma(1.0 + other)
+        if threshold < log_ratio:
+            sizes[a], sizes[a + 1] = other, own
+            order[a], order[a + 1] = order[a + 1], order[a]
+        n_rows -= sizes[a]
+    return order

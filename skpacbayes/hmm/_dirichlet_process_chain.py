@@ -4,8 +4,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels.hmm import add_moments, emission_densities
-from .._kernels.hmm_atoms import swap_neighbors
-from ._dirichlet_process_atoms import split_or_merge
+from ._dirichlet_process_atoms import split_or_merge, swap_neighbors
 from ._dirichlet_process_conditionals import (
     Moments,
     draw_atoms,
@@ -178,9 +177,7 @@ class Chain(GibbsChain):
                 rng.permutation(n_rows),
                 rng.random(n_rows + 2),
             )
-        thresholds = -rng.standard_exponential((model.n_shapes, model.n_atoms - 1))
-        places = np.empty((model.n_shapes, model.n_atoms), dtype=np.int64)
-        swap_neighbors(shapes, atoms, sizes, model.concentration, thresholds, places)
+        swap_neighbors(shapes, atoms, sizes, model.concentration, rng)
 
     def _complete_rows(self, atoms):
         """Draw what is missing of rows that are partly observed, given their atoms."""

@@ -1,19 +1,34 @@
 """Whether rows depend on the rows before them beyond what their states say."""
 
+from typing import NamedTuple
+
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
 
 _STRONG = 0.5  # correlation of neighbours above which the model is misleading
+_STRONG_FAR = 0.4  # of rows farther apart, where wrong states leave less of it
 _ERRORS = 5.0  # standard errors that it must exceed, too
-_FEWEST = 50  # pairs of neighbours
+_FEWEST = 50  # pairs of rows
 _FARTHEST = 3.0  # residuals are cut there, in units of their spread
+_SAME = 0.9  # of the highest correlation of all lags
+_LONGEST = 400  # lag: a year of days
+
+
+class Dependence(NamedTuple):
+    """A correlation of residuals, 0 for none, and how many rows apart these are."""
+
+    correlation: float
+    lag: int
 
 
 def strongest_dependence(values, states, bounds):
-    """Return the largest correlation of neighbouring rows in a state, 0 if none is.
+    """Return the largest correlation of residuals of the rows of a sequence.
 
     Given its states, rows of a hidden Markov model are independent. Residuals are those
     from the median of the state, each feature by itself, and cut so that outliers do
-    not count more than others.
+    not count more than others. Neighbours are compared within each state, as in an
+    autoregression of one regime; rows that are farther apart, as in a season, in all
+    states together.
 
     Parameters
     ----------
@@ -26,13 +41,15 @@ def strongest_dependence(values, states, bounds):
 
     Returns
     -------
-    correlation : float
-        The correlation that is farthest from 0 of all that are strong and certain.
+    dependence : Dependence
+        The correlation that is farthest from 0 of all that are strong and certain; of
+        neighbours, where these have one.
     """
     neighbours = states[1:] == states[:-1]
     neighbours[bounds[1:-1] - 1] = False
-    strongest = 0.0
+    near = far = Dependence(0.0, 1)
     for column in values.T:
+        pooled = np.full(len(column), np.nan)
         for state in np.unique(states):
             rows = np.where(states == state, column, np.nan)
             if np.count_nonzero(~np.isnan(rows)) < _FEWEST:
@@ -40,13 +57,56 @@ def strongest_dependence(values, states, bounds):
             low, middle, high = np.nanquantile(rows, [0.25, 0.5, 0.75])
             reach = _FARTHEST * (high - low)
             residuals = (rows - middle).clip(-reach, reach)
-            before, after = residuals[:-1][neighbours], residuals[1:][neighbours]
-            known = ~np.isnan(before + after)
-            before, after = before[known], after[known]
-            if len(before) < _FEWEST or not (before.std() > 0 and after.std() > 0):
-                continue
-            found = np.corrcoef(before, after)[0, 1]
-            least = max(_STRONG, _ERRORS / np.sqrt(len(before)))
-            if abs(found) > max(least, abs(strongest)):
-                strongest = float(found)
-    return strongest
+            near = _stronger(near, _of_neighbours(residuals, neighbours))
+            deviation = np.nanstd(residuals)
+            if deviation > 0:
+                pooled[states == state] = residuals[states == state] / deviation
+        far = _stronger(far, _of_lags(pooled, bounds))
+    return near if near.correlation else far
+
+
+def _stronger(first, second):
+    return max(first, second, key=lambda found: abs(found.correlation))
+
+
+def _of_neighbours(residuals, neighbours):
+    """Return the correlation of the neighbours in a state, if strong and certain."""
+    before, after = residuals[:-1][neighbours], residuals[1:][neighbours]
+    known = ~np.isnan(before + after)
+    before, after = before[known], after[known]
+    if len(before) < _FEWEST or not (before.std() > 0 and after.std() > 0):
+        return Dependence(0.0, 1)
+    found = float(np.corrcoef(before, after)[0, 1])
+    strong = abs(found) > max(_STRONG, _ERRORS / np.sqrt(len(before)))
+    return Dependence(found if strong else 0.0, 1)
+
+
+def _of_lags(residuals, bounds):
+    """Return the strongest correlation of rows two or more apart, by Fourier transform.
+
+    Up to a third of the median length of the sequences, which are laid out with gaps.
+    """
+    lengths = np.diff(bounds)
+    longest = min(int(np.median(lengths)) // 3, _LONGEST)
+    known = ~np.isnan(residuals)
+    if longest < 2 or np.count_nonzero(known) < _FEWEST:
+        return Dependence(0.0, 1)
+    places = np.arange(len(residuals)) + longest * np.repeat(
+        np.arange(len(lengths)), lengths
+    )
+    size = next_fast_len(int(places[-1]) + 1 + longest, real=True)
+    laid = np.zeros((2, size))
+    laid[0, places[known]] = residuals[known] - residuals[known].mean()
+    laid[1, places[known]] = 1.0
+    sums, counts = irfft(abs(rfft(laid)) ** 2, size)[:, : longest + 1]
+    counts = np.maximum(counts.round(), 1.0)
+    if not sums[0] > 0:
+        return Dependence(0.0, 1)
+    found = sums / counts * (counts[0] / sums[0])
+    least = np.maximum(_STRONG_FAR, _ERRORS / np.sqrt(counts))
+    found[(abs(found) <= least) | (counts < _FEWEST)] = 0.0
+    found[:2] = 0.0
+    # The first of about the same height: a season has them at all its multiples.
+    sizes = found if (found > 0).any() else -found
+    lag = int((sizes >= _SAME * sizes.max()).argmax())
+    return Dependence(float(found[lag]), lag)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.hmm_atoms import swap_neighbors
+from ._dirichlet_process_atoms import swap_neighbors
 from ._dirichlet_process_conditionals import (
     draw_log_weights,
     draw_transitions,
@@ -61,12 +61,7 @@ class DiscreteChain(GibbsChain):
         sizes = self._sums(atoms, np.ones((len(atoms), 1)))[..., 0]
         rates = model.draw_rates(old.natural, sizes > 0, self.rows.means, rng)
         if model.n_atoms > 1:
-            shape = model.n_states, model.n_atoms - 1
-            thresholds = -rng.standard_exponential(shape)
-            places = np.empty(sizes.shape, dtype=np.int64)
-            swap_neighbors(
-                self.states, atoms, sizes, model.concentration, thresholds, places
-            )
+            swap_neighbors(self.states, atoms, sizes, model.concentration, rng)
         sums = self._sums(atoms, self.rows.design)
         self.parameters = DiscreteParameters(
             *draw_transitions(self._moved, old, model, rng),

@@ -22,6 +22,7 @@ from .._kernels.hmm import forward_filter, stationary_distribution
 
 # Numbers of stages, all as probable before the rows are seen.
 STAGES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32])
+_FEW_STATES = 3  # up to which plain Python costs less than to compile a kernel
 
 
 class Steps(NamedTuple):
@@ -153,7 +154,10 @@ def stationary_of(transitions, stages, model):
     """Stationary distribution of the states, (n_states,)."""
     found = np.empty(len(transitions))
     of_states = of_rows(transitions, stages) if model.staged else transitions.copy()
-    stationary_distribution(of_states, found)
+    few = len(found) <= _FEW_STATES
+    (stationary_distribution.py_func if few else stationary_distribution)(
+        of_states, found
+    )
     return found
 
 

@@ -3,13 +3,18 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ._dirichlet_process_score import PredictiveScore
+
+_SCORED = 5  # one sweep in so many counts for the score
+
 
 class Run:
     """A chain, and the draws that are kept of it, their states aligned.
 
     States have no names. After each sweep that is kept they are given those under
     which they agree best with the labels that the rows had so far: `votes` (n_states,
-    n_rows) counts these. They may begin with those of fewer rows, from before.
+    n_rows) counts these. They may begin with those of fewer rows, from before. `score`
+    is that of the sweeps after the burn-in.
     """
 
     def __init__(self, chain, votes=None, thin=1):
@@ -18,6 +23,7 @@ class Run:
         if votes is not None:
             self.votes[:, : votes.shape[1]] = votes
         self.draws, self.log_likelihoods, self.n_after = [], [], 0
+        self.score = PredictiveScore(len(chain.rows))
 
     @property
     def n_kept(self):
@@ -27,7 +33,10 @@ class Run:
     def advance(self, n_iter, keep):
         """Make sweeps; if `keep`, keep every `thin`-th draw, from the first."""
         for _ in range(n_iter):
-            self.log_likelihoods.append(self.chain.sweep().sum())
+            log_densities = self.chain.sweep()
+            self.log_likelihoods.append(log_densities.sum())
+            if keep and self.n_after % _SCORED == 0:
+                self.score.add(log_densities)
             if keep and self.n_after % self.thin == 0:
                 self._keep()
             self.n_after += keep

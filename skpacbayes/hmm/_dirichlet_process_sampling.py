@@ -12,6 +12,8 @@ from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._dirichlet_process_dependence import strongest_dependence
 from ._dirichlet_process_run import Run, stacked
 from ._dirichlet_process_selection import (
+    CHANCE,
+    Candidate,
     CandidatesOf,
     Learnt,
     chain_of,
@@ -29,6 +31,7 @@ _REASON = {
     "emission='categorical'.",
 }
 _LEAST_SAME = 0.95  # of the rows have the same state in all chains
+_LEAST_SCORED = 10  # draws, for a score that can be compared
 _LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
 
 
@@ -150,7 +153,12 @@ def sample_posterior(series, settings, seed, before, tasks):
     chains = Chains(
         choice.model, learnt.units, states, n_chosen, choice.scores, series.n_dropped
     )
-    return _posterior(runs, chains, learnt.log_volume.sum())
+    found = _posterior(runs, chains, learnt.log_volume.sum())
+    _warn_of_gaps(series.rows)
+    scored = runs[0].score.n_draws >= _LEAST_SCORED
+    if settings.n_states is not None and choice.model.n_states > 1 and scored:
+        _warn_of_one_state(runs, learnt, np.random.default_rng((seed, 1)))
+    return found
 
 
 def choose_model(tried, settings):
@@ -280,16 +288,48 @@ def _warn_of_states(votes):
         )
 
 
+def _warn_of_one_state(runs, learnt, rng):
+    """Warn if one state predicts the rows about as well as those asked for."""
+    model = runs[0].chain.model
+    one = Candidate(learnt, model.of_one_state(), rng, None)
+    scores = [run.score.of_rows() - learnt.log_volume for run in runs]
+    gain = max(own.sum() for own in scores) - one.scores.sum()
+    if gain <= CHANCE:
+        _warn(
+            f"One state predicts the rows about as well as {model.n_states}: these "
+            f"gain {gain:.1f} nats in all {len(learnt.rows)} rows, which may be "
+            "chance. There are no regimes, too few rows to tell them, or states whose "
+            "order says nothing, as in a mixture. n_states='auto' chooses their number."
+        )
+
+
+def _warn_of_gaps(X):
+    """Warn if nothing was observed of a feature."""
+    unseen = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
+    if unseen:
+        _warn(
+            f"Nothing was observed of the features {unseen} (NaN in all rows): what is "
+            "said of them is the prior. Leave them out."
+        )
+
+
 def _warn_of_dependence(states, rows):
     """Warn if rows depend on the rows before them beyond their states."""
-    found = strongest_dependence(rows.values, states, rows.bounds)
-    if found:
+    found, lag = strongest_dependence(rows.values, states, rows.bounds)
+    if found and lag == 1:
         _warn(
             "Rows depend on the rows before them beyond their states: neighbours in a "
             f"state have a correlation of {found:.2f}. There may be more states; or a "
             "row follows from the one before, as in an autoregression: then states are "
             "not found, or last too short, unless the model is given differences or "
             "residuals."
+        )
+    elif found:
+        _warn(
+            "Rows depend on the rows before them beyond their states: rows that are "
+            f"{lag} apart have a correlation of {found:.2f} about the medians of their "
+            f"states. If {lag} rows are a season, states may be its parts: give the "
+            "model differences to the season before, or residuals."
         )
 
 

@@ -22,6 +22,11 @@ class PredictiveScore:
         self._mean, self._squares = np.zeros(n_rows), np.zeros(n_rows)
         self._log_total = np.full(n_rows, -np.inf)
 
+    @property
+    def n_draws(self):
+        """Number of draws taken in."""
+        return self._n
+
     def add(self, log_densities):
         """Take in the log densities of all rows at one draw."""
         self._n += 1

@@ -12,7 +12,7 @@ from ._dirichlet_process_score import PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
 _N_WORSE = 2  # numbers of states, one after the other, that do not improve the score
-_CHANCE = 5.0  # nats in total by which scores of equally good models differ
+CHANCE = 5.0  # nats in total by which scores of equally good models differ
 _CLEAR = 3.0  # standard errors by which a score is clearly better
 
 
@@ -99,7 +99,7 @@ def simplest_of(candidates):
     """
     best = candidates[0]
     for candidate in candidates[1:]:
-        if candidate.scores.sum() > best.scores.sum() + _CHANCE:
+        if candidate.scores.sum() > best.scores.sum() + CHANCE:
             best = candidate
     return best
 

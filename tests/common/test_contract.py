@@ -57,6 +57,8 @@ EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No features were selected"),
     pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:One state predicts"),  # rows of noise
+    pytest.mark.filterwarnings("ignore:One of "),  # few particles, the same
     pytest.mark.filterwarnings("ignore:Another seed may select"),
     pytest.mark.filterwarnings("ignore:The log-likelihood has a variance"),  # 4 draws
     pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same

@@ -105,9 +105,11 @@ def test_attributes():
 
 def test_ess_threshold():
     X = returns()
-    assert tracker(ess_threshold=0.0).fit(X).n_resamplings_ == 0
+    with pytest.warns(ConvergenceWarning, match="One of 64 particles has most of the"):
+        never = tracker(ess_threshold=0.0).fit(X)
+    assert never.n_resamplings_ == 0
+    assert len(never.ancestors_) == 64
     assert tracker(ess_threshold=1.0).fit(X).n_resamplings_ == 59
-    assert len(tracker(ess_threshold=0.0).fit(X).ancestors_) == 64
 
 
 @pytest.mark.parametrize(
@@ -337,10 +339,69 @@ def test_a_likelihood_that_vanishes(parameters):
     assert np.isfinite(begun.predict(X[3:4])).all()
 
 
+class Writing(StochasticVolatility):
+    """Writes into what it is given."""
+
+    def log_likelihood(self, x, y, t):
+        found = super().log_likelihood(x, y, t)
+        x[:], y[:] = 7.0, 7.0
+        return found
+
+    def log_transition(self, x, x_next, t):
+        found = super().log_transition(x, x_next, t)
+        x[:], x_next[:] = 7.0, 7.0
+        return found
+
+
+def test_a_model_that_writes_into_its_arguments():
+    """Neither particles nor the rows of the user change."""
+    X, right = returns(20), tracker(StochasticVolatility()).fit(returns(20))
+    wrong = tracker(Writing()).fit(X)
+    assert_array_equal(X, returns(20))
+    assert wrong.log_likelihood_ == right.log_likelihood_
+    assert_array_equal(wrong.smooth(X), right.smooth(X))
+
+
+class Unsteady(StochasticVolatility):
+    """Draws random numbers of its own."""
+
+    def transition(self, x, z, t):
+        return x + np.random.default_rng().normal(size=x.shape)
+
+
+def test_a_transition_that_draws_random_numbers_itself():
+    with pytest.raises(ValueError, match="It should use the noise z"):
+        tracker(Unsteady()).fit(returns(3))
+
+
+@pytest.mark.parametrize("n_noise", [1.0, "1", -1, None])
+def test_a_number_of_normals_that_is_none(n_noise):
+    model = type("Wrong", (StochasticVolatility,), {"n_noise": n_noise})()
+    with pytest.raises(ValueError, match=r"n_noise=.* should be an integer"):
+        tracker(model).fit(returns(3))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+@each_method
+def test_a_row_that_no_particle_explains(parameters, shift, scale):
+    """A filter whose particles collapse says at which row, in any units."""
+    X = returns(30)
+    X[20] = 1e6
+    model = LocalLevel(0.0, 1.0, 1.0, 1.0)
+    units = LocalLevel(shift, *[scale**2] * 3)
+    with pytest.warns(ConvergenceWarning, match="most of the weight at .*row 20 "):
+        here = tracker(model, proposal="prior", **parameters).fit(X)
+    with pytest.warns(ConvergenceWarning, match="most of the weight at .*row 20 "):
+        there = tracker(units, proposal="prior", **parameters).fit(shift + scale * X)
+    assert_allclose((there.mean_ - shift) / scale, here.mean_, atol=1e-3)
+
+
 def test_a_likelihood_that_underflows_in_the_open():
     """Densities far below the smallest number are no trouble in logarithms."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "One of 64 particles", ConvergenceWarning)
         fitted = tracker(LocalLevel(0.0, 1.0, 1.0, 1e-8)).fit([[1e6], [-1e6]])
     assert np.isfinite(fitted.log_likelihood_)
 

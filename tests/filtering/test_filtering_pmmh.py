@@ -44,7 +44,7 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
 
     Four standard errors of a mean, and of the share below a quantile.
     """
-    X = rows()
+    X = rows(12)
     grid = np.linspace(1e-3, 8, 800)  # 0.01 apart
     prior = PRIOR["model__transition_variance"]
     log_density = prior.logpdf(grid) + [exact_log_likelihood(X, v) for v in grid]

@@ -110,6 +110,7 @@ def test_start_of_its_own():
     assert_allclose(stationary.startprob_, laws.mean(axis=0), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:One state predicts")  # where 0.5 forbids stays
 @pytest.mark.parametrize("least", [0.0, 0.01, 0.2, 0.5])
 def test_transitions_are_not_below_the_least(least):
     X = 6.0 * (np.arange(300)[:, None] > 150) + np.random.default_rng(0).normal(
@@ -133,6 +134,9 @@ def test_concentration_spreads_the_weights():
 
 
 @pytest.mark.filterwarnings("ignore:Rows depend")  # states that must not last
+@pytest.mark.filterwarnings(
+    "ignore:One state predicts"
+)  # where the prior forbids stays
 def test_transition_prior_evens_the_rows():
     X, _ = two_states()
     stays = [
@@ -205,7 +209,7 @@ found = {
     for name, value in vars(hmm).items()
     if isinstance(value, kernel) and value.dispatcher.signatures
 }
-assert len(found) >= 7 and set(found.values()) == {1}, found
+assert len(found) >= 6 and set(found.values()) == {1}, found
 """
     environment = {
         **os.environ,

@@ -35,7 +35,7 @@ def correlations(n_samples=600, seed=0):
 @pytest.mark.parametrize("rows", [spreads, correlations])
 def test_states_without_locations_of_their_own(rows):
     """The default finds them; one shape for all states cannot, and says so."""
-    X, states = rows()
+    X, states = rows(450)
     model = markov().fit(X)
     assert model.emission_ == "per_state"
     assert model.covariance_type_ == ("full" if rows is correlations else "diag")
@@ -45,16 +45,50 @@ def test_states_without_locations_of_their_own(rows):
         translated = markov(emission="translated").fit(X)
     assert any("contradict emission='translated'" in str(w.message) for w in caught)
     assert agreement(states, translated.predict(X))[0] < 0.85
+
+
+def test_one_shape_for_all_states_is_not_contradicted_where_it_is_right():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         markov(emission="translated").fit(two_states(300)[0])
     assert not [w for w in caught if "contradict" in str(w.message)]
 
 
-def test_rows_without_states_are_reported():
+@pytest.mark.parametrize("emission", ["auto", "translated", "per_state"])
+def test_rows_without_states_are_reported(emission):
+    """One regime, in any units."""
     X = np.random.default_rng(0).normal(size=(300, 1))
-    with pytest.warns(ConvergenceWarning, match="The rows hardly tell 2 states apart"):
-        markov().fit(X)
+    scale, shift = {"auto": (1, 0), "translated": (1e3, 0)}.get(emission, (1e-3, 1e4))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        markov(emission=emission).fit(shift + scale * X)
+    said = " ".join(str(w.message) for w in caught)
+    assert "One state predicts the rows about as well as 2" in said
+    assert emission != "auto" or "The rows hardly tell 2 states apart" in said
+
+
+@pytest.mark.parametrize("emission", ["poisson", "categorical"])
+def test_counts_without_states_are_reported(emission):
+    X = np.random.default_rng(0).poisson(3, size=(200, 1)).clip(0, 4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        markov(emission=emission).fit(X)
+    assert any("One state predicts" in str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1e4, 1e-3), (-1e4, 1e3)])
+def test_a_season_is_reported(shift, scale):
+    """Its parts are taken for states, rows of which depend on those a season before."""
+    t, rng = np.arange(240), np.random.default_rng(0)
+    X = 5 * np.sin(2 * np.pi * t / 12) + 3 * (t // 40 % 2) + rng.normal(size=240)
+    with pytest.warns(ConvergenceWarning, match="rows that are 12 apart have a corr"):
+        markov(emission="per_state").fit(shift + scale * X[:, None])
+
+
+def test_a_feature_that_was_never_observed_is_reported():
+    X = np.column_stack([two_states(60)[0], np.full(60, np.nan)])
+    with pytest.warns(ConvergenceWarning, match=r"observed of the features \[1\]"):
+        markov(1, n_iter=10, burn_in=10).fit(X)
 
 
 def inertia(states, seed=0):
@@ -83,27 +117,27 @@ def test_dependence_beyond_the_states(seed):
     whole = np.array([0, 800])
     X = inertia(states, seed)
     X[rng.random(800) < 0.1] = np.nan
-    assert strongest_dependence(X, states, whole) > 0.75
+    assert strongest_dependence(X, states, whole).correlation > 0.75
     independent = rng.standard_t(2, (800, 3)) + 9.0 * states[:, None]
     independent[rng.random((800, 3)) < 0.1] = np.nan
     independent[100:102] = 1e9
-    assert strongest_dependence(independent, states, whole) == 0
+    assert strongest_dependence(independent, states, whole).correlation == 0
     both = np.hstack([independent, -X])
-    assert strongest_dependence(both, states, whole) > 0.75
+    assert strongest_dependence(both, states, whole).correlation > 0.75
     pairs = np.repeat(rng.normal(size=(400, 1)), 2, axis=0)
     joined = np.arange(0, 801, 2)
     cut = np.array([0, *range(1, 800, 2), 800])
     one = np.zeros(800, dtype=int)
-    assert strongest_dependence(pairs, one, joined) > 0.9
-    assert strongest_dependence(pairs, one, cut) == 0
-    assert strongest_dependence(np.ones((800, 1)), one, whole) == 0
+    assert strongest_dependence(pairs, one, joined).correlation > 0.9
+    assert strongest_dependence(pairs, one, cut).correlation == 0
+    assert strongest_dependence(np.ones((800, 1)), one, whole).correlation == 0
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_number_of_states(k):
     rng = np.random.default_rng(k)
-    states = (rng.random(800) > 0.95).cumsum() % k
-    X = 5.0 * states[:, None] + rng.standard_t(4, size=(800, 1))
+    states = (rng.random(500) > 0.95).cumsum() % k
+    X = 5.0 * states[:, None] + rng.standard_t(4, size=(500, 1))
     model = markov("auto").fit(X)
     assert model.n_states_ == k
     assert k + 2 <= len(model.n_states_scores_) <= 12
@@ -229,7 +263,7 @@ def test_forecasts_asked_for_wrongly(arguments, message):
 
 
 def test_samples_of_other_seeds():
-    model = markov().fit(two_states(60)[0])
+    model = markov(1, n_iter=10, burn_in=10).fit(two_states(60)[0])
     assert_array_equal(model.sample(5)[0], model.sample(5, random_state=0)[0])
     assert not np.array_equal(model.sample(5)[0], model.sample(5, random_state=1)[0])
 
@@ -267,11 +301,13 @@ def overlapping(n_samples=300):
 def test_seeds_agree_on_the_states_or_warn(rows):
     """Of six seeds all give the same states as most do, or those that do not warn."""
     X = rows() if rows is overlapping else rows(250)[0]
+    covariances = "full" if rows is correlations else "diag"
+    model = markov(emission="per_state", covariance_type=covariances)
     found, silent = [], []
     for seed in range(6):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found.append(markov(random_state=seed).fit(X).predict(X))
+            found.append(model.set_params(random_state=seed).fit(X).predict(X))
         silent.append(not caught)
     agree = np.array([[agreement(a, b)[0] >= 0.95 for b in found] for a in found])
     with_most = agree[agree.sum(axis=1).argmax()]

@@ -5,6 +5,7 @@ import pytest
 from hmm_points import model_of
 from hmm_rows import agreement
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
 from skpacbayes.hmm._dirichlet_process_chain import Chain
@@ -82,13 +83,15 @@ def test_a_chain_starts_from_the_transitions_of_its_states(stationary):
 
 
 @pytest.mark.filterwarnings("ignore:The chains disagree")  # of a hundred sweeps
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rows_in_no_order_are_grouped_by_their_values(seed):
     """States that say nothing of the next: symbols tell nothing, and values count."""
     rng = np.random.default_rng(seed)
     states = rng.integers(2, size=300)
     X = rng.normal(size=(300, 1)) + 7.0 * states[:, None]
-    model = DirichletProcessHMM(2, n_iter=100, burn_in=100, random_state=0).fit(X)
+    model = DirichletProcessHMM(2, n_iter=100, burn_in=100, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="One state predicts .* as well as 2"):
+        model.fit(X)
     assert agreement(states, model.predict(X))[0] > 0.98
 
 
