@@ -16,6 +16,8 @@ _DENSE = 0.75
 _FEWEST = 5.0
 # Width of a cluster, over the distance to the next one, that is none.
 _NO_WIDTH = 1e-6
+# Share of a column's range within which values are one.
+_ONE_VALUE = 1e-9
 
 
 def n_groups_with_gaps(points, weights, labels, centers):
@@ -84,3 +86,33 @@ def places_of_clusters(points, weights, labels, centers):
     np.maximum.at(lowest, labels, -points)
     widths = (highest + lowest).max(axis=1)  # lowest: of minus the points
     return np.where(widths <= _NO_WIDTH * distances.min(axis=1), masses, 0.0)
+
+
+def columns_constant_in_clusters(columns, labels, n_clusters):
+    """Return the columns that have one value in some cluster of several rows.
+
+    Only columns whose values hardly repeat elsewhere: of counts, ratings and categories
+    a cluster may well have one.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_points, n_columns)
+    labels : ndarray of shape (n_points,)
+    n_clusters : int
+
+    Returns
+    -------
+    found : list of int
+    """
+    ranges, found = np.ptp(columns, axis=0), []
+    for j in range(columns.shape[1]):
+        highest, lowest = np.full((2, n_clusters), -np.inf)
+        np.maximum.at(highest, labels, columns[:, j])
+        np.maximum.at(lowest, labels, -columns[:, j])
+        constant = highest + lowest <= _ONE_VALUE * ranges[j]
+        inside = constant[labels] & (np.bincount(labels)[labels] >= _FEWEST)
+        n_others = np.count_nonzero(~inside)
+        several = len(np.unique(columns[~inside, j])) > n_others / 2
+        if inside.any() and n_others and several:
+            found.append(j)
+    return found

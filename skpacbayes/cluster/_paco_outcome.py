@@ -6,7 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ._paco_gaps import n_groups_with_gaps, places_of_clusters
+from ._paco_gaps import (
+    columns_constant_in_clusters,
+    n_groups_with_gaps,
+    places_of_clusters,
+)
 from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
 from ._paco_rounding import FEW_PLACES
 
@@ -247,6 +251,15 @@ def _doubts_of_clusters(problem, n_clusters):
         yield (
             f"n_clusters_={k}, of which {single} are one place each, a single row or "
             "copies of one: an outlier, or a row of large weight."
+        )
+    columns = rows.points @ np.linalg.inv(problem.coordinates)
+    constant = columns_constant_in_clusters(columns, labels, k)
+    if constant:
+        named = np.flatnonzero(problem.varying)[constant][:_NAMED]
+        yield (
+            f"n_clusters_={k}, and clusters have one value each in column "
+            f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
+            "code for missing values, or a limit, makes clusters of its own."
         )
     n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
     if n_groups <= k / 2:

@@ -73,6 +73,16 @@ def test_single_rows_and_copies_are_warned_of():
     assert messages_of(np.repeat(X[[0, 150, 299]], 9, axis=0))[1] == ""
 
 
+@pytest.mark.parametrize("code", [-999.0, 0.0])
+def test_codes_of_missing_values_are_named(code):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) + 9.0 * rng.integers(2, size=(400, 1)) + 30
+    X[rng.random(400) < 0.1, 1] = code
+    model, messages = messages_of(X)
+    assert model.n_clusters_ > 2
+    assert "one value each in column 1," in messages
+
+
 def test_weight_of_places():
     points = np.array([[0.0, 1.0], [0.0, 1.0 + 1e-9], [5.0, 0.0], [7.0, 1.0]])
     labels, weights = np.array([0, 0, 1, 1]), np.array([1.0, 2.0, 1.0, 1.0])
