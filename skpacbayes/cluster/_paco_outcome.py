@@ -249,8 +249,8 @@ def _doubts_of_clusters(problem, n_clusters):
         )
     elif single and not (single == k <= FEW_PLACES):
         yield (
-            f"n_clusters_={k}, of which {single} are one place each, a single row or "
-            "copies of one: an outlier, or a row of large weight."
+            f"n_clusters_={k}, and clusters of one place, a single row or copies of "
+            f"one: {single}. These may be outliers, or rows of large weight."
         )
     columns = rows.points @ np.linalg.inv(problem.coordinates)
     constant = columns_constant_in_clusters(columns, labels, k)
@@ -263,8 +263,11 @@ def _doubts_of_clusters(problem, n_clusters):
         )
     n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
     if n_groups <= k / 2:
+        gaps = "there is no gap between them"
+        if n_groups > 1:
+            gaps = f"only {n_groups} groups have gaps between them"
         yield (
-            f"n_clusters_={k}, and only {n_groups} groups have gaps between them: rows "
-            "are as dense between clusters as at their centres. These may be pieces of "
-            "groups that are not of one common shape, which HDBSCAN finds."
+            f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
+            "their centres. These may be pieces of groups that are not of one common "
+            "shape, which HDBSCAN finds."
         )
