@@ -379,7 +379,8 @@ class PACOClusterer(
         ConvergenceWarning
             If other numbers of clusters describe the rows almost as well, chains
             disagree, all of `max_clusters` are in use, clusters are one row each,
-            repeated, or all columns have two values.
+            repeated or not, half of the clusters have no gap in density between them,
+            or all columns have two values.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)
@@ -762,7 +763,7 @@ class PACOClusterer(
         n_iter, n_jobs, blocks = self.n_iter, self.n_jobs, tasks or range
         chains = problem.start_chains(self._stream.rng)
         run_chains(chains, burn_in=0, n_iter=n_iter, tasks=blocks, n_jobs=n_jobs)
-        outcome = read_chains(problem, chains)
+        outcome = read_chains(problem, chains, with_doubts=tasks is not None)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))
         if tasks is not None:

@@ -4,15 +4,23 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
+from ._paco_gaps import (
+    columns_constant_in_clusters,
+    n_groups_with_gaps,
+    places_of_clusters,
+)
 from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
-from ._paco_rounding import FEW_PLACES, are_whole
+from ._paco_rounding import FEW_PLACES
 
 # Share of the most visited number's visits below which it is said that the chain
 # prefers another number than the calibration.
 _HEARD = 0.1
 # Other numbers of clusters that a warning names at most.
 _NAMED = 4
+# Weight of a place above which its row was repeated.
+_SINGLE = 1.0 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -74,13 +82,15 @@ def before_chains(setting, center, forecast):
     )
 
 
-def read_chains(problem, chains):
+def read_chains(problem, chains, with_doubts):
     """Return what the chains on the quasi-posterior of some rows found.
 
     Parameters
     ----------
     problem : GibbsProblem
     chains : list of Chain
+    with_doubts : bool
+        Whether to say what speaks against the number of clusters.
 
     Returns
     -------
@@ -118,7 +128,7 @@ def read_chains(problem, chains):
         problem.out(clusters.spreads),
         clusters.dof,
         np.array([n_clusters, *rivals]),
-        list(_doubts(problem, n_clusters, unheard, rivals)),
+        list(_doubts(problem, n_clusters, unheard, rivals)) if with_doubts else [],
     )
 
 
@@ -203,8 +213,6 @@ def _doubts(problem, n_clusters, visited, rivals):
             f"clusters, and the chain visits {visited} most: the data do not "
             "decide between the two. cluster_penalty, or shape, can."
         )
-    if found is not None and not bound:
-        yield from _doubts_of_copies(found.mixture, problem.rows)
     if found is not None and problem.categories and n_clusters > 1:
         yield (
             "all columns have two values: a mixture of categories (TemperedVBMixture) "
@@ -219,17 +227,47 @@ def _doubts(problem, n_clusters, visited, rivals):
             f"well: the evidence is {errors} standard errors lower. shape, "
             "cluster_penalty or max_clusters can decide."
         )
+    if found is not None and not bound and n_clusters > 1:
+        yield from _doubts_of_clusters(problem, n_clusters)
 
 
-def _doubts_of_copies(mixture, rows):
-    """Yield a sentence if most of many clusters are one row each, repeated."""
-    k = mixture.n_clusters
-    if k <= FEW_PLACES or len(mixture.labels) != len(rows.points):
-        return
-    alone = np.bincount(mixture.labels)[mixture.labels] == 1
-    n_single = np.count_nonzero(alone & (rows.weights > 1) & are_whole(rows))
-    if n_single > k / 2:
+def _doubts_of_clusters(problem, n_clusters):
+    """Yield sentences on clusters that are one place each, or have no gaps between."""
+    rows, mixture, k = problem.rows, problem.found.mixture, n_clusters
+    if mixture.n_clusters == k:
+        centers = mixture.centers
+        labels = mixture.log_densities(rows.points).argmax(axis=1)
+    else:
+        centers = problem.path.solution(k)
+        labels = cdist(rows.points, centers).argmin(axis=1)
+    masses = places_of_clusters(rows.points, rows.weights, labels, centers)
+    copied, single = int((masses > _SINGLE).sum()), int((masses > 0).sum())
+    if copied > k / 2 and k > FEW_PLACES:
         yield (
-            f"{n_single} of {k} clusters are one row each, repeated: if rows were "
+            f"{copied} of {k} clusters are one row each, repeated: if rows were "
             "copied, as by a bootstrap, fit the distinct ones."
+        )
+    elif single and not (single == k <= FEW_PLACES):
+        yield (
+            f"n_clusters_={k}, and clusters of one place, a single row or copies of "
+            f"one: {single}. These may be outliers, or rows of large weight."
+        )
+    columns = rows.points @ np.linalg.inv(problem.coordinates)
+    constant = columns_constant_in_clusters(columns, labels, k)
+    if constant:
+        named = np.flatnonzero(problem.varying)[constant][:_NAMED]
+        yield (
+            f"n_clusters_={k}, and clusters have one value each in column "
+            f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
+            "code for missing values, or a limit, makes clusters of its own."
+        )
+    n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
+    if n_groups <= k / 2:
+        gaps = "there is no gap between them"
+        if n_groups > 1:
+            gaps = f"only {n_groups} groups have gaps between them"
+        yield (
+            f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
+            "their centres. These may be pieces of groups that are not of one common "
+            "shape, which HDBSCAN finds."
         )

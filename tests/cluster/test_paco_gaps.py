@@ -1,0 +1,91 @@
+"""Warnings of clusters that have no gap between them, or no width of their own."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+
+from skpacbayes import PACOClusterer
+from skpacbayes.cluster._paco_gaps import n_groups_with_gaps, places_of_clusters
+
+
+def messages_of(X, **parameters):
+    model = PACOClusterer(random_state=0, n_iter=20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, **parameters)
+    return model, " ".join(str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize(("distance", "n_groups"), [(0.0, 1), (2.0, 1), (4.0, 2)])
+@pytest.mark.parametrize("n_features", [1, 5])
+def test_normal_groups_have_a_gap_if_they_are_far_apart(distance, n_groups, n_features):
+    """Midway over at a centre, 2 exp(-d^2 / 8) / (1 + exp(-d^2 / 2)): 1.07 and .27.
+
+    Counts of hundreds of rows; .75 is six of their standard deviations away.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, n_features))
+    X[:2000, 0] += distance
+    labels = (X[:, 0] < distance / 2).astype(int)
+    centers = np.array([X[labels == j].mean(axis=0) for j in range(2)])
+    assert n_groups_with_gaps(X, np.ones(4000), labels, centers) == n_groups
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_halves_of_one_group_are_warned_of(seed):
+    """Of rows that are uniform along one column, which a cut explains better."""
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, 600)
+    model, messages = messages_of(np.column_stack([angle, rng.normal(size=(600, 2))]))
+    assert model.n_clusters_ == 1 or "there is no gap between them" in messages
+
+
+def test_pieces_of_handwritten_digits_are_warned_of():
+    X = PCA(5, random_state=0).fit_transform(load_digits().data)
+    model, messages = messages_of(X)
+    assert model.n_clusters_ > 10
+    assert "groups have gaps between them" in messages
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_groups_apart_are_not_warned_of(k, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(k, size=400)
+    centers = 6 * np.column_stack([np.arange(k) % 3, np.arange(k) // 3])
+    model, messages = messages_of(centers[y] + rng.normal(size=(400, 2)))
+    assert model.n_clusters_ == k
+    assert messages == ""
+
+
+def test_single_rows_and_copies_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + 8.0 * rng.integers(2, size=(300, 1))
+    far = np.vstack([X, [[1e6, 0.0]]])
+    model, messages = messages_of(far)
+    assert model.n_clusters_ == 3
+    assert "a single row or copies of one: 1." in messages
+    nearly = np.repeat(X[:40], 20, axis=0) + 1e-9 * rng.normal(size=(800, 2))
+    assert "one row each, repeated" in messages_of(nearly)[1]
+    assert messages_of(np.repeat(X[[0, 150, 299]], 9, axis=0))[1] == ""
+
+
+@pytest.mark.parametrize("code", [-999.0, 0.0])
+def test_codes_of_missing_values_are_named(code):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) + 9.0 * rng.integers(2, size=(400, 1)) + 30
+    X[rng.random(400) < 0.1, 1] = code
+    model, messages = messages_of(X)
+    assert model.n_clusters_ > 2
+    assert "one value each in column 1," in messages
+
+
+def test_weight_of_places():
+    points = np.array([[0.0, 1.0], [0.0, 1.0 + 1e-9], [5.0, 0.0], [7.0, 1.0]])
+    labels, weights = np.array([0, 0, 1, 1]), np.array([1.0, 2.0, 1.0, 1.0])
+    centers = np.array([[0.0, 1.0], [6.0, 0.5]])
+    found = places_of_clusters(points, weights, labels, centers)
+    np.testing.assert_array_equal(found, [3.0, 0.0])
