@@ -30,7 +30,7 @@ from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
 from ._basis import NAMED
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
-from ._doubts import warn_of_doubts
+from ._doubts import warn_of_doubts, warn_of_weights
 from ._gram import NO_PAIRS
 from ._pairs import every_pair, given_pairs, sorted_pairs
 from ._ranges import widened
@@ -204,11 +204,11 @@ class SparseAdditiveGibbsRegressor(
     has the prior 1 / s^2 and is integrated out: lambda is then random, and with S(m)
     the residual sum of squares less its penalty, a model's likelihood is S(m)^(-(n -
     1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_. Coefficients have a standard
-    deviation that is a multiple of s. Short runs set this multiple, so that the slab has
-    the deviation of y; or half or a quarter of it, each of which is as many times less
-    probable than the one before as there are variables, so that a narrow slab, under
-    which a variable costs less, brings in less than one false variable on average.
-    Every 20 moves it is drawn.
+    deviation that is a multiple of s. Short runs set this multiple, so that the slab
+    has the deviation of y. Or it is half or a quarter of that, drawn every 20 moves:
+    each halving divides the prior by the number of variables, so that a narrow slab,
+    under which a variable costs less, brings in less than one false variable on
+    average.
 
     A wide slab asks for clear effects, of which there are few. Where ``slab_scale`` and
     ``noise_variance`` are "auto" under the likelihood, the evidence of the models that
@@ -375,7 +375,8 @@ class SparseAdditiveGibbsRegressor(
         if self.interactions is not None:
             problem, tails = self._paired(problem, rng)
         self._computed = self._learned(problem, tails, None, rng, self._parts)
-        warn_of_doubts(self._computed, self.n_features_in_)
+        warn_of_weights(sample_weight, rows.weights)
+        warn_of_doubts(self._computed, self.n_features_in_, problem.gram.among)
         return self
 
     @available_if(sums_of("partial_fit"))
@@ -498,6 +499,7 @@ class SparseAdditiveGibbsRegressor(
         """
         check_is_fitted(self)
         X = self._rows(X)
+        self._warn_of_far(X)
         mean = self._decision(X)
         if not return_std:
             return mean
@@ -712,7 +714,7 @@ class SparseAdditiveGibbsRegressor(
         rng = np.random.default_rng(self._seed)
         problem, tails = self._problem()
         found = self._learned(problem, tails, self._stream.ends, rng, range)
-        warn_of_doubts(found, self.n_features_in_)
+        warn_of_doubts(found, self.n_features_in_, problem.gram.among)
         return found
 
     def _problem(self):
@@ -793,4 +795,4 @@ class SparseAdditiveGibbsRegressor(
             freedom=tails.freedom,
             residual_variance=tails.variance,
             far_rows=tails.far_rows,
-        )
+        ).reaching()
