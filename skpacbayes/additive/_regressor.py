@@ -86,9 +86,9 @@ class SparseAdditiveGibbsRegressor(
         Prior of the coefficients: normal, or uniform on a ball (the paper's).
     slab_scale : "auto" or float, default="auto"
         Standard deviation of a coefficient under "gaussian"; "auto" is that of y, or
-        half or a quarter of it, drawn by the chains where there are three rows or more
-        for each variable; or a smaller one where there are many weak effects (see
-        Notes). The k-th function of a variable has standard deviation 1 / k.
+        half or a quarter of it, drawn by the chains where the noise is integrated out;
+        or a smaller one where there are many weak effects (see Notes). The k-th
+        function of a variable has standard deviation 1 / k.
     radius : float, default=None
         C, the radius of the ball, for functions of absolute value 1 at most. None for
         the largest distance of y from its mean.
@@ -98,8 +98,9 @@ class SparseAdditiveGibbsRegressor(
     gamma : float, default=0.5
         See `inverse_temperature`.
     noise_variance : "auto" or float, default="auto"
-        Variance of the noise; "auto" integrates it out, or estimates it by short runs
-        under another `slab`, `sampler` or `inverse_temperature`; and weighs rows by
+        Variance of the noise; "auto" integrates it out where there are three rows or
+        more for each variable, estimates it by short runs where there are fewer or
+        under another `slab`, `sampler` or `inverse_temperature`, and weighs rows by
         Student's t where that explains them clearly better (see Notes).
     sampler : {"collapsed", "carlin_chib"}, default="collapsed"
         "carlin_chib" is the paper's, corrected, far slower; for comparison.
@@ -200,10 +201,10 @@ class SparseAdditiveGibbsRegressor(
     does not leave the posterior invariant; "carlin_chib" has the ratio that does.
 
     Where ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
-    ``inverse_temperature`` and rows of weight 4 or more, the variance s^2 of the noise
-    has the prior 1 / s^2 and is integrated out: lambda is then random, and with S(m)
-    the residual sum of squares less its penalty, a model's likelihood is S(m)^(-(n -
-    1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_. Coefficients have a standard
+    ``inverse_temperature`` and three rows or more for each variable (and pair), the
+    variance s^2 of the noise has the prior 1 / s^2 and is integrated out: lambda is
+    then random, and with S(m) the penalized residual sum of squares a model's
+    likelihood is S(m)^(-(n - 1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_. Coefficients have a standard
     deviation that is a multiple of s. Short runs set this multiple, so that the slab
     has the deviation of y. Or it is half or a quarter of that, drawn every 20 moves:
     each halving divides the prior by the number of variables, so that a narrow slab,

@@ -240,14 +240,13 @@ def test_constant_targets(value):
 
 @pytest.mark.parametrize("p", [10, 300])
 def test_noise_alone(p):
-    """The null model: of five seeds one at most has a variable in, on average none."""
-    found = []
+    """The null model: five seeds, no variable in, fewer than one expected."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(100, p)), rng.normal(size=100)
-        found.append(quick(n_iter=1500).fit(X, y).inclusion_probabilities_)
-    assert np.mean(np.sum(found, axis=1)) < 0.75
-    assert np.sum(np.max(found, axis=1) > 0.4) <= 1
+        found = quick().fit(X, y).inclusion_probabilities_
+        assert found.max() < 0.6
+        assert found.sum() < 1
 
 
 @pytest.mark.parametrize("exponent", [450, -450])
