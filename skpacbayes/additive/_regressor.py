@@ -204,12 +204,12 @@ class SparseAdditiveGibbsRegressor(
     ``inverse_temperature`` and three rows or more for each variable (and pair), the
     variance s^2 of the noise has the prior 1 / s^2 and is integrated out: lambda is
     then random, and with S(m) the penalized residual sum of squares a model's
-    likelihood is S(m)^(-(n - 1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_. Coefficients have a standard
-    deviation that is a multiple of s. Short runs set this multiple, so that the slab
-    has the deviation of y. Or it is half or a quarter of that, drawn every 20 moves:
-    each halving divides the prior by the number of variables, so that a narrow slab,
-    under which a variable costs less, brings in less than one false variable on
-    average.
+    likelihood is S(m)^(-(n - 1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_.
+    Coefficients have a standard deviation that is a multiple of s. Short runs set this
+    multiple, so that the slab has the deviation of y. Or it is half or a quarter of
+    that, drawn every 20 moves: each halving divides the prior by the number of
+    variables, so that a narrow slab, under which a variable costs less, brings in less
+    than one false variable on average.
 
     A wide slab asks for clear effects, of which there are few. Where ``slab_scale`` and
     ``noise_variance`` are "auto" under the likelihood, the evidence of the models that
