@@ -15,7 +15,7 @@ from .._base import PacBayesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal
-from ._doubts import SELECTED
+from ._doubts import SELECTED, warn_of_far_rows
 from ._mixing import variables_of
 from ._pairs import Pairs
 from ._posterior import Posterior
@@ -54,6 +54,13 @@ class Fitted(NamedTuple):
     freedom: float = np.inf  # degrees of freedom of the noise, if it has heavy tails
     residual_variance: float = 0.0  # of all rows, where it has
     far_rows: tuple = ()  # their weights above and below, if most are on one side
+    reach: np.ndarray | None = None  # (2, n_features), beyond which rows are far
+
+    def reaching(self):
+        """Return this with `reach`, of the variables that are selected."""
+        n_features = len(self.dictionary.low)
+        selected = self.posterior.inclusion()[:n_features, 0] >= SELECTED
+        return self._replace(reach=self.dictionary.reach(selected))
 
     def values(self, X, terms):
         """Values of the functions of some terms: variables, then pairs, ascending.
@@ -468,6 +475,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
             values = found.values(X[rows], features)
             result[rows] = found.posterior.variance(values, features)
         return result
+
+    def _warn_of_far(self, X):
+        """Warn of validated rows far beyond the range of a selected variable."""
+        if self.feature_range is None:
+            warn_of_far_rows(X, self._answer().reach)
 
     def _blocks(self, X, features):
         """Slices of rows whose values of functions fit into the memory allowed."""

@@ -43,16 +43,25 @@ class Dictionary:
         Number of functions of each variable, that of being missing included.
     missing : ndarray of bool of shape (n_features,)
         Which variables have a function of being missing.
+    pooled : dict
+        Of categorical variables with categories whose effect is one: the number of
+        categories, and the share of the rows, of those that are known, with this
+        effect.
+    ends : ndarray of shape (2, n_features)
+        Ends of what is known of the variables: of their ranges, or of the rows `X`.
     """
 
     def __init__(self, basis, max_order, low, high, X=None, categorical=()):
         self.basis, self.max_order = basis, max_order
         self.low, self.high = low, high
         self.missing = np.zeros(len(low), dtype=bool)
-        self._categories = {}
+        self._categories, self.pooled = {}, {}
+        self.ends = np.array([low, high], dtype=np.float64)
         if X is not None:
             self.missing = np.isnan(X).any(axis=0)
             self._categories = {j: most_frequent(X[:, j]) for j in categorical}
+            self.ends[0] = np.fmin(low, np.fmin.reduce(X, axis=0))
+            self.ends[1] = np.fmax(high, np.fmax.reduce(X, axis=0))
         if basis == "spline":
             self._knots, self._smooth = smoothest_splines(max_order)
         elif not isinstance(basis, str):
@@ -64,7 +73,31 @@ class Dictionary:
             widths = [len(transformed(f, t[:1])) for f, t in found]
             self.max_order = min(max_order, max(widths))
         self._width = self.max_order  # without the function of being missing
+        for j, found in self._categories.items():
+            known = X[~np.isnan(X[:, j]), j]
+            if len(found) > self._width + 1:
+                share = 1 - np.isin(known, found[: self._width]).mean()
+                self.pooled[j] = len(found), float(share)
         self.max_order += bool(self.missing.any())
+
+    @property
+    def n_levels(self):
+        """Number of categories of a variable that have an effect each, at most."""
+        return self._width
+
+    def reach(self, present):
+        """Return where variables are too far beyond their ends; infinite for others.
+
+        That is further than these are apart. It matters for those that are `present`
+        and no categories.
+        """
+        low, high = self.ends
+        with np.errstate(over="ignore"):
+            reach = np.array([2 * low - high, 2 * high - low])
+        absent = ~present
+        absent[list(self._categories)] = True
+        reach[:, absent | ~(low < high)] = [[-np.inf], [np.inf]]
+        return reach
 
     def mapped(self, X, features):
         """Return the variables in [-1, 1], as rows; 0 where a range has no length.

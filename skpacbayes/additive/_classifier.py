@@ -14,7 +14,6 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
-from ._doubts import warn_of_doubts
 from ._two_classes import _TwoClassAdditiveGibbs
 
 
@@ -262,7 +261,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
-        warn_of_doubts(self._computed, self.n_features_in_)
+        self._doubt(problem, sample_weight)
         return self
 
     def decision_function(self, X):
@@ -279,7 +278,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
             Log odds of the probabilities of `predict_proba`.
         """
         check_is_fitted(self)
-        return self._log_odds(self._rows(X))
+        X = self._rows(X)
+        self._warn_of_far(X)
+        return self._log_odds(X)
 
     def predict_proba(self, X):
         """Probability of each class.

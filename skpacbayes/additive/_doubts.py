@@ -3,6 +3,7 @@
 from warnings import warn
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
@@ -10,9 +11,14 @@ from .._chains import R_HAT_LIMIT, warn_unmixed
 
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
 N_ERRORS = 2.0  # Monte Carlo errors from SELECTED within which a selection is unsure
+SAME = 0.95  # correlation from which on variables say the same
+LEAST_SHARE, MOST_COMPARED = 0.01, 300  # probability and number of those compared
+FEWEST, MOST = 0.1, 20.0  # mean weights beyond which weights are hardly numbers of rows
+LEAST_EFFECTIVE = 0.1  # of the rows, whose number unequal weights leave
+POOLED = 0.05  # share of the rows whose categories have one effect together
 
 
-def warn_of_doubts(found, n_features):
+def warn_of_doubts(found, n_features, products):
     """Warn if the chains disagree, or if another seed may find another model.
 
     Parameters
@@ -21,6 +27,8 @@ def warn_of_doubts(found, n_features):
         What the chains found.
     n_features : int
         Number of variables; the terms after these are pairs.
+    products : callable
+        Returns sums over the rows of products of the functions of the given columns.
     """
     warn_unmixed(
         found.r_hat,
@@ -29,6 +37,15 @@ def warn_of_doubts(found, n_features):
     )
     if found.r_hat <= R_HAT_LIMIT:
         _warn_of_selection(found, n_features)
+    _warn_of_sharing(found, n_features, products)
+    for feature, (count, share) in found.dictionary.pooled.items():
+        if share >= POOLED:
+            own = found.dictionary.n_levels
+            _user_warning(
+                f"feature {feature} has {count} categories, of which the {own} most "
+                f"frequent have an effect each; the others, {share:.0%} of the rows, "
+                f"have one together: increase max_order to {count - 1}."
+            )
     if found.n_variables_needed:
         _warn(
             f"Many weak effects explain y better than few clear ones, but a model "
@@ -37,13 +54,11 @@ def warn_of_doubts(found, n_features):
         )
     if any(found.far_rows):
         above, below = found.far_rows
-        warn(
+        _user_warning(
             f"{above:.6g} targets lie far above a model of the other rows and "
             f"{below:.6g} far below it: they may hide effects, or bring in false ones. "
             "Check these targets; if the noise is skewed, transform y, for instance by "
-            "its logarithm.",
-            UserWarning,
-            stacklevel=user_stack_level(),
+            "its logarithm."
         )
     if found.full:
         _warn(
@@ -71,6 +86,96 @@ def _warn_of_selection(found, n_features):
         f"{found.errors[term]:.2f}, and is selected from {SELECTED} on. "
         f"Increase n_iter, or read {advice}."
     )
+
+
+def _warn_of_sharing(found, n_features, products):
+    """Warn if variables that say the same share a probability, and none is selected."""
+    inclusion = found.posterior.inclusion()[:n_features, 0]
+    some = np.flatnonzero((inclusion >= LEAST_SHARE) & (inclusion < SELECTED))
+    some = some[np.argsort(-inclusion[some], kind="stable")][:MOST_COMPARED]
+    if inclusion[some].sum() < SELECTED:
+        return
+    width, missing = found.posterior.shape[1], found.dictionary.missing[some]
+    gram = products(some * width + missing)  # the first function is that of missing
+    scales = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    alike = abs(gram) >= SAME * np.outer(scales, scales)
+    orders = found.posterior.orders()
+    for group in groups_of(alike):
+        members = some[group]
+        among = np.flatnonzero((orders[:, members] > 0).any(axis=1))
+        probability = found.posterior.weights[among].sum()
+        if probability >= SELECTED:
+            first = ", ".join(str(each) for each in np.sort(members)[:4])
+            more = f" and {len(members) - 4} more" if len(members) > 4 else ""
+            _user_warning(
+                f"features {first}{more} are nearly the same and share their "
+                f"probability: one or more of them are in the model with probability "
+                f"{probability:.2f}, but none is selected. Keep one of them, or lower "
+                "the threshold of get_support."
+            )
+            return
+
+
+def groups_of(alike):
+    """Yield the groups, of two or more, that a matrix of who is like whom connects."""
+    count, labels = connected_components(alike, directed=False)
+    for label in range(count):
+        group = np.flatnonzero(labels == label)
+        if len(group) > 1:
+            yield group
+
+
+def warn_of_weights(sample_weight, weights):
+    """Warn if weights, if any were given, are hardly numbers of rows.
+
+    Parameters
+    ----------
+    sample_weight : array-like or None
+        What was given.
+    weights : ndarray of shape (n_samples,)
+        The positive weights.
+    """
+    if sample_weight is None:
+        return
+    count, total = len(weights), weights.sum()
+    if not FEWEST <= total / count <= MOST:
+        _user_warning(
+            f"sample_weight counts as numbers of rows, and says that {count} rows are "
+            f"{total:.6g}. If it does not count rows, multiply it by "
+            f"{count / total:.3g}."
+        )
+        return
+    effective = total**2 / (weights @ weights)
+    if effective < LEAST_EFFECTIVE * min(count, total):
+        _user_warning(
+            f"sample_weight is so unequal that a mean is as sure as of {effective:.0f} "
+            f"rows, but counts as {total:.6g} rows: if it does not count rows, too "
+            "many variables are found. Cut the largest weights."
+        )
+
+
+def warn_of_far_rows(X, reach):
+    """Warn of rows far beyond the range of a variable that is in the model.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    reach : ndarray of shape (2, n_features)
+        The ends, infinite where they do not matter.
+    """
+    far = (reach[0] > X) | (reach[1] < X)
+    if far.any():
+        feature = int(far.any(axis=0).argmax())
+        _user_warning(
+            f"feature {feature} of {np.count_nonzero(far[:, feature])} rows lies "
+            "further beyond its range in the fit than this range is long: its effect "
+            "is taken for constant there, and no interval knows of it."
+        )
+
+
+def _user_warning(message):
+    warn(message, UserWarning, stacklevel=user_stack_level())
 
 
 def _warn(message):

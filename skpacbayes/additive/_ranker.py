@@ -13,7 +13,6 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import ranking_divergence
-from ._doubts import warn_of_doubts
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 from ._two_classes import _TwoClassAdditiveGibbs
 
@@ -278,7 +277,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         equal = np.ptp(rows.weights) == 0
         if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
             self._risk = self._certified_risk(problem, target, chains, exponents)
-        warn_of_doubts(self._computed, self.n_features_in_)
+        self._doubt(problem, sample_weight)
         return self
 
     def decision_function(self, X):
@@ -297,7 +296,9 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
             draw gives a probability, the logistic function of its score.
         """
         check_is_fitted(self)
-        scores = self._log_odds(self._rows(X))
+        X = self._rows(X)
+        self._warn_of_far(X)
+        scores = self._log_odds(X)
         if self.prediction == "mean":
             return scores - self._answer().threshold
         return scores  # the intercept of the one function has it

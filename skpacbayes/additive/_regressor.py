@@ -31,7 +31,7 @@ from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
 from ._basis import NAMED
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
-from ._doubts import warn_of_doubts
+from ._doubts import warn_of_doubts, warn_of_weights
 from ._gram import NO_PAIRS
 from ._pairs import every_pair, given_pairs, sorted_pairs
 from ._ranges import widened
@@ -87,9 +87,9 @@ class SparseAdditiveGibbsRegressor(
         Prior of the coefficients: normal, or uniform on a ball (the paper's).
     slab_scale : "auto" or float, default="auto"
         Standard deviation of a coefficient under "gaussian"; "auto" is that of y, or
-        half or a quarter of it, drawn by the chains where there are three rows or more
-        for each variable; or a smaller one where there are many weak effects (see
-        Notes). The k-th function of a variable has standard deviation 1 / k.
+        half or a quarter of it, drawn by the chains where the noise is integrated out;
+        or a smaller one where there are many weak effects (see Notes). The k-th
+        function of a variable has standard deviation 1 / k.
     radius : float, default=None
         C, the radius of the ball, for functions of absolute value 1 at most. None for
         the largest distance of y from its mean.
@@ -99,8 +99,9 @@ class SparseAdditiveGibbsRegressor(
     gamma : float, default=0.5
         See `inverse_temperature`.
     noise_variance : "auto" or float, default="auto"
-        Variance of the noise; "auto" integrates it out, or estimates it by short runs
-        under another `slab`, `sampler` or `inverse_temperature`; and weighs rows by
+        Variance of the noise; "auto" integrates it out where there are three rows or
+        more for each variable, estimates it by short runs where there are fewer or
+        under another `slab`, `sampler` or `inverse_temperature`, and weighs rows by
         Student's t where that explains them clearly better (see Notes).
     sampler : {"collapsed", "carlin_chib"}, default="collapsed"
         "carlin_chib" is the paper's, corrected, far slower; for comparison.
@@ -201,16 +202,15 @@ class SparseAdditiveGibbsRegressor(
     does not leave the posterior invariant; "carlin_chib" has the ratio that does.
 
     Where ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
-    ``inverse_temperature`` and rows of weight 4 or more, the variance s^2 of the noise
-    has the prior 1 / s^2 and is integrated out: lambda is then random, and with S(m)
-    the residual sum of squares less its penalty, a model's likelihood is S(m)^(-(n -
-    1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_. Coefficients have a standard
-    deviation that is a multiple of s. Short runs set this multiple, so that the slab
-    has the deviation of y; or half or a quarter of it, each of which is as many times
-    less probable than the one before as there are variables, so that a narrow slab,
-    under which a variable costs less, brings in less than one false variable on
-    average.
-    Every 20 moves it is drawn.
+    ``inverse_temperature`` and three rows or more for each variable (and pair), the
+    variance s^2 of the noise has the prior 1 / s^2 and is integrated out: lambda is
+    then random, and with S(m) the penalized residual sum of squares a model's
+    likelihood is S(m)^(-(n - 1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_.
+    Coefficients have a standard deviation that is a multiple of s. Short runs set this
+    multiple, so that the slab has the deviation of y. Or it is half or a quarter of
+    that, drawn every 20 moves: each halving divides the prior by the number of
+    variables, so that a narrow slab, under which a variable costs less, brings in less
+    than one false variable on average.
 
     A wide slab asks for clear effects, of which there are few. Where ``slab_scale`` and
     ``noise_variance`` are "auto" under the likelihood, the evidence of the models that
@@ -377,7 +377,8 @@ class SparseAdditiveGibbsRegressor(
         if self.interactions is not None:
             problem, tails = self._paired(problem, rng)
         self._computed = self._learned(problem, tails, None, rng, self._parts)
-        warn_of_doubts(self._computed, self.n_features_in_)
+        warn_of_weights(sample_weight, rows.weights)
+        warn_of_doubts(self._computed, self.n_features_in_, problem.gram.among)
         return self
 
     @available_if(sums_of("partial_fit"))
@@ -500,6 +501,7 @@ class SparseAdditiveGibbsRegressor(
         """
         check_is_fitted(self)
         X = self._rows(X)
+        self._warn_of_far(X)
         mean = self._decision(X)
         if not return_std:
             return mean
@@ -715,7 +717,7 @@ class SparseAdditiveGibbsRegressor(
         rng = np.random.default_rng(self._seed)
         problem, tails = self._problem()
         found = self._learned(problem, tails, self._stream.ends, rng, range)
-        warn_of_doubts(found, self.n_features_in_)
+        warn_of_doubts(found, self.n_features_in_, problem.gram.among)
         return found
 
     def _problem(self):
@@ -796,4 +798,4 @@ class SparseAdditiveGibbsRegressor(
             freedom=tails.freedom,
             residual_variance=tails.variance,
             far_rows=tails.far_rows,
-        )
+        ).reaching()

@@ -201,7 +201,7 @@ class Setup:
     def final_chain(self, number, model, temperature):
         """Make the chain of a number, at a model, that is to be recorded."""
         settings, problem, unit = self.settings, self.problem, temperature.unit
-        if not may_integrate(settings, problem.weight):
+        if not may_integrate(settings, problem):
             kind = CarlinChibChain if settings.sampler == "carlin_chib" else self.kind
             return self.chain(kind, number, model, temperature)
         levels = (0,) if self.weak is not None else levels_of(settings, problem)

@@ -11,27 +11,31 @@ from ._chain_state import ChainRecord
 
 PERIOD = 20  # moves between draws of the scale
 HALVINGS = 0, 1, 2  # levels of the slab: the deviation of y, and so often half of it
-ROWS_EACH = 3.0  # rows of each variable that levels need
-LEAST_FREEDOM = 3.0  # degrees of freedom from which the variance is integrated out
+ROWS_EACH = 3.0  # rows of each variable from which the variance is integrated out
+LEAST_FREEDOM = 3.0  # and degrees of freedom
 
 
-def may_integrate(settings, weight):
-    """Whether the noise variance is integrated out: it is in no other parameter."""
+def may_integrate(settings, problem):
+    """Whether the noise variance is integrated out: it is in no other parameter.
+
+    Where there are many variables for the rows, or pairs, it is not: a model that fits
+    the noise would make its own variance small.
+    """
     given = settings.noise_variance, settings.slab, settings.inverse_temperature
     usual = given == ("auto", "gaussian", "likelihood")
-    return usual and settings.sampler == "collapsed" and weight - 1 >= LEAST_FREEDOM
+    n_variables = np.count_nonzero(problem.gram.ranks)
+    least = max(LEAST_FREEDOM + 1, ROWS_EACH * n_variables)
+    return usual and settings.sampler == "collapsed" and problem.weight >= least
 
 
 def levels_of(settings, problem):
-    """Return levels of the slab that are drawn: one, if its scale is given.
+    """Return levels of the slab that are drawn.
 
-    So it is if there are many variables for the rows: chains of levels that differ in
-    what a variable costs mix slowly there; and if there are pairs, whose variables are
-    in the model whatever their own effects are.
+    One, if its scale is given or if there are pairs, whose variables are in the model
+    whatever their own effects are.
     """
-    n_variables = np.count_nonzero(problem.gram.ranks)
-    few = ROWS_EACH * n_variables <= problem.weight and not len(problem.gram.pairs)
-    return HALVINGS if settings.slab_scale == "auto" and few else (0,)
+    several = settings.slab_scale == "auto" and not len(problem.gram.pairs)
+    return HALVINGS if several else (0,)
 
 
 class ScaledChain(Chain):

@@ -15,6 +15,7 @@ from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import MOST_VARIABLES
 from ._classifier_chain import LogisticChain
+from ._doubts import warn_of_doubts, warn_of_weights
 from ._mixing import Run, mixing
 from ._posterior import Posterior
 
@@ -213,7 +214,18 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             runs=agreement.runs,
             full=most if sizes.max() == most < n_usable else 0,
             intercepts=intercepts,
-        )
+        ).reaching()
+
+    def _doubt(self, problem, sample_weight):
+        """Warn of weights, chains and selections."""
+
+        def products(columns):
+            width = problem.values.shape[1]
+            values = problem.values[columns // width, columns % width]
+            return (values * problem.weights) @ values.T
+
+        warn_of_weights(sample_weight, problem.weights)
+        warn_of_doubts(self._computed, self.n_features_in_, products)
 
     def _log_odds(self, X):
         """Log odds of the mean probability over the draws, or of one function."""

@@ -186,7 +186,9 @@ def test_outside_the_range_is_at_its_end():
     far = np.where(X > 0, 1e6, -1e6)
     low, high = model.feature_ranges_.T
     ends = np.where(X > 0, high, low)
-    np.testing.assert_array_equal(model.predict(far), model.predict(ends))
+    with pytest.warns(UserWarning, match="lies further beyond its range"):
+        found = model.predict(far)
+    np.testing.assert_array_equal(found, model.predict(ends))
     # The range is one mean distance between rows longer, at both ends.
     np.testing.assert_allclose(high - X.max(axis=0), np.ptp(X, axis=0) / len(X))
     np.testing.assert_allclose(X.min(axis=0) - low, np.ptp(X, axis=0) / len(X))
@@ -238,14 +240,13 @@ def test_constant_targets(value):
 
 @pytest.mark.parametrize("p", [10, 300])
 def test_noise_alone(p):
-    """The null model: of five seeds one at most has a variable in, on average none."""
-    found = []
+    """The null model: five seeds, no variable in, fewer than one expected."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(100, p)), rng.normal(size=100)
-        found.append(quick(n_iter=1500).fit(X, y).inclusion_probabilities_)
-    assert np.mean(np.sum(found, axis=1)) < 0.75
-    assert np.sum(np.max(found, axis=1) > 0.4) <= 1
+        found = quick().fit(X, y).inclusion_probabilities_
+        assert found.max() < 0.6
+        assert found.sum() < 1
 
 
 @pytest.mark.parametrize("exponent", [450, -450])

@@ -1,0 +1,109 @@
+"""What the additive estimators warn of, and what they do not."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skpacbayes.additive import (
+    SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsRanker,
+    SparseAdditiveGibbsRegressor,
+)
+
+SHORT = {
+    SparseAdditiveGibbsRegressor: {"n_iter": 600, "burn_in": 200},
+    SparseAdditiveGibbsClassifier: {"n_iter": 100, "burn_in": 30},
+    SparseAdditiveGibbsRanker: {"n_iter": 60, "burn_in": 20},
+}
+KINDS = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
+pytestmark = [  # short chains
+    pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:Another seed may select"),
+]
+
+
+def made(kind, **parameters):
+    return kind(random_state=0, **SHORT[kind], **parameters)
+
+
+def rows(kind, n=150, seed=0):
+    """The first two of four variables matter."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = 2 * X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=n)
+    return X, y if kind is SparseAdditiveGibbsRegressor else y > 0
+
+
+@KINDS
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_copies_of_a_variable_that_hide_it_are_told_of(kind, sign):
+    """Each of six has a sixth of the probability: none would be selected."""
+    X, y = rows(kind)
+    Z = np.column_stack([X, *([sign * X[:, 0]] * 5)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = made(kind).fit(Z, y)
+    copies = [0, 4, 5, 6, 7, 8]
+    told = [w for w in caught if "share their probability" in str(w.message)]
+    hidden = not model.get_support()[copies].any()
+    assert bool(told) == hidden
+    assert hidden or kind is not SparseAdditiveGibbsRegressor
+    if told:
+        assert str(told[0].message).startswith("features 0, 4, 5, 6 and 2 more are")
+
+
+@KINDS
+def test_weights_that_are_hardly_numbers_of_rows_are_told_of(kind):
+    X, y = rows(kind)
+    unequal = np.exp(4 * np.random.default_rng(0).normal(size=len(y)))
+    with pytest.warns(UserWarning, match="150 rows are 1. If it .*multiply it by 150"):
+        made(kind).fit(X, y, sample_weight=np.full(150, 1 / 150))
+    with pytest.warns(UserWarning, match=r"150 rows are 15000"):
+        made(kind).fit(X, y, sample_weight=np.full(150, 100.0))
+    with pytest.warns(UserWarning, match="so unequal that a mean is as sure as of"):
+        made(kind).fit(X, y, sample_weight=unequal / unequal.mean())
+    counts = np.random.default_rng(0).integers(0, 10, 150)
+    made(kind).fit(X, y, sample_weight=counts)  # no warning: errors otherwise
+
+
+@KINDS
+def test_rows_far_beyond_the_range_are_told_of(kind):
+    """Of a variable that is selected, by more than its range; if no range is given."""
+    X, y = rows(kind)
+    model = made(kind).fit(X, y)
+    far = X[:3].copy()
+    far[:2, 0] = X[:, 0].max() + 1.1 * np.ptp(X[:, 0])
+    with pytest.warns(UserWarning, match="feature 0 of 2 rows lies further"):
+        model.predict(far)
+    near = X[:3].copy()
+    near[:, 0] = X[:, 0].max() + 0.9 * np.ptp(X[:, 0])
+    near[:, 3] = 1e9  # not selected
+    model.predict(near)
+    model.predict(np.full((1, 4), np.nan))
+    given = made(kind, feature_range=(-3, 3)).fit(X, y)
+    given.predict(far)
+
+
+def test_far_rows_of_the_fit_are_no_news():
+    """They are beyond the range of the functions, and in the rows of `fit`."""
+    X, y = rows(SparseAdditiveGibbsRegressor)
+    X[0, 0] = 1e6
+    model = made(SparseAdditiveGibbsRegressor).fit(X, y)
+    model.predict(X)
+    X[0, 0] = 3e6
+    with pytest.warns(UserWarning, match="feature 0 of 1 rows"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(("n_categories", "told"), [(5, False), (6, True)])
+def test_categories_that_have_one_effect_together_are_told_of(n_categories, told):
+    """Four functions say five effects."""
+    X, y = rows(SparseAdditiveGibbsRegressor)
+    X[:, 3] = np.arange(len(X)) % n_categories
+    model = made(SparseAdditiveGibbsRegressor, categorical_features=[3], max_order=4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y + 2 * (X[:, 3] == n_categories - 1))
+    told_of = [w for w in caught if "feature 3 has 6 categories" in str(w.message)]
+    assert bool(told_of) == told
