@@ -25,6 +25,7 @@ STREAMS = (
 )  # fmt: skip
 KINDS = (
     "normal", "Student, 3", "Student, 5", "gamma, 4", "lognormal", "exponential",
+    "normal, a tenth 3 times as wide",
 )  # fmt: skip
 # Noise of standard deviation 1, and groups, features and rows. The criterion was chosen
 # on exponential, gamma and lognormal noise with other sizes, distances and draws.
@@ -61,6 +62,7 @@ def single(kind, n_features, n_rows, seed):
         "gamma, 4": lambda: rng.gamma(4, size=size),
         "lognormal": lambda: np.exp(0.6 * rng.normal(size=size)),
         "exponential": lambda: rng.exponential(size=size),
+        "normal, a tenth 3 times as wide": lambda: _some_wide(0.1, 3.0, rng, size),
     }[kind]()
     axes, _ = np.linalg.qr(rng.normal(size=(n_features, n_features)))
     return rows * np.sqrt(np.geomspace(1, 10, n_features)) @ axes
@@ -68,6 +70,10 @@ def single(kind, n_features, n_rows, seed):
 
 def _student(dof, rng, size):
     return rng.normal(size=size) * np.sqrt(dof / rng.chisquare(dof, (size[0], 1)))
+
+
+def _some_wide(share, factor, rng, size):
+    return rng.normal(size=size) * np.where(rng.random((size[0], 1)) < share, factor, 1)
 
 
 def skewed_groups(kind, n_groups, n_features, n_rows, seed):

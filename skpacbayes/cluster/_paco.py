@@ -208,8 +208,9 @@ class PACOClusterer(
     of clusters, and compared by the integrated completed likelihood [2]_: that of the
     rows and their clusters, of which 0.4 counts as evidence, less half a log of the
     number of rows for each parameter; less for the centre and the variance of a cluster
-    of few rows, where clusters have variances of their own [5]_. The clusters may be
-    skewed, with an asymmetric
+    of few rows, where clusters have variances of their own [5]_, if it is apart from
+    all larger clusters: of neither of two, one row or more is expected as far out as
+    the centre of the other. The clusters may be skewed, with an asymmetric
     exponential power distribution [4]_ along an axis, where this pays: the pieces of a
     skewed cluster are not clusters. A column of three values or more, two rows or more
     for each, is known to within half of the least gap between them, so that the values

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import multigammaln
+from scipy.special import chdtri, fdtri, multigammaln
 
 from .._kernels import paco_mixture as kernels
 
@@ -92,8 +92,27 @@ class Mixture:
         value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
         if self.own:
             n_evidence = share_of_evidence(total, share) * total
-            value += rebate_of_small(k * self.masses / total, n_evidence, k, d)
+            ratios = k * self.masses[self.apart] / total
+            value += rebate_of_small(ratios, n_evidence, k, d)
         return value - LEAST_GAIN * alternatives
+
+    @property
+    def apart(self):
+        """Whether each cluster is apart from all larger ones.
+
+        Two clusters are apart if, of each, less than one row is expected as far from
+        its centre as the centre of the other. A cluster among the rows of a larger one,
+        or around them, may be the tail of the larger one.
+        """
+        d = self.centers.shape[1]
+        shares = np.minimum(1.0 / np.maximum(self.masses, 1.0), 1.0)
+        if math.isinf(self.dof):
+            radii = self.scales * chdtri(d, shares)
+        else:
+            radii = self.scales * d * fdtri(d, self.dof, 1.0 - shares)
+        radii = np.maximum(radii, radii[:, None])
+        near = cdist(self.centers, self.centers, "sqeuclidean") <= radii
+        return ~(near & (self.masses > self.masses[:, None])).any(axis=1)
 
     def gaining(self, shape, own, log_likelihood=0.0):
         """Return this mixture of another kind, if that adds to the likelihoods."""
@@ -200,17 +219,19 @@ def completed_evidence(
 
 
 def rebate_of_small(ratios, n_evidence, n_clusters, n_features):
-    """Return by how much less small clusters with own variances are charged.
+    """Return the reduction of the penalty for clusters smaller than average.
 
-    Half a log of a cluster's own rows [1]_ for each feature of its centre and for its
-    variance, instead of that of a cluster of mean size. The rows count as at least so
-    many as a centre and a covariance matrix have parameters: fewer may be the tail of
-    another cluster.
+    The penalty of a cluster with its own variance is half a log of its own rows [1]_
+    for each feature of its centre and for its variance, instead of half a log of the
+    rows of a cluster of average size. The rows count as at least the number of
+    parameters of a covariance matrix, n_features (n_features + 1) / 2: fewer rows may
+    be the tail of another cluster.
 
     Parameters
     ----------
-    ratios : ndarray of shape (n_clusters,)
-        Rows of the clusters, over the mean number.
+    ratios : ndarray of shape (n_apart,)
+        Rows of the clusters that are apart from all larger ones, over the mean number
+        of rows of all clusters.
     n_evidence : float
         Rows whose likelihood counts.
     n_clusters, n_features : int
