@@ -90,7 +90,6 @@ class Target:
     def __init__(self, estimator, priors):
         self.estimator = estimator
         self.priors = priors
-        self._checked = False  # whether a filter checks the moves of the model
 
     def run(self, positions, series, n_particles, generator):
         """Run a new filter over the rows at each position; return them as draws."""
@@ -100,15 +99,15 @@ class Target:
         filters = np.full(n, None)
         before, after = np.zeros(n), np.full(n, -np.inf)
         last = len(series.X) - 1
-        for i in np.flatnonzero(log_priors > -np.inf):
+        possible = np.flatnonzero(log_priors > -np.inf)
+        for i in possible:
             tracker = clone(self.estimator).set_params(
                 **self.priors.values(positions[i]),
                 n_particles=n_particles,
                 random_state=int(seeds[i]),
                 underflow="warn",  # a likelihood of 0 is an answer here
             )
-            tracker._checks_moves = not self._checked
-            self._checked = True
+            tracker._checks_moves = bool(i == possible[0])  # one stands for all
             if last:
                 tracker = tracker._started(*series.rows(0, last))
                 before[i] = tracker.log_likelihood_
