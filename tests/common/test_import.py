@@ -22,8 +22,8 @@ FILES = {
     for path in PACKAGE.rglob("*.py")
 }
 FRAME = (
-    *("_arguments", "_arviz", "_base", "_chains", "_compat", "_extras", "_saving"),
-    "_stream",
+    *("_arguments", "_arviz", "_base", "_chains", "_compat", "_extras", "_locks"),
+    *("_saving", "_stream"),
 )
 ABOVE = ("__init__", "_show_versions", "compile")  # what may import all of it
 NOT_FAMILIES = (*ABOVE, *FRAME, "certificates", "_kernels")
