@@ -227,8 +227,8 @@ def _first_strange(y):
     """Return the first target that is a date, a span of time or a word, or None."""
     y = np.asarray(y)
     if y.dtype.kind in "mM":
-        return np.ravel(y)[0] if y.size else None
-    found = _first_words(y.reshape(len(y), -1)) if y.ndim else None
+        return np.ravel(y)[0] if y.ndim and y.size else None
+    found = _first_words(y.reshape(len(y), -1)) if y.ndim and y.size else None
     return None if found is None else found[1]
 
 
