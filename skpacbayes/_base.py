@@ -5,7 +5,6 @@ import datetime
 import functools
 import math
 import sys
-import threading
 import warnings
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__
 from ._compat import CallbackSupportMixin, validated
 from ._kernels.standardize import LARGEST
+from ._locks import Locks
 
 
 def updates_state(method, *, forgets=False):
@@ -52,7 +52,7 @@ def updates_state(method, *, forgets=False):
             result = careful(draft, *args, **kwargs)
             draft._before_publication()
             draft._note_fitted(before)
-            estimator.__dict__ = vars(draft)
+            estimator._take(draft)
         return estimator if result is draft else result
 
     return wrapper
@@ -227,8 +227,8 @@ def _first_strange(y):
     """Return the first target that is a date, a span of time or a word, or None."""
     y = np.asarray(y)
     if y.dtype.kind in "mM":
-        return np.ravel(y)[0] if y.size else None
-    found = _first_words(y.reshape(len(y), -1)) if y.ndim else None
+        return np.ravel(y)[0] if y.ndim and y.size else None
+    found = _first_words(y.reshape(len(y), -1)) if y.ndim and y.size else None
     return None if found is None else found[1]
 
 
@@ -250,15 +250,24 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     # The state, and how it is replaced.
 
+    def _locks(self):
+        """Locks of the state, made when they are first asked for."""
+        try:
+            return self._state_locks
+        except AttributeError:
+            return vars(self).setdefault("_state_locks", Locks())
+
     def _lock(self):
         """Lock that writers hold, and those who compute an answer."""
-        state = vars(self)
-        lock = state.get("_state_lock")
-        return lock or state.setdefault("_state_lock", threading.RLock())
+        return self._locks().writing
 
     def _draft(self, *, forgets):
-        """Return a copy to work on."""
+        """Return a copy to work on, with locks of its own.
+
+        A thread may thus copy the draft within the update that waits for this thread.
+        """
         kept = dict(vars(self))
+        kept.pop("_state_locks", None)
         kept.pop("_computed", None)  # an answer of the state before
         if forgets:
             for name in kept.pop("_fitted", ()):
@@ -266,6 +275,12 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         draft = object.__new__(type(self))
         draft.__dict__ = self._unshared(kept)
         return draft
+
+    def _take(self, draft):
+        """Take a draft's attributes, in one assignment; the locks remain."""
+        state = vars(draft)
+        state["_state_locks"] = self._locks()
+        self.__dict__ = state
 
     def _unshared(self, state):
         """Copy a state, with copies of what an update changes in place."""
@@ -277,7 +292,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _note_fitted(self, before):
         """Note which attributes the update added: the next `fit` forgets them."""
-        added = vars(self).keys() - before - {"_fitted"}
+        added = vars(self).keys() - before - {"_fitted", "_state_locks"}
         self._fitted = sorted(added.union(vars(self).get("_fitted", ())))
 
     def _refuse_collection(self, X, method):
@@ -325,16 +340,17 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def __getstate__(self):
         """Return the state of one moment: `copy.copy` and threads share no array of it.
 
-        A writer in another thread is waited for.
+        A change in place by another thread is waited for, and no other update: it
+        works on a draft, while the state of before is complete.
         """
         if self._changed_in_place and not vars(self).keys().isdisjoint(
             self._changed_in_place
         ):
-            with self._lock():
+            with self._locks().changing:
                 state = self._unshared(super().__getstate__())
         else:
             state = dict(super().__getstate__())
-        state.pop("_state_lock", None)
+        state.pop("_state_locks", None)
         return state | {"_skpacbayes_version": __version__}
 
     def __setstate__(self, state):
@@ -350,6 +366,16 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                 stacklevel=2,
             )
         super().__setstate__(state)
+
+    def __deepcopy__(self, memo):
+        """Copy deeply; what `__getstate__` has copied is not copied again."""
+        copied = memo[id(self)] = object.__new__(type(self))
+        state = self.__getstate__()
+        for name in self._changed_in_place:
+            if name in state:
+                memo[id(state[name])] = state[name]
+        copied.__setstate__(copy.deepcopy(state, memo))
+        return copied
 
     # Random numbers, rows, and callbacks.
 

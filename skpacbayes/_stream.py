@@ -24,7 +24,7 @@ def partial_fit_context(method):
     @functools.wraps(method)
     def wrapper(estimator, *args, **kwargs):
         if "_begun_with" in vars(estimator):
-            with estimator._lock():
+            with estimator._locks().writing:
                 if (
                     not estimator._parameters_changed()
                     and not estimator._watched()
@@ -46,7 +46,8 @@ class StreamingEstimator(PacBayesEstimator):
         """Learn rows that need no validation; whether they were learnt.
 
         The state is changed by one compiled call that includes counts and losses, or
-        by one assignment; where False is returned nothing is changed.
+        by one assignment; where False is returned nothing is changed. A call that
+        changes what `_changed_in_place` names is made under `_state_locks.changing`.
         """
         return False
 

@@ -725,7 +725,10 @@ class PACOClusterer(
         if self.calibration == "regret" and self.radius != "auto":
             return False  # rows beyond the radius are told
         X = self._plain(X)
-        return X is not None and self._stream.summary.learn(X)
+        if X is None:
+            return False
+        with self._state_locks.changing:
+            return self._stream.summary.learn(X)
 
     def _open_stream(self):
         """Forget the past; start a summary and a source of random numbers."""

@@ -377,8 +377,9 @@ class SSMCKMeansInit(
         X = self._plain(X)
         if X is None or not self._stream.keeps(len(X)) or "labels_" in vars(self):
             return False
-        vars(self).pop("_computed", None)
-        self._stream.append(X)
+        with self._state_locks.changing:
+            vars(self).pop("_computed", None)
+            self._stream.append(X)
         return True
 
     def _compute(self):

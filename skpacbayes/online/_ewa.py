@@ -287,7 +287,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         draft._learn(rows, targets, NO_WEIGHTS)
         if draft._all_in_place():
             _COMPILED.add(draft._state)
-        self.__dict__ = vars(draft)
+        self._take(draft)
         return True
 
     def _all_in_place(self):
@@ -318,7 +318,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         calls.append(partial(np.minimum, predictions, LARGEST, out=predictions))
         calls.append(partial(np.maximum, predictions, -LARGEST, out=predictions))
         calls.append(partial(kernels.aggregate, *self._aggregated(y, predictions)))
-        collections.deque(map(partial.__call__, calls), maxlen=0)
+        with self._state_locks.changing:
+            collections.deque(map(partial.__call__, calls), maxlen=0)
 
     def _draft(self, *, forgets):
         """Return a copy to work on; experts that do not learn are shared with it."""
@@ -329,6 +330,20 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 for expert in self.estimators_
             ]
         return draft
+
+    def __getstate__(self):
+        """Return the state of one moment, that of the experts included."""
+        if "_state" not in vars(self):
+            return super().__getstate__()
+        with self._locks().changing:
+            state = super().__getstate__()
+            state["estimators_"] = [
+                copy.copy(expert)
+                if learns(expert) and learns_blocks(expert)
+                else expert
+                for expert in state["estimators_"]
+            ]
+        return state
 
     def _learn(self, X, y, sample_weight):
         """Each expert predicts, then learns; then Algorithm 1."""

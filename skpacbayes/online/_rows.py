@@ -54,7 +54,10 @@ class OnlineEstimator(StreamingEstimator):
         if rows is None or rows.size > BLOCK:
             return False
         targets = self._convert_targets(y, len(rows))
-        return targets is not None and self._learn(rows, targets, NO_WEIGHTS)
+        if targets is None:
+            return False
+        with self._state_locks.changing:
+            return self._learn(rows, targets, NO_WEIGHTS)
 
     def _convert(self, X):
         """Rows of X as an array for a kernel if one conversion is enough, or None."""

@@ -237,11 +237,17 @@ def all_or_nothing(stream):
 
 
 def resume(stream):
-    """3. Copied mid-stream and gone on with, as if it had never stopped."""
+    """3. Copied mid-stream and gone on with, as if it had never stopped.
+
+    Of rows that were moved only pickles are made.
+    """
     data = stream.rows(stream.length, 0)
     for stop, copies in (
         (1, [through_pickle]),
-        (stream.length // 2, [copy.copy, copy.deepcopy, through_joblib]),
+        (
+            stream.length // 2,
+            [through_pickle, copy.copy, copy.deepcopy, through_joblib],
+        ),
     ):
         cuts = [stop, (stop + stream.length) // 2]
         expected = fed(stream, data, cuts)

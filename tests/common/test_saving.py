@@ -1,8 +1,6 @@
 """Saved estimators: pickles carry the version, and skops loads from a short list."""
 
-import copy
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -39,21 +37,6 @@ def test_a_pickle_of_another_version_warns(name, method, monkeypatch):
     monkeypatch.setattr("skpacbayes._base.__version__", "99.0")
     with pytest.warns(skpacbayes._base.VersionWarning, match=name):
         pickle.loads(saved)
-
-
-@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_copy_waits_for_the_end_of_an_update(copied):
-    """Kernels change some states in place: half of an update would be saved."""
-    estimator = fitted("OnlineVIRegressor", "partial_fit")
-    with ThreadPoolExecutor(1) as another:
-        with estimator._lock():  # as an update has it
-            saved = another.submit(copied, estimator)
-            with pytest.raises(TimeoutError):
-                saved.result(timeout=0.05)
-            estimator.partial_fit(X, Y)
-        saved = saved.result(timeout=60)
-    saved = pickle.loads(saved) if isinstance(saved, bytes) else saved
-    assert not changes(state_of(estimator), state_of(saved))
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
