@@ -209,11 +209,14 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         self.inverse_root = np.linalg.inv(self.root)
         self.log_root = np.log(np.diag(self.root)).sum()
 
-    def other_types(self):
-        """Return families of other types of covariances, with their default priors."""
+    def other_types(self, degrees=None):
+        """Return families of other types of covariances, with their default priors.
+
+        `degrees` are their prior degrees of freedom; None for the default.
+        """
         spread, tied = self.blur / BLUR, copy(self)
         tied.tied = tied.shared = True
-        prior = self.mean, self.mean_precision, 3
+        prior = self.mean, self.mean_precision, 3 if degrees is None else degrees
         return [
             tied.rescaled(1.0),
             NormalF(*prior, spread, self.blur, pooled=False),

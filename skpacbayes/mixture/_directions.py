@@ -2,9 +2,11 @@
 
 from copy import copy
 from typing import NamedTuple
+from warnings import warn
 
 import numpy as np
 
+from .._base import user_stack_level
 from ._bessel import log_bessel
 from ._family import ExponentialFamily
 from ._gaussian_families import LOG_2_PI
@@ -30,7 +32,8 @@ class VonMisesFisher(ExponentialFamily):
     Parameters
     ----------
     min_concentration, max_concentration : float, default=0.1 and 10000.0
-        Ends of the grid.
+        Ends of the grid. Directions scatter by about 1 / sqrt(concentration) radians in
+        each direction; `fit` warns where a component is at the upper end.
     """
 
     def __init__(self, min_concentration=0.1, max_concentration=1e4):
@@ -77,6 +80,20 @@ class VonMisesFisher(ExponentialFamily):
         log_grid = log_grid - self.log_constant(self.grid * lengths)
         log_grid = log_grid - np.logaddexp.reduce(log_grid, axis=1, keepdims=True)
         return Directions(sums, log_grid)
+
+    def warn_of(self, posterior):
+        """Warn if a component would be narrower than the grid allows."""
+        at_end = np.exp(posterior.log_grid[:, -1])
+        if at_end.max() > 0.5:
+            component = int(at_end.argmax())
+            warn(
+                f"The concentration of component {component} is at its largest value, "
+                f"max_concentration={self.max_concentration:g}: rows may lie closer "
+                "together, and have too small a density. Unless they coincide, choose "
+                "VonMisesFisher with a larger max_concentration.",
+                UserWarning,
+                stacklevel=user_stack_level(),
+            )
 
     def moments(self, posterior):
         """Concentrations of the directions, their mean lengths, and the chances."""

@@ -31,6 +31,9 @@ class Family:
     def check_rows(self, X):
         """Raise a ValueError that names the column if X has impossible values."""
 
+    def warn_of(self, posterior):
+        """Warn if the posterior of rows shows that the family should change."""
+
     def described(self, columns):
         """Return those of the columns of which the density is; others are given."""
         return columns

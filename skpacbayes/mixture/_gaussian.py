@@ -348,23 +348,21 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     # Steps of `fit` in which Gaussians differ from other families.
 
     def _family(self):
-        full = self._current_type() in ("full", "tied", "auto")
+        full = self.covariance_type in ("full", "tied", "auto")
         return NormalWishart if full else GaussianFamily
-
-    def _current_type(self):
-        """Return the type of the covariances; "auto" as long as it is not chosen."""
-        stream = vars(self).get("_stream")
-        if self.covariance_type != "auto" or stream is None or stream.learned is None:
-            return self.covariance_type
-        return stream.learned.mixture.family.covariance_type
 
     def _check_rows(self, X, *, reset=False, incomplete=False):
         if reset:
             self._check_combination()
-        finite = "allow-nan" if incomplete or self._takes_missing() else True
+        learned = None if reset else self._learned_family()
         rows = None if reset else self._plain(X)
         if rows is None:
+            takes = incomplete or self._takes_missing(reset=reset)
+            takes |= self._takes_missing(reset=True)  # what was learned may not
+            finite = "allow-nan" if takes else True
             rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+            if learned is not None and not incomplete:
+                learned.check_rows(rows)
         refuse_large("X", rows)
         return rows
 
@@ -373,7 +371,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         family = fit.mixture.family
         default = isinstance(family, NormalMatrixF) and not family.tied
         if default and self.covariance_type != "auto":
-            warn_of_covariance_type(fit)
+            warn_of_covariance_type(fit, self.degrees_of_freedom_prior)
 
     def _begin_families(self, X, weight):
         """Families of the covariance types to choose from, with their priors."""

@@ -88,12 +88,12 @@ class GaussianFamily(Family):
         self.n_columns = n_linear + n_products + self.n_losses + 1
 
     def check_rows(self, X):
-        """Refuse missing values where the covariances, chosen already, take none."""
+        """Refuse missing values where the covariances, learned already, take none."""
         if not self.allows_missing and np.isnan(X).any():
             raise ValueError(
-                "X contains NaN, but covariance_type='auto' chose "
-                f"{self.covariance_type!r} on the first block, which takes no missing "
-                "values: choose 'full' or 'tied', or leave these rows out."
+                "X contains NaN, but the covariances that were learned are "
+                f"{self.covariance_type!r}, and take no missing values: leave these "
+                "rows out, or fit a new mixture with covariance_type='full' or 'tied'."
             )
 
     def origin(self, X, sample_weight=None):

@@ -99,6 +99,7 @@ class Learner:
                 stacklevel=user_stack_level(),
             )
         self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
+        fit.mixture.family.warn_of(fit.state.components)
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)

@@ -283,6 +283,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             negative binomial or zero-inflated columns would explain the rows better:
             counts are overdispersed, and components cut groups in parts.
         UserWarning
+            If a component of directions is at the largest concentration of its family.
+        UserWarning
             If the rows are few for the "full" covariances of Gaussians: the same
             components have a bound that is larger by more than .3 nats a row with
             covariances of another type.
@@ -312,7 +314,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         far. Every later block joins a window of the last `window` raw rows, over which
         `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
         number of blocks has doubled, components are exchanged too and, as long as the
-        window holds all rows, `n_init` new starts tried. With `n_components="auto"`, a
+        window holds all rows, `n_init` new starts tried. Where `n_components` is a
+        number, so they are after a block whose expected log density the sweeps raised
+        by more than .1 nats a row: it shows a new group. With `n_components="auto"`, a
         component is cut in two, or two are merged, after a block in which that raises
         the criterion: a component that the stream shows late is born. The fitted
         attributes account for all rows, also of an unfinished block; they are computed
@@ -408,7 +412,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             are more probably outliers.
         """
         answer, X = self._answer(), self._check_rows(X)
-        return answer.labels(X, outliers=self.outliers)
+        outliers = isinstance(answer.mixture.family, OutlierFamily)
+        return answer.labels(X, outliers=outliers)
 
     @available_if(attrgetter("outliers"))
     def outlier_proba(self, X):
@@ -448,7 +453,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         answer, X = self._answer(), self._check_rows(X).copy()
         family, posterior = answer.mixture.family, answer.state.components
-        if self.outliers:
+        if isinstance(family, OutlierFamily):
             family, posterior = family.inner, posterior.components
         line, posterior, columns = regression_of(family, posterior, X.shape[1])
         X[:, columns[-1]] = np.nan
@@ -691,17 +696,20 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _check_rows(self, X, *, reset=False):
         """Validate rows: numbers that the family can take."""
-        family = self._family()
+        learned = None if reset else self._learned_family()
+        family = learned or self._family()
         rows = None if reset else self._plain(X)
         if rows is None:
-            finite = "allow-nan" if self._takes_missing() else True
+            takes = self._takes_missing(reset=reset)
+            finite = "allow-nan" if takes else True
             try:
                 rows = self._rows(X, reset=reset, ensure_all_finite=finite)
             except ValueError as error:
                 refuse_texts(X, family, error)
                 raise
         refuse_large("X", rows)
-        self._family().check_rows(rows)  # whose columns have indices by now
+        family = learned or self._family()  # whose columns have indices by now
+        family.check_rows(rows)
         return rows
 
     def _family(self):
@@ -716,9 +724,22 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             product = product.with_indices(names, self.n_features_in_)
         return product
 
-    def _takes_missing(self):
+    def _takes_missing(self, *, reset=False):
         """Whether NaN is a missing value."""
+        learned = None if reset else self._learned_family()
+        if learned is not None:
+            return learned.allows_missing
         return self._family().allows_missing and not self.outliers
+
+    def _learned_family(self):
+        """Return the family of the answers, whatever the parameters say by now.
+
+        None as long as no block has been learned, and no answer been asked for.
+        """
+        stream, answer = vars(self).get("_stream"), vars(self).get("_computed")
+        if answer is None and (stream is None or stream.learned is None):
+            return None
+        return (stream.learned if answer is None else answer).mixture.family
 
     def _families_with_outliers(self, X, weight):
         """Return the families with outliers, if they are asked for."""

@@ -84,6 +84,16 @@ class OutlierFamily(Family):
         family.inner = inner
         return family
 
+    def check_rows(self, X):
+        """Refuse missing values, and what the family refuses."""
+        if np.isnan(X).any():
+            raise ValueError(
+                "X contains NaN, but the mixture was fitted with outliers=True, and "
+                "takes no missing values then: leave these rows out, or fit a new "
+                "mixture without outliers."
+            )
+        self.inner.check_rows(X)
+
     def origin(self, X, sample_weight=None):
         """Point about which the first statistics are taken."""
         return self.inner.origin(X, sample_weight)
@@ -109,6 +119,10 @@ class OutlierFamily(Family):
             self.inner.update(statistics[:, 1:], previous.components),
             np.array([SHARE_PRIOR]) + np.array([total - usual, usual]),
         )
+
+    def warn_of(self, posterior):
+        """Let the family of the other rows look at its part."""
+        self.inner.warn_of(posterior.components)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""

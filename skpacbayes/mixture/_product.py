@@ -162,6 +162,11 @@ class ProductFamily(ExponentialFamily):
         constants, coefficients = zip(*parts, strict=True)
         return sum(constants), np.hstack(coefficients)
 
+    def warn_of(self, posterior):
+        """Let each family look at its part."""
+        for family, part in self.pairs(posterior):
+            family.warn_of(part)
+
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
         return sum(family.divergence(part) for family, part in self.pairs(posterior))

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 
 AUTO_WINDOW = 4  # blocks
+NEWS = 0.1  # nats a row that a block gains from the sweeps over it
 
 
 class Rows:
@@ -59,9 +60,10 @@ class Stream:
     data set. Every later block joins the window, `n_sweeps` sweeps follow with the
     settled statistics frozen, and the rows that then exceed the window settle: their
     statistics are kept and they are forgotten. Whenever the number of blocks has
-    doubled, components are exchanged too; before a row has settled, `n_init` new starts
-    are tried first. Where the number of components is chosen, it may change after every
-    block.
+    doubled, and at blocks that are news, whose density rises a lot in their sweeps,
+    components are exchanged too; before a row has settled, `n_init` new starts are
+    tried first. Where the number of components is chosen, it may change after every
+    block, and news need no exchange.
 
     Parameters
     ----------
@@ -116,8 +118,11 @@ class Stream:
         else:
             self._settle_old_rows()
             self.window = self.window + self.pending
+            doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
+            watched = not (doubled or learner.chooses)
+            before = self._log_density_of_block() if watched else 0.0
             self._sweep(learner.n_sweeps)
-            if self.n_blocks & (self.n_blocks - 1) == 0:  # a power of two
+            if doubled or (watched and self._is_news(before)):
                 self._exchange(learner)
             else:
                 self._renumber(learner)
@@ -143,6 +148,21 @@ class Stream:
         self.state, self.history = self.learned.mixture.sweep(
             self.state, *self.window.joined(), self.settled, n_sweeps=n_sweeps
         )
+
+    def _log_density_of_block(self):
+        """Sum over the pending rows of their log density, as the ascent expects it."""
+        return self.learned.mixture.e_step(self.state, *self.pending.joined())[1]
+
+    def _is_news(self, before):
+        """Whether the sweeps raised the log density of the block, from `before`, a lot.
+
+        Rows of the groups so far gain about a nat for each number in the statistics,
+        times their share of all rows.
+        """
+        gain = self._log_density_of_block() - before
+        rows = self.pending.joined()[1].sum()
+        share = rows / (self.window.joined()[1].sum() + self.settled[:, 0].sum())
+        return gain > NEWS * rows + 2 * share * self.settled.size
 
     def _exchange(self, learner):
         """Ascend to a maximum on the window, and look for a higher one."""

@@ -57,6 +57,7 @@ class StudentComponents(NormalMatrixF):
     scales, and the entropies.
     """
 
+    allows_missing = False
     n_losses = 0
 
     def __init__(self, mean, mean_precision, scale, blur, tail):

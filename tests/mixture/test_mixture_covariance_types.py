@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -105,20 +106,46 @@ def test_a_stream_keeps_the_type_of_its_first_block():
 
 def test_a_stream_refuses_missing_values_once_the_type_takes_none():
     """In the call that fills the first block, and in later ones."""
-    X, message = rows("diag", 250), "chose 'diag' on the first block"
+    X, message = rows("diag", 250), "learned are 'diag', and take no"
     X[220, 0] = np.nan
     at_once = auto(block_size=100).partial_fit(X[:50])
     with pytest.raises(ValueError, match=message):
         at_once.partial_fit(X[50:])
     assert at_once.n_samples_seen_ == 50
     later = auto(block_size=100).partial_fit(X[:200])
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match=message):
         later.partial_fit(X[200:])
     assert later.n_samples_seen_ == 200
     X[3, 1] = np.nan  # in the first block: full and tied are compared
     found = auto(block_size=100).partial_fit(X)
     assert found.covariance_type_ in ("full", "tied")
     assert found.n_samples_seen_ == 250
+
+
+@pytest.mark.parametrize("learned", [*TYPES, "auto"])
+def test_the_learned_type_decides_about_missing_values(learned):
+    """Whatever the parameters are set to later: none answers NaN in silence."""
+    X = rows("diag", 60)
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    asks = "predict", "score_samples", "sufficient_statistics"
+    pairs = list(product([*TYPES, "auto"], [False, True]))
+    for outliers in (False, True):
+        own = {"covariance_type": learned, "outliers": outliers}
+        mixture = TemperedVBGaussianMixture(2, random_state=0, **own).fit(X)
+        pending = mixture.__sklearn_clone__().partial_fit(X)
+        takes = mixture.covariance_type_ in ("full", "tied") and not outliers
+        checks = [(mixture, kind, now, ask) for kind, now in pairs for ask in asks]
+        for each, kind, now, ask in [(pending, *own.values(), asks[0]), *checks]:
+            each.set_params(covariance_type=kind, outliers=now)
+            if takes:
+                assert np.isfinite(getattr(each, ask)(holes)).all()
+                continue
+            words = "X contains NaN"
+            if kind in ("full", "tied", "auto") and not now:
+                words += ".*outliers=True" if outliers else ".* learned are "
+            with pytest.raises(ValueError, match=words):
+                getattr(each, ask)(holes)
 
 
 def test_priors_of_one_type_are_refused():
@@ -163,18 +190,26 @@ def test_columns_given_others_without_covariances(kind):
     assert abs(np.corrcoef(one.T**2)[0, 1]) < 0.05  # five standard errors are .05
 
 
-def test_a_warning_names_a_type_that_is_better():
-    """What it promises is a lower bound of what a fit of that type gains."""
+@pytest.mark.parametrize("degrees", [None, 15.0])
+def test_a_warning_names_a_type_that_is_better(degrees):
+    """What it promises is a lower bound of what a fit of that type gains.
+
+    What it recommends is not refused: the same call with that type gives the bound.
+    """
+    own = {"degrees_of_freedom_prior": degrees, "random_state": 0}
     rng = np.random.default_rng(0)
     spread = np.exp(rng.normal(size=(2, 10)))[np.arange(80) % 2]
     X = rng.normal(size=(80, 10)) * spread + 9.0 * (np.arange(80) % 2)[:, None]
     with pytest.warns(UserWarning, match="rows are few for covariance_type=") as w:
-        full = TemperedVBGaussianMixture(2, random_state=0).fit(X)
+        full = TemperedVBGaussianMixture(2, **own).fit(X)
+    assert ("'auto'" in str(w[0].message)) == (degrees is None)
     message = re.search(r"with '(\w+)' .* is ([\d.]+) nats", str(w[0].message))
     kind, gain = message.groups()
-    own = TemperedVBGaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    better = TemperedVBGaussianMixture(2, covariance_type=kind, **own).fit(X)
     assert kind == "diag"
-    assert own.elbo_ - full.elbo_ >= 0.99 * float(gain) > 16
+    assert better.elbo_ - full.elbo_ >= 0.99 * float(gain) > 16
+    if degrees is not None:
+        return
     X = rows("full", 400)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

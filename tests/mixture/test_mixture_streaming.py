@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
 from states import assert_same_state, changes, state_of
 from streaming_laws import (
     Stream,
@@ -23,6 +24,7 @@ from streaming_laws import (
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
+    TemperedVBMixture,
     TemperedVBMultinomialMixture,
     _stream,
 )
@@ -323,6 +325,42 @@ def test_one_pass_is_close_to_the_best_batch_fit_on_digits():
             10, block_size=block_size, random_state=seed, **prior
         )
         assert (best - stream.partial_fit(rows).elbo_) / len(X) < 0.1
+
+
+def three_groups(name, rng):
+    """Rows of three groups in turn, and the family; a block is half a group."""
+    group = np.repeat(np.arange(3), 200)
+    noise = rng.normal(size=(600, 2))
+    rates = np.array([[2.0, 20, 9], [9, 2, 20], [20, 9, 2]])[group]
+    if name == "poisson":
+        return rng.poisson(rates).astype(float), group, name
+    if name == "regression":
+        slopes = np.array([3.0, -3.0, 0.0])[group]
+        heights = np.array([0.0, 0.0, 9.0])[group]
+        lines = slopes * noise[:, 0] + heights + 0.3 * noise[:, 1]
+        return np.column_stack([noise[:, 0], lines]), group, name
+    X = noise + np.array([[0, 0], [8, 0], [4, 7]])[group]
+    if name == "student":
+        return X / np.sqrt(rng.chisquare(5, (600, 1)) / 5), group, name
+    product = [("normal", "normal", [0, 1]), ("counts", "poisson", [2, 3, 4])]
+    return np.hstack([X, rng.poisson(rates)]), group, product
+
+
+@pytest.mark.parametrize("name", ["student", "regression", "poisson", "columns"])
+@pytest.mark.parametrize("window", ["auto", 0])
+def test_a_stream_sorted_by_group_finds_the_groups(name, window):
+    """As the batch does, however the calls cut it; no exchange comes at block five."""
+    X, group, family = three_groups(name, np.random.default_rng(0))
+    options = {"block_size": 100, "window": window, "n_init": 2, "random_state": 0}
+    stream = TemperedVBMixture(family, 3, **options).partial_fit(X)
+    batch = stream.__sklearn_clone__().fit(X)
+    found = [adjusted_rand_score(group, each.predict(X)) for each in (stream, batch)]
+    assert found[0] > found[1] - 0.02 > 0.8
+    assert stream.score(X) > batch.score(X) - 0.05
+    other = stream.__sklearn_clone__()
+    for start in range(0, 600, 70):
+        other.partial_fit(X[start : start + 70])
+    assert_array_equal(other.weight_concentration_, stream.weight_concentration_)
 
 
 def test_the_number_of_components_follows_the_stream():
