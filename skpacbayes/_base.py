@@ -240,7 +240,8 @@ def _first_strange(y):
     """
     y = np.asarray(y)
     if y.dtype.kind in "mMSU":
-        return np.ravel(y)[0] if y.size else None
+        first = next(iter(np.ravel(y)), None)
+        return first.item() if y.dtype.kind in "SU" and y.size else first
     if y.dtype.kind != "O":
         return None
     strange = (

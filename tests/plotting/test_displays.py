@@ -157,6 +157,13 @@ def test_ellipses_have_the_covariances(kind):
         second = np.array([-np.sin(angle), np.cos(angle)]) * halves[1]
         found = np.outer(first, first) + np.outer(second, second)
         np.testing.assert_allclose(found, covariance, atol=1e-9)
+    del theirs.covariance_type
+    if kind == "full":  # what the covariances say without it
+        found = EllipsesDisplay.from_estimator(theirs).covariances
+        np.testing.assert_array_equal(found, expected.covariances)
+    else:
+        with pytest.raises(TypeError, match="GaussianMixture has no covariance_type"):
+            EllipsesDisplay.from_estimator(theirs)
 
 
 def test_ellipses_of_clusters(clusterer):
