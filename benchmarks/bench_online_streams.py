@@ -10,9 +10,10 @@ others nothing but the default loss: all have a part in that.
 """
 
 import time
+from functools import partial
 
 import numpy as np
-from _harness import Report, arguments
+from _harness import Report, arguments, interleaved, median_ratio
 from _online_data import (
     HOME,
     boston,
@@ -191,6 +192,7 @@ def classifiers(classes):
     return {
         "hinge": (probabilities, OnlineVIClassifier(loss="hinge")),
         "OnlineVIClassifier()": (probabilities, OnlineVIClassifier()),
+        "forgetting=0.0": (probabilities, OnlineVIClassifier(forgetting=0.0)),
         "n_fourier='auto'": (
             probabilities,
             OnlineVIClassifier(n_fourier="auto", random_state=0),
@@ -276,7 +278,64 @@ def main():
         lambda found, y: f"{r_squared(found, y):.3f}",
     )
     report.table("Numbers: R2 of a pass, row 1 left out", columns, rows)
+    report.table(*prices(options.quick))
     report.save()
+
+
+def prices(quick):
+    """Compare times of settings with those of `forgetting=0.0`.
+
+    The median over the turns of a ratio taken within a turn; numbers have a diagonal
+    covariance, too.
+    """
+    n = 2_000 if quick else 20_000
+    X = np.random.default_rng(0).normal(size=(n, 10))
+    scores, table = X @ np.arange(10.0), []
+    settings = [
+        {"forgetting": 0.0},
+        {},
+        {"forgetting": "auto"},
+        {"forgetting": 0.0, "prior_scale": 1.0},
+        {"forgetting": 0.0, "prior_scale": "auto"},
+        {"n_fourier": "auto", "random_state": 0},
+    ]
+    cases = {
+        "labels of 2 classes": (OnlineVIClassifier, {}, (scores > 0).astype(int)),
+        "labels of 4 classes": (
+            OnlineVIClassifier,
+            {},
+            np.digitize(scores, [-9, 0, 9]),
+        ),
+        "labels of 2 classes, hinge": (
+            OnlineVIClassifier,
+            {"loss": "hinge"},
+            (scores > 0).astype(int),
+        ),
+        "numbers": (OnlineVIRegressor, {}, scores),
+        "numbers, diagonal": (OnlineVIRegressor, {"covariance": "diagonal"}, scores),
+    }
+    for name, (estimator, common, y) in cases.items():
+        models = {
+            ", ".join(f"{k}={v!r}" for k, v in own.items()): estimator(**common, **own)
+            for own in settings
+        }
+        first = "forgetting=0.0"
+        fits = interleaved({k: partial(m.fit, X, y) for k, m in models.items()})
+        alone = {k: partial(row_by_row, m, X[:1000], y) for k, m in models.items()}
+        rows = interleaved(alone)
+        for own in models:
+            ratios = [
+                f"{median_ratio(spent, own, first):.2f}" for spent in (fits, rows)
+            ]
+            table.append([name, own or "the default", *ratios])
+    title = "Time of a setting over that of forgetting=0.0 with the other defaults"
+    return title, ["target", "setting", "a block of rows", "a row alone"], table
+
+
+def row_by_row(model, X, y):
+    """Learn rows one by one, after those that were learnt."""
+    for t in range(len(X)):
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
 
 
 def r_squared(answers, y):

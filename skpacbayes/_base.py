@@ -19,6 +19,15 @@ from ._compat import CallbackSupportMixin, validated
 from ._kernels.standardize import LARGEST
 from ._locks import Locks
 
+# Types of dates, times of day and spans of time, none of which is a number.
+TIMES = (
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    np.datetime64,
+    np.timedelta64,
+)
+
 
 def updates_state(method, *, forgets=False):
     """Let a method work on a draft of the estimator, which then replaces its state.
@@ -160,7 +169,7 @@ def validate_data(estimator, X, *others, **checks):
     if found is None:
         try:
             validated = validation.validate_data(estimator, X, *others, **checks)
-            if numbers is None or validated[1].dtype.kind not in "mMSU":
+            if numbers is None or _first_strange(numbers) is None:
                 return validated
         except (ValueError, TypeError) as refusal:  # the latter of dates among objects
             error, found = refusal, _first_words(X)
@@ -174,8 +183,9 @@ def validate_data(estimator, X, *others, **checks):
     strange = None if numbers is None else _first_strange(numbers)
     if strange is not None:
         raise ValueError(
-            f"y has {strange!r}, and {type(estimator).__name__} needs numbers: encode "
-            "words; give dates and spans of time as numbers of a unit that you choose."
+            f"y has {strange!r}, and {type(estimator).__name__} needs numbers: convert "
+            "strings of digits to float, encode words, and give dates and spans of "
+            "time as numbers of a unit that you choose."
         ) from error
     if error is not None:
         raise error
@@ -218,18 +228,28 @@ def _first_words(X):
                     float(value)
                 except ValueError:
                     return name, value
-            elif isinstance(value, datetime.date | np.datetime64):
+            elif isinstance(value, TIMES):
                 return name, value
     return None
 
 
 def _first_strange(y):
-    """Return the first target that is a date, a span of time or a word, or None."""
+    """Return the first target that is a date, a span of time or a string, or None.
+
+    A string of digits is one, too: scikit-learn would convert it, or leave it.
+    """
     y = np.asarray(y)
-    if y.dtype.kind in "mM":
-        return np.ravel(y)[0] if y.ndim and y.size else None
-    found = _first_words(y.reshape(len(y), -1)) if y.ndim and y.size else None
-    return None if found is None else found[1]
+    if not y.ndim:
+        return None
+    if y.dtype.kind in "mMSU":
+        first = next(iter(np.ravel(y)), None)
+        return first.item() if y.dtype.kind in "SU" and y.size else first
+    if y.dtype.kind != "O":
+        return None
+    strange = (
+        value for value in np.ravel(y) if isinstance(value, (str, bytes, *TIMES))
+    )
+    return next(strange, None)
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):

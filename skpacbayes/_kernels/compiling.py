@@ -26,12 +26,13 @@ def without_repetition():
     Entered again by the compilation of a callee, it does nothing.
     """
     from numba import version_info
+
+    if not is_known(version_info):  # whose private modules may be elsewhere
+        yield
+        return
     from numba.core import inline_closurecall, postproc
     from numba.core.types import functions
 
-    if not is_known(version_info):
-        yield
-        return
     replaced = [
         (inline_closurecall, "copy", lambda module: _SHARED_BLOCKS),
         (postproc.PostProcessor, "run", _without_lifetimes),

@@ -41,7 +41,7 @@ class OnlineVIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     inverse_temperature: Literal["auto"] | float
     learning_rate: Literal["auto", "invsqrt"] | float
     prior_scale: Literal["auto"] | float
-    forgetting: Any
+    forgetting: Literal["on_label_change", "auto"] | float
     standardize: bool
     clip: float | None
     fit_intercept: bool
@@ -60,7 +60,7 @@ class OnlineVIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     fourier_weight_: NDArray[Any]
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["log_loss", "hinge"] = ..., multi_class: Literal["auto", "softmax", "one_vs_rest"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["log_loss", "hinge"] = ..., multi_class: Literal["auto", "softmax", "one_vs_rest"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Literal["on_label_change", "auto"] | float = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]: ...
     def certificate(self, X: ArrayLike | None = ..., y: ArrayLike | None = ..., sample_weight: ArrayLike | None = ...) -> skpacbayes.Certificate: ...

@@ -23,8 +23,9 @@ def certify_linear(model, X, y, sample_weight):
     svb = model.method == "svb" and model.learning_rate == "invsqrt" and bounded
     if not (sva or svb):
         raise NotImplementedError(
-            "A theorem covers the average of several models (forgetting='auto' or "
-            "'sparing', prior_scale='auto'), method='sva' with a constant "
+            "A theorem covers the average of several models (forgetting='auto', "
+            "prior_scale='auto', and forgetting='on_label_change', which is for "
+            "classifiers only), method='sva' with a constant "
             "learning_rate, and method='svb' with learning_rate='invsqrt', "
             f"mean_bound and scale_bound; got method={model.method!r}, "
             f"learning_rate={model.learning_rate!r}, mean_bound={model.mean_bound!r}, "

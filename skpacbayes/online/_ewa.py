@@ -381,8 +381,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             for pair in pairs
         ):
             raise ValueError(
-                "estimators must be pairs of a name and an estimator, an instance and "
-                f"not its class; got {pairs!r}."
+                "estimators must be a list of at least one tuple (name, estimator): a "
+                "string, and an instance of a class that is derived from "
+                f"sklearn.base.BaseEstimator; got {pairs!r}."
             )
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):

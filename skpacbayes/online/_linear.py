@@ -21,7 +21,8 @@ WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is e
 COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
 FULL_COVARIANCE_UP_TO = 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-SPARING_RATE = 0.04  # of the one expert that forgets, with forgetting="sparing"
+# Of the one expert that forgets with forgetting="on_label_change": classifiers only.
+LABEL_CHANGE_RATE = 0.04
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # With n_fourier="auto": their number, and the scale of the prior of the models that
 # have them, linear coefficients included, over that of the linear models.
@@ -148,7 +149,9 @@ class OnlineLinearModel(OnlineEstimator):
         """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
         rates, scales, bends = experts.T
         state.forgetting, state.scales_of_prior = rates, scales
-        if self.forgetting == "sparing":  # only rows that change the label forget
+        if (
+            self.forgetting == "on_label_change"
+        ):  # only rows that change the label forget
             state.last_labels = math.nan
         state.temperatures = self._temperature()
         shape = state.means.shape
@@ -189,7 +192,7 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _experts(self):
         """Forgetting rate, prior scale, and whether there are Fourier features."""
-        rates = {"auto": FORGETTING_RATES, "sparing": (0.0,)}.get(
+        rates = {"auto": FORGETTING_RATES, "on_label_change": (0.0,)}.get(
             self.forgetting, (self.forgetting,)
         )
         scales = (self.prior_scale,)
@@ -200,8 +203,8 @@ class OnlineLinearModel(OnlineEstimator):
         pairs = list(itertools.product(rates, scales))
         if self.forgetting == "auto" and len(scales) == 3:
             pairs = [(r, s) for r, s in pairs if r == 0.0 or s > scales[0]]
-        if self.forgetting == "sparing" and self.method == "ngvi":
-            pairs.append((SPARING_RATE, scales[-1]))
+        if self.forgetting == "on_label_change" and self.method == "ngvi":
+            pairs.append((LABEL_CHANGE_RATE, scales[-1]))
         if self.n_fourier != "auto":
             return [(*pair, 1.0) for pair in pairs]
         linear = [(*pair, 0.0) for pair in pairs]
@@ -249,7 +252,7 @@ class OnlineLinearModel(OnlineEstimator):
             idle.append("learning_rate")
         if not natural and self.inverse_temperature != "auto":
             idle.append("inverse_temperature")
-        if not natural and self.forgetting not in (0.0, "sparing"):
+        if not natural and self.forgetting not in (0.0, "on_label_change"):
             idle.append("forgetting")
         if idle:
             raise ValueError(
@@ -348,7 +351,10 @@ class OnlineLinearModel(OnlineEstimator):
 
     @property
     def forgetting_rates_(self):
-        """The forgetting rates: several with "auto", and with "sparing"."""
+        """The forgetting rates: several with "auto".
+
+        Of classifiers, which alone have it, also with "on_label_change".
+        """
         return np.unique(self._state.forgetting_rates)
 
     @property

@@ -14,7 +14,7 @@ def needs_matplotlib(cls):
     extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
 
 
-def refuse_others(cls, estimator, *needed, such_as):
+def refuse_others(cls, estimator, *needed, such_as, kind=None):
     """Raise TypeError unless the estimator has what a display reads of it.
 
     Parameters
@@ -27,10 +27,17 @@ def refuse_others(cls, estimator, *needed, such_as):
         Names of attributes, of a fitted estimator where they end with "_".
     such_as : str
         Name of an estimator that has them.
+    kind : str, default=None
+        What an estimator with them does, said in place of names that are private.
     """
     lacking = [name for name in needed if not hasattr(estimator, name)]
     if lacking:
         given = estimator if isinstance(estimator, type) else type(estimator)
+        if kind is not None:
+            raise TypeError(
+                f"{cls.__name__} needs an estimator that {kind}, such as {such_as}; "
+                f"got {given.__name__}."
+            )
         raise TypeError(
             f"{cls.__name__} needs an estimator with {' and '.join(needed)}, such as "
             f"{such_as}; {given.__name__} has no {' and no '.join(lacking)}."

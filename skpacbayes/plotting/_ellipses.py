@@ -168,10 +168,15 @@ def _components(estimator):
     means = estimator.means_
     n_components, n_features = means.shape
     given = np.asarray(estimator.covariances_)
-    kind = getattr(estimator, "covariance_type_", estimator.covariance_type)
     if given.shape == (n_components, n_features, n_features):
-        covariances = given
-    elif kind == "diag":
+        return means, given, estimator.weights_
+    if hasattr(estimator, "covariance_type_"):
+        kind = estimator.covariance_type_
+    else:
+        such_as = "TemperedVBGaussianMixture"
+        refuse_others(EllipsesDisplay, estimator, "covariance_type", such_as=such_as)
+        kind = estimator.covariance_type
+    if kind == "diag":
         covariances = given[:, :, None] * np.eye(n_features)
     elif kind == "spherical":
         covariances = given[:, None, None] * np.eye(n_features)

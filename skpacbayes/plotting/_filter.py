@@ -126,8 +126,13 @@ class FilterDisplay:
         method = "fit_smooth" if smooth else "fit_filter"
         refuse_others(cls, estimator, method, such_as="ClusteredParticleFilter")
         check_scalar(n_stds, "n_stds", Real, min_val=0)
+        first = clone(estimator).fit(
+            X[:1], inputs=None if inputs is None else inputs[:1]
+        )
+        check_columns("state", [state], first.particles_.shape[1])
+        if rows:
+            check_columns("rows=True with state", [state], np.shape(X)[1])
         means, stds = getattr(clone(estimator), method)(X, inputs=inputs)
-        check_columns("state", [state], means.shape[1])
         return cls(
             means[:, state],
             stds[:, state],

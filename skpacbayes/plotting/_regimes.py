@@ -81,8 +81,9 @@ class RegimesDisplay:
         """
         needs_matplotlib(cls)
         refuse_others(cls, estimator, "predict_proba", such_as="DirichletProcessHMM")
+        if np.ndim(X) == 2:  # the estimator refuses others
+            check_columns("feature", [feature], np.shape(X)[1])
         probabilities = estimator.predict_proba(X)
-        check_columns("feature", [feature], np.shape(X)[1])
         return cls(
             np.asarray(X)[:, feature],
             probabilities,

@@ -71,7 +71,13 @@ class TraceDisplay:
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
-        refuse_others(cls, estimator, "_chain_draws", such_as="DirichletProcessHMM")
+        refuse_others(
+            cls,
+            estimator,
+            "_chain_draws",
+            such_as="DirichletProcessHMM",
+            kind="samples by Markov chains",
+        )
         draws = estimator._chain_draws()
         every = cls(dict(_series({**draws.sample_stats, **draws.posterior})))
         worst = sorted(every.r_hat_, key=lambda name: -every.r_hat_[name])

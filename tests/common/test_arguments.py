@@ -1,5 +1,6 @@
 """What is passed to a method is checked: an error names it, and there is no answer."""
 
+import datetime
 import inspect
 
 import numpy as np
@@ -94,8 +95,17 @@ def test_dates_and_words_are_refused_as_targets(name):
     X, y = rows(40)
     estimator = learn(cheap(name), "fit", X, y)
     learns = [method for method in ("fit", "partial_fit") if hasattr(estimator, method)]
-    for kind, said in ("datetime64[D]", "1970"), ("m8[s]", "delta"), ("U", "Oslo"):
-        strange = np.array(["Oslo"]) if kind == "U" else np.arange(1).astype(kind)
+    span = datetime.timedelta(hours=2)
+    targets = {
+        "1970": np.arange(1).astype("datetime64[D]"),
+        "delta": np.arange(1).astype("m8[s]"),
+        "Oslo": np.array(["Oslo"]),
+        "0.25": np.array(["0.25"]),
+        "b'0.75'": np.array([b"0.75"]),
+        "'0.5'": np.array(["0.5"], dtype=object),
+        "timedelta.*7200": np.array([span]),
+    }
+    for said, strange in targets.items():
         for target in strange, list(strange):
             for method in learns:
                 with pytest.raises(ValueError, match=f"y has .*{said}.* needs numbers"):

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import sys
 
 import numba
 import numpy as np
@@ -86,6 +87,12 @@ def test_an_unknown_numba_is_left_as_it_is(monkeypatch, version):
     monkeypatch.setattr(numba, "version_info", version)
     with compiling.without_repetition():
         assert replaced_parts() == before
+    for private in "inline_closurecall", "postproc":  # modules that are not there
+        monkeypatch.delattr(numba.core, private)
+        monkeypatch.setitem(sys.modules, f"numba.core.{private}", None)
+    monkeypatch.setitem(sys.modules, "numba.core.types.functions", None)
+    with compiling.without_repetition():
+        pass
 
 
 def test_numba_is_as_before_afterwards(monkeypatch):

@@ -1000,7 +1000,7 @@ def test_no_predictive_distribution_without_a_noise():
 
 def test_experts():
     X, y = linear(20)
-    with pytest.raises(ValueError, match="pairs of a name and an estimator"):
+    with pytest.raises(ValueError, match=r"tuple \(name, estimator\): a string"):
         EWARegressor([OnlineVIRegressor()]).fit(X, y)
     with pytest.raises(ValueError, match="different names"):
         EWARegressor([("a", Ridge()), ("a", Ridge())]).fit(X, y)

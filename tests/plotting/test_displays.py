@@ -120,7 +120,7 @@ def regimes():
 
 
 @pytest.mark.parametrize("dated", [True, False])
-def test_regimes(dated, regimes):
+def test_regimes(dated, regimes, monkeypatch):
     series, model = regimes
     times = np.datetime64("2020-01-01") + np.arange(120) if dated else None
     display = RegimesDisplay.from_estimator(model, series, times=times)
@@ -131,6 +131,9 @@ def test_regimes(dated, regimes):
     assert high - low == pytest.approx(119)
     higher = RegimesDisplay(series[:, 0] + 1000, display.probabilities).plot()
     assert higher.ax_.get_ylim()[0] > 900
+    monkeypatch.setattr(type(model), "predict_proba", None)  # is not called
+    with pytest.raises(ValueError, match="feature=3 should be from 0 to"):
+        RegimesDisplay.from_estimator(model, series, feature=3)
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
@@ -154,6 +157,13 @@ def test_ellipses_have_the_covariances(kind):
         second = np.array([-np.sin(angle), np.cos(angle)]) * halves[1]
         found = np.outer(first, first) + np.outer(second, second)
         np.testing.assert_allclose(found, covariance, atol=1e-9)
+    del theirs.covariance_type
+    if kind == "full":  # what the covariances say without it
+        found = EllipsesDisplay.from_estimator(theirs).covariances
+        np.testing.assert_array_equal(found, expected.covariances)
+    else:
+        with pytest.raises(TypeError, match="GaussianMixture has no covariance_type"):
+            EllipsesDisplay.from_estimator(theirs)
 
 
 def test_ellipses_of_clusters(clusterer):
@@ -227,7 +237,7 @@ def test_function_of_a_filtered_state(ax):
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), np.exp(display.means))
 
 
-def test_particles_have_areas_by_their_weights(ax):
+def test_particles_have_areas_by_their_weights(ax, monkeypatch):
     model = ClusteredParticleFilter(n_particles=80, random_state=0).fit(X[:20])
     display = ParticlesDisplay.from_estimator(model, states=(1, 0), ax=ax)
     (cloud,) = ax.collections
@@ -239,6 +249,7 @@ def test_particles_have_areas_by_their_weights(ax):
     assert ax.get_xlabel() == "state 1"
     with pytest.raises(ValueError, match=r"states=\(0, 5\) needs .* 6 coord"):
         ParticlesDisplay.from_estimator(model, states=(0, 5))
+    monkeypatch.setattr(ClusteredParticleFilter, "fit_smooth", None)  # is not called
     with pytest.raises(ValueError, match="state=6 should be from 0 to 1"):
         FilterDisplay.from_estimator(model, X[:20], state=6)
     for states in (0, 0), (-1, 0), (0,):
@@ -256,7 +267,6 @@ LACKING = {  # what each display misses of an online regressor
     "ProgressiveLossDisplay": "cumulative_loss_",
     "RegimesDisplay": "predict_proba",
     "StreamDisplay": "n_clusters_",
-    "TraceDisplay": "_chain_draws",
 }
 
 
@@ -268,7 +278,9 @@ def test_an_estimator_of_another_kind_is_refused_by_what_it_lacks(name):
         stranger = SSMCKMeansInit(2, random_state=0).fit(X)
     rows = [X] if "X" in inspect.signature(draw).parameters else []
     targets = {"y": X[:, 0]} if "y" in inspect.signature(draw).parameters else {}
-    said = f"{type(stranger).__name__} has .*{LACKING[name]}"
+    said = f"{type(stranger).__name__} has .*{LACKING.get(name)}"
+    if name == "TraceDisplay":  # what it reads is private
+        said = f"that samples by Markov chains, such as .*got {type(stranger).__name__}"
     with pytest.raises((TypeError, ValueError), match=said):
         draw(stranger, *rows, **targets)
 
