@@ -334,6 +334,8 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         """Distinct models and their weights, the most probable first."""
         posterior = self._answer().posterior
         orders = posterior.orders()
+        if posterior.ridge is not None:
+            return orders, posterior.weights.copy()
         orders, group = np.unique(orders, axis=0, return_inverse=True)
         weights = np.bincount(group.ravel(), weights=posterior.weights)
         order = np.argsort(-weights, kind="stable")

@@ -246,8 +246,6 @@ class Chain:
             Their coefficients; 0 if the chain draws none.
         log_weights : ndarray of shape (n_models,)
             Log weights of the models.
-        ridges : ndarray of shape (n_models,)
-            The ridges under which they have these weights.
         """
         n_models, n_moves = self.state.n_models, self.state.n_moves
         columns = self.record.columns[:n_models]
@@ -256,12 +254,7 @@ class Chain:
         columns = np.take_along_axis(columns, order, axis=1)
         draws = np.take_along_axis(self.record.draws[:n_models], order, axis=1)
         path = self.record.path[:n_moves]
-        weights = self.record.weights[:n_models]
-        return path, columns, draws, weights, self._model_ridges(n_models)
-
-    def _model_ridges(self, n_models):
-        """Ridges of the models recorded."""
-        return np.full(n_models, self.prior.ridge)
+        return path, columns, draws, self.record.weights[:n_models]
 
     def columns(self):
         """Functions of the current model, as columns of G."""

@@ -14,7 +14,7 @@ class Posterior:
 
     Given its model the coefficients are normal, or have Student's t distribution where
     the variance of the noise is integrated out; or, where a chain has drawn them
-    (`ridges` is None), they are known.
+    (`ridge` is None), they are known.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Posterior:
     variances : ndarray of shape (n_models,)
         Mean of the noise variance given each model: the covariance of its coefficients
         is that times (G + ridge I)^-1.
-    ridges : ndarray of shape (n_models,), or None
+    ridge : float or None
         See above.
     among : callable
         Returns G among some functions.
@@ -48,7 +48,7 @@ class Posterior:
         shape,
         *,
         variances,
-        ridges,
+        ridge,
         among,
         freedom=0.0,
     ):
@@ -56,10 +56,9 @@ class Posterior:
         self.weights, self.columns = weights[order], columns[order]
         self.means, self.log_weights = means[order], log_weights[order]
         self.shape, self.freedom = shape, freedom
-        self.variances = variances[order]
-        self.ridges = None if ridges is None else ridges[order]
+        self.variances, self.ridge = variances[order], ridge
         self.visited = np.unique(columns[columns >= 0])
-        self._gram = None if ridges is None else among(self.visited)
+        self._gram = None if ridge is None else among(self.visited)
 
     @classmethod
     def of_chains(cls, chains, shape, *, unit, among):
@@ -82,18 +81,15 @@ class Posterior:
         columns = np.concatenate([padded(part[1], largest, -1) for part in parts])
         means = unit * np.concatenate([padded(part[2], largest, 0.0) for part in parts])
         log_weights = np.concatenate([part[3] for part in parts])
-        ridges = np.concatenate([part[4] for part in parts])
         prior, linear = chains[0].prior, chains[0].linear
         if chains[0].draws:
-            ridges, factors = None, np.ones(len(columns))
+            ridge, factors = None, np.ones(len(columns))
         else:
-            first, group = distinct(columns, ridges)
+            first, group = distinct(columns)
             counts = np.bincount(group, weights=counts)
-            seen = counts > 0  # one may be recorded, and left before a move ends there
-            first, counts = first[seen], counts[seen]
-            columns, ridges = columns[first], ridges[first]
-            log_weights = log_weights[first]
-            means = conditional_means(columns, among, linear, ridges)
+            columns, log_weights = columns[first], log_weights[first]
+            ridge = prior.ridge
+            means = conditional_means(columns, among, linear, ridge)
             fits = (means * np.append(linear, 0.0)[columns]).sum(axis=1)
             factors, means = noise_factors(prior, fits), unit * means
         return cls(
@@ -103,7 +99,7 @@ class Posterior:
             log_weights,
             shape,
             variances=unit**2 * factors,
-            ridges=ridges,
+            ridge=ridge,
             among=among,
             freedom=prior.freedom,
         )
@@ -124,23 +120,15 @@ class Posterior:
     def most_probable(self):
         """Conditional mean of the most probable model visited, of the same shape."""
         best = self.log_weights.argmax()
-        if self.ridges is None:
-            return self._of_model(best, self.means[best])
-        _, group = distinct(self.columns)
-        totals = np.full(len(group), -np.inf)
-        np.logaddexp.at(totals, group, self.log_weights)
-        best = totals.argmax()
-        here = np.flatnonzero(group == best)
-        shares = np.exp(self.log_weights[here] - totals[best])
-        return self._of_model(here[0], shares @ self.means[here] / shares.sum())
+        return self._of_model(best, self.means[best])
 
     def draw(self, rng):
         """Draw the coefficients, of the same shape."""
         model = rng.choice(len(self.weights), p=self.weights)
         columns = self._functions(model)
         values = self.means[model, : len(columns)].copy()
-        if self.ridges is not None and len(columns):
-            factor = self._factor(model, columns)
+        if self.ridge is not None and len(columns):
+            factor = self._factor(columns)
             normal = rng.standard_normal(len(columns))
             variance = self.variances[model]
             if self.freedom > 2:
@@ -176,10 +164,10 @@ class Posterior:
             effect = self.means[model, : len(columns)][here] @ part
             mean += weight * effect
             second += weight * effect**2
-            if self.ridges is not None:
+            if self.ridge is not None:
                 inner = np.zeros((len(columns), flat.shape[1]))
                 inner[here] = part
-                factor = self._factor(model, columns)
+                factor = self._factor(columns)
                 inner = solve_triangular(factor, inner, lower=True)
                 second += weight * self.variances[model] * (inner**2).sum(axis=0)
         return (second - mean**2).clip(0)
@@ -196,10 +184,10 @@ class Posterior:
         columns = self.columns[model]
         return columns[columns >= 0]
 
-    def _factor(self, model, columns):
+    def _factor(self, columns):
         """Cholesky factor of a model's precision, in units of the noise."""
         place = np.searchsorted(self.visited, columns)
-        return precision_factor(self._gram[np.ix_(place, place)], self.ridges[model])
+        return precision_factor(self._gram[np.ix_(place, place)], self.ridge)
 
     def _of_model(self, model, values):
         coefficients = np.zeros(self.shape)
@@ -215,16 +203,13 @@ class Posterior:
         return total
 
 
-def distinct(columns, ridges=None):
+def distinct(columns):
     """Where each distinct model is first, and the number of the one that each is."""
-    if ridges is not None:
-        levels = np.unique(ridges, return_inverse=True)[1]
-        columns = np.column_stack([columns, levels.ravel()])
     _, first, group = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
 
 
-def conditional_means(columns, among, linear, ridges):
+def conditional_means(columns, among, linear, ridge):
     """Means of the coefficients of several models: P^-1 b of each.
 
     Parameters
@@ -235,7 +220,7 @@ def conditional_means(columns, among, linear, ridges):
         Returns G among some functions.
     linear : ndarray of shape (n_functions,)
         b.
-    ridges : ndarray of shape (n_models,)
+    ridge : float
         P = G + ridge I.
 
     Returns
@@ -253,8 +238,7 @@ def conditional_means(columns, among, linear, ridges):
     step = max(1, BLOCK // max(1, largest**2))
     for start in range(0, len(columns), step):
         part = places[start : start + step]
-        ridge = ridges[start : start + step, None, None] * np.eye(largest)
-        precision = gram[part[:, :, None], part[:, None]] + ridge
+        precision = gram[part[:, :, None], part[:, None]] + ridge * np.eye(largest)
         solved = np.linalg.solve(precision, linear[part][:, :, None])
         means[start : start + step] = solved[:, :, 0]
     return means

@@ -86,10 +86,11 @@ class SparseAdditiveGibbsRegressor(
     slab : {"gaussian", "l1ball"}, default="gaussian"
         Prior of the coefficients: normal, or uniform on a ball (the paper's).
     slab_scale : "auto" or float, default="auto"
-        Standard deviation of a coefficient under "gaussian"; "auto" is that of y, or
-        half or a quarter of it, drawn by the chains where the noise is integrated out;
-        or a smaller one where there are many weak effects (see Notes). The k-th
-        function of a variable has standard deviation 1 / k.
+        Standard deviation of a coefficient under "gaussian"; "auto" is that of y, or a
+        smaller one where there are many weak effects (see Notes). The k-th function of
+        a variable has standard deviation 1 / k. Where the noise is integrated out, it
+        holds for noise of the variance that short runs estimate; the slab is in
+        proportion to the deviation of the noise.
     radius : float, default=None
         C, the radius of the ball, for functions of absolute value 1 at most. None for
         the largest distance of y from its mean.
@@ -155,8 +156,7 @@ class SparseAdditiveGibbsRegressor(
     pair_probabilities_ : ndarray of shape (n_pairs,)
         Probability that each of them is in the model.
     slab_scale_ : float
-        Standard deviation of a coefficient a priori, given or found; its posterior mean
-        where it is drawn.
+        Standard deviation of a coefficient a priori, given or found.
     noise_variance_ : float
         Variance of the noise, given or estimated; its posterior mean where it is
         integrated out.
@@ -206,11 +206,8 @@ class SparseAdditiveGibbsRegressor(
     variance s^2 of the noise has the prior 1 / s^2 and is integrated out: lambda is
     then random, and with S(m) the penalized residual sum of squares a model's
     likelihood is S(m)^(-(n - 1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_.
-    Coefficients have a standard deviation that is a multiple of s. Short runs set this
-    multiple, so that the slab has the deviation of y. Or it is half or a quarter of
-    that, drawn every 20 moves: each halving divides the prior by the number of
-    variables, so that a narrow slab, under which a variable costs less, brings in less
-    than one false variable on average.
+    Coefficients have a standard deviation that is a multiple of s, which short runs set
+    so that the slab has the deviation of y.
 
     A wide slab asks for clear effects, of which there are few. Where ``slab_scale`` and
     ``noise_variance`` are "auto" under the likelihood, the evidence of the models that

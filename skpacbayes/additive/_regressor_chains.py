@@ -10,7 +10,7 @@ from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._mixing import Run, mixing
 from ._posterior import Posterior, conditional_means, distinct, padded
 from ._regressor_drawing import BallChain, CarlinChibChain
-from ._regressor_noise import ScaledChain, levels_of, may_integrate, scaled_priors
+from ._regressor_noise import integrated, may_integrate
 from ._regressor_slab import weak_effects
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
@@ -171,11 +171,7 @@ class Setup:
         terms = self.ranks, settings.beta, self.most
         if settings.slab == "l1ball":
             return Prior.of(*terms, radius=self.radius / unit, n_pairs=self.n_pairs)
-        return self.normal_prior(self.slab_variance(unit) / unit**2)
-
-    def normal_prior(self, variance):
-        """Prior under which coefficients have a variance, in units of the noise."""
-        terms = self.ranks, self.settings.beta, self.most
+        variance = self.slab_variance(unit) / unit**2
         return Prior.of(*terms, variance=variance, n_pairs=self.n_pairs)
 
     def slab_variance(self, unit):
@@ -204,18 +200,10 @@ class Setup:
         if not may_integrate(settings, problem):
             kind = CarlinChibChain if settings.sampler == "carlin_chib" else self.kind
             return self.chain(kind, number, model, temperature)
-        levels = (0,) if self.weak is not None else levels_of(settings, problem)
         square = problem.square + problem.weight * least_noise(problem)
-        priors = scaled_priors(
-            self.normal_prior,
-            self.slab_variance(unit) / unit**2,
-            levels,
-            max(np.count_nonzero(self.ranks), 1),
-            problem.weight - 1,
-            square / unit**2,
-        )
-        linear, rng = problem.against / unit, self._generators[number]
-        chain = ScaledChain(self._readers[number], linear, priors, rng)
+        prior = integrated(self.prior(unit), problem.weight - 1, square / unit**2)
+        reader, rng = self._readers[number], self._generators[number]
+        chain = Chain(reader, problem.against / unit, prior, rng)
         chain.start(*model)
         return chain
 
@@ -280,10 +268,11 @@ def ball_radius(settings, largest):
 
 def expected_noise(chain, problem, unit):
     """Mean over a run of the squared residuals over the degrees of freedom."""
-    path, columns, means, _, ridges = chain.recorded()
+    path, columns, means, _ = chain.recorded()
     counts, totals = np.bincount(path), (columns >= 0).sum(axis=1)
     if not chain.draws:
-        means = conditional_means(columns, chain.reader.among, chain.linear, ridges)
+        among, ridge = chain.reader.among, chain.prior.ridge
+        means = conditional_means(columns, among, chain.linear, ridge)
     fits = unit * (means * np.append(problem.against, 0.0)[columns]).sum(axis=1)
     freedom = np.maximum(problem.weight - 1 - totals, 1.0)
     noise = np.average((problem.square - fits) / freedom, weights=counts)
@@ -300,10 +289,9 @@ def summary(chains, setup, temperature):
         unit=temperature.unit,
         among=problem.gram.among,
     )
-    scale, known = math.sqrt(setup.slab_variance(temperature.unit)), temperature
+    known = temperature
     if prior.freedom:
         temperature = setup.temperature(posterior.noise_variance)
-        scale = known.unit * float(posterior.weights @ posterior.ridges**-0.5)
     runs = runs_of([chain.recorded() for chain in chains])
     agreement = mixing(runs, posterior.inclusion()[:, 0], shape[1])
     # Moves to other variables: the first two kinds.
@@ -315,7 +303,7 @@ def summary(chains, setup, temperature):
         posterior=posterior,
         temperature=temperature,
         radius=setup.radius,
-        slab_scale=scale,
+        slab_scale=math.sqrt(setup.slab_variance(known.unit)),
         most=prior.most,
         acceptance_rate=float(accepted / max(tried, 1)),
         r_hat=agreement.r_hat,
@@ -336,7 +324,7 @@ def runs_of(recorded):
     counts = np.cumsum([len(columns) for _, columns, *_ in recorded])[:-1]
     largest = max(columns.shape[1] for _, columns, *_ in recorded)
     columns = np.concatenate([padded(each[1], largest, -1) for each in recorded])
-    first, group = distinct(columns, np.concatenate([each[4] for each in recorded]))
+    first, group = distinct(columns)
     log_weights = np.concatenate([each[3] for each in recorded])[first][group]
     return [
         Run(path, columns, own[path])

@@ -58,7 +58,7 @@ def weak_effects(problem, recorded, noise, beta, most, least):
     spectrum = explained_squares(problem)
     if spectrum is None or problem.square <= problem.weight * least:
         return None
-    _, columns, _, log_weights, _ = recorded
+    _, columns, _, log_weights = recorded
     _, first = np.unique(columns, axis=0, return_index=True)
     few = logsumexp(log_weights[first]) - problem.square / (2 * noise)
     few -= (problem.weight - 1) / 2 * math.log(noise)

@@ -186,7 +186,7 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             np.zeros(len(draws)),
             (p, width),
             variances=np.ones(len(draws)),
-            ridges=None,
+            ridge=None,
             among=None,
         )
         intercepts = np.array([draw.intercept for draw in draws])

@@ -266,8 +266,5 @@ def test_equal_models_have_equal_log_weights():
     """Whatever the last digits say, which depend on the sequence of the variables."""
     first = np.array([0, 1, 0]), np.array([[0, 2], [1, -1]]), None, np.array([5.0, 3.0])
     again = np.array([0, 0, 1]), np.array([[1], [2]]), None, np.array([3.0 - 1e-13, 4])
-    same, other = np.ones(2), np.array([2.0, 1.0])  # ridges: one differs
-    runs = runs_of([(*first, same), (*again, same)])
-    assert [run.values.tolist() for run in runs] == [[5.0, 3.0, 5.0], [3.0, 3.0, 4.0]]
-    runs = runs_of([(*first, same), (*again, other)])
-    assert runs[1].values.tolist() == [3.0 - 1e-13, 3.0 - 1e-13, 4.0]
+    values = [run.values.tolist() for run in runs_of([first, again])]
+    assert values == [[5.0, 3.0, 5.0], [3.0, 3.0, 4.0]]

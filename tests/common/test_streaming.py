@@ -278,7 +278,7 @@ STREAMS = {
     ),
     "SparseAdditiveGibbsRegressor": additive(),
     "SparseAdditiveGibbsRegressor, sums": additive(
-        1300, SUMS_ROWS, n_iter=300, burn_in=60
+        1300, SUMS_ROWS, n_iter=50, burn_in=10
     ),
     "DirichletProcessHMM": markov(),
     "DirichletProcessHMM, full": markov(

@@ -77,7 +77,7 @@ def test_what_is_recorded(kernel):
     problem, chain, done = at_model(kernel, (1, 2, 0, 0), uniforms)
     empty = log_weight(problem, (0,) * P, 0.5, 2.0)
     assert 0 < done <= 5
-    path, columns, _, log_weights, _ = chain.recorded()
+    path, columns, _, log_weights = chain.recorded()
     assert len(path) == done
     for place in path:
         model = columns[place][columns[place] >= 0] // MAX_ORDER
