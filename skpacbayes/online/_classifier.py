@@ -57,8 +57,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         row whose label is not that of the row before: that model takes over where
         labels change their meaning, and rows that come sorted by class are not
         forgotten. "auto" averages six rates, `forgetting_rates_`. Compared with
-        ``forgetting=0.0``, a block of rows takes 1.1 to 1.3 times as long with
-        "on_label_change" and 3 to 4 times with "auto". For "ngvi_explicit"
+        ``forgetting=0.0``, a block of rows takes 1.4 times as long with
+        "on_label_change" and five times with "auto". For "ngvi_explicit"
         "on_label_change" is 0; the methods that are not NGVI never forget.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
