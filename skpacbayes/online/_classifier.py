@@ -48,7 +48,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     prior_scale : "auto" or float, default="auto"
         Standard deviation of the prior of a coefficient of a standardised feature,
         and of the intercept. "auto" averages the scales `prior_scales_` by exponential
-        weights, at about twice the time of one scale; it is 1 for the methods other
+        weights, at two to three times the time of one; it is 1 for the methods other
         than "ngvi".
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
         Share of what was learnt that gives way to the prior at each row, in [0, 1), for

@@ -67,7 +67,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Standard deviation of the prior of a coefficient, in units of the standardised
         feature; relative to that of the noise where the noise is estimated. "auto"
         averages the scales `prior_scales_` as `forgetting="auto"` averages rates, at
-        twice the time; it is 1 for the methods other than "ngvi".
+        two to three times the time; it is 1 for the methods other than "ngvi".
     forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
