@@ -74,9 +74,9 @@ class Posterior:
             Unit of the coefficients.
         """
         parts = [chain.recorded() for chain in chains]
-        largest = max(columns.shape[1] for _, columns, *_ in parts)
+        largest = max(columns.shape[1] for _, columns, _, _ in parts)
         counts = np.concatenate(
-            [np.bincount(path, minlength=len(columns)) for path, columns, *_ in parts]
+            [np.bincount(path, minlength=len(columns)) for path, columns, _, _ in parts]
         )
         columns = np.concatenate([padded(part[1], largest, -1) for part in parts])
         means = unit * np.concatenate([padded(part[2], largest, 0.0) for part in parts])

@@ -182,12 +182,12 @@ class Setup:
             return self.weak.slab_variance
         return self.problem.square / self.problem.weight or unit**2
 
-    def chain(self, kind, number, model, temperature):
+    def chain(self, kind, number, model, temperature, prior=None):
         """Make the chain of a number, of a class of chains, at a model."""
         chain = kind(
             self._readers[number],
             self.problem.against / temperature.unit,
-            self.prior(temperature.unit),
+            self.prior(temperature.unit) if prior is None else prior,
             self._generators[number],
         )
         if self.settings.slab == "gaussian":
@@ -202,10 +202,7 @@ class Setup:
             return self.chain(kind, number, model, temperature)
         square = problem.square + problem.weight * least_noise(problem)
         prior = integrated(self.prior(unit), problem.weight - 1, square / unit**2)
-        reader, rng = self._readers[number], self._generators[number]
-        chain = Chain(reader, problem.against / unit, prior, rng)
-        chain.start(*model)
-        return chain
+        return self.chain(Chain, number, model, temperature, prior)
 
     def choose_among(self, chains, model, temperature):
         """Have chains choose mostly among what is promising at a model, if many are."""
@@ -321,14 +318,14 @@ def runs_of(recorded):
     Its last digits depend on the sequence of the variables. R-hat, which reads ranks,
     would take them for a difference between chains.
     """
-    counts = np.cumsum([len(columns) for _, columns, *_ in recorded])[:-1]
-    largest = max(columns.shape[1] for _, columns, *_ in recorded)
+    counts = np.cumsum([len(columns) for _, columns, _, _ in recorded])[:-1]
+    largest = max(columns.shape[1] for _, columns, _, _ in recorded)
     columns = np.concatenate([padded(each[1], largest, -1) for each in recorded])
     first, group = distinct(columns)
     log_weights = np.concatenate([each[3] for each in recorded])[first][group]
     return [
         Run(path, columns, own[path])
-        for (path, columns, *_), own in zip(
+        for (path, columns, _, _), own in zip(
             recorded, np.split(log_weights, counts), strict=True
         )
     ]
