@@ -72,9 +72,8 @@ class OnlineEstimator(StreamingEstimator):
             return None
         if names_of(columns) != names.tolist():
             return None
-        if (
-            hasattr(type(X), "rows") and len(X) == 1
-        ):  # of polars, whose to_numpy is slow
+        if hasattr(type(X), "rows") and len(X) == 1:
+            # A row of polars, whose conversion to an array is slow.
             (row,) = X.rows()
             if not all(type(value) is float for value in row):
                 return None
