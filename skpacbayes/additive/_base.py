@@ -41,6 +41,7 @@ class Fitted(NamedTuple):
     r_hat: float
     errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
     n_variables_needed: int = 0  # for many weak effects, if more than `most`
+    weak_gain: float = 0.0  # log evidence for them, where it is in doubt
     full: int = 0  # the largest number of variables, if a chain had as many
     noise_variance: float = 0.0
     intercept_variance: float = 0.0

@@ -14,6 +14,8 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
+from ._doubts import is_settled
+from ._roughness import warn_of_roughness
 from ._two_classes import _TwoClassAdditiveGibbs
 
 
@@ -261,7 +263,16 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
-        self._doubt(problem, sample_weight)
+        plausible = self._doubt(problem, sample_weight)
+        given = self.inverse_temperature, self.class_weight, self.slab_scale
+        settled = is_settled(self._computed) and self.max_order > 1
+        if plausible and settled and given == ("likelihood", None, 1.0):
+            warn_of_roughness(
+                rows.X,
+                rows.positive.astype(float),
+                lambda X: expit(self._log_odds(X)),
+                self._categorical(),
+            )
         return self
 
     def decision_function(self, X):

@@ -12,6 +12,7 @@ from .._chains import R_HAT_LIMIT, warn_unmixed
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
 N_ERRORS = 2.0  # Monte Carlo errors from SELECTED within which a selection is unsure
 SAME = 0.95  # correlation from which on variables say the same
+COPIES = 0.999  # and from which on they are copies
 LEAST_SHARE, MOST_COMPARED = 0.01, 300  # probability and number of those compared
 FEWEST, MOST = 0.1, 20.0  # mean weights beyond which weights are hardly numbers of rows
 LEAST_EFFECTIVE = 0.1  # of the rows, whose number unequal weights leave
@@ -38,6 +39,7 @@ def warn_of_doubts(found, n_features, products):
     if found.r_hat <= R_HAT_LIMIT:
         _warn_of_selection(found, n_features)
     _warn_of_sharing(found, n_features, products)
+    _warn_of_copies(found, n_features, products)
     for feature, (count, share) in found.dictionary.pooled.items():
         if share >= POOLED:
             own = found.dictionary.n_levels
@@ -52,6 +54,12 @@ def warn_of_doubts(found, n_features, products):
             f"may have {found.most} of the {found.n_variables_needed} variables: "
             "increase max_active, or compare with ridge regression."
         )
+    if found.weak_gain:
+        _user_warning(
+            f"A linear regression on all variables is {np.exp(found.weak_gain):.3g} "
+            "times as probable as few clear effects, too little to take all in: the "
+            "rows do not tell which is true. Compare with ridge regression."
+        )
     if any(found.far_rows):
         above, below = found.far_rows
         _user_warning(
@@ -65,6 +73,11 @@ def warn_of_doubts(found, n_features, products):
             f"A chain had {found.full} variables in its model, and may have "
             "no more: increase max_active."
         )
+
+
+def is_settled(found):
+    """Whether chains agree, and had room for the variables that they wanted."""
+    return found.r_hat <= R_HAT_LIMIT and not (found.full or found.n_variables_needed)
 
 
 def _warn_of_selection(found, n_features):
@@ -95,12 +108,8 @@ def _warn_of_sharing(found, n_features, products):
     some = some[np.argsort(-inclusion[some], kind="stable")][:MOST_COMPARED]
     if inclusion[some].sum() < SELECTED:
         return
-    width, missing = found.posterior.shape[1], found.dictionary.missing[some]
-    gram = products(some * width + missing)  # the first function is that of missing
-    scales = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    alike = abs(gram) >= SAME * np.outer(scales, scales)
     orders = found.posterior.orders()
-    for group in groups_of(alike):
+    for group in groups_of(_alike(found, some, products, SAME)):
         members = some[group]
         among = np.flatnonzero((orders[:, members] > 0).any(axis=1))
         probability = found.posterior.weights[among].sum()
@@ -114,6 +123,30 @@ def _warn_of_sharing(found, n_features, products):
                 "the threshold of get_support."
             )
             return
+
+
+def _warn_of_copies(found, n_features, products):
+    """Warn if variables that are copies of one another are selected together."""
+    inclusion = found.posterior.inclusion()[:n_features, 0]
+    some = np.flatnonzero(inclusion >= SELECTED)[:MOST_COMPARED]
+    if len(some) < 2:
+        return
+    for group in groups_of(_alike(found, some, products, COPIES)):
+        first, second = some[group[:2]]
+        _user_warning(
+            f"features {first} and {second} are copies of one another, or nearly so, "
+            "and both are selected: the rows do not tell whether one of them would do. "
+            "Keep one of them."
+        )
+        return
+
+
+def _alike(found, some, products, least):
+    """Whether variables have a correlation of `least` or more, as a matrix."""
+    width, missing = found.posterior.shape[1], found.dictionary.missing[some]
+    gram = products(some * width + missing)  # the first function is that of missing
+    scales = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    return abs(gram) >= least * np.outer(scales, scales)
 
 
 def groups_of(alike):
@@ -134,9 +167,14 @@ def warn_of_weights(sample_weight, weights):
         What was given.
     weights : ndarray of shape (n_samples,)
         The positive weights.
+
+    Returns
+    -------
+    plausible : bool
+        Whether nothing had to be warned of.
     """
     if sample_weight is None:
-        return
+        return True
     count, total = len(weights), weights.sum()
     if not FEWEST <= total / count <= MOST:
         _user_warning(
@@ -144,7 +182,7 @@ def warn_of_weights(sample_weight, weights):
             f"{total:.6g}. If it does not count rows, multiply it by "
             f"{count / total:.3g}."
         )
-        return
+        return False
     effective = total**2 / (weights @ weights)
     if effective < LEAST_EFFECTIVE * min(count, total):
         _user_warning(
@@ -152,6 +190,8 @@ def warn_of_weights(sample_weight, weights):
             f"rows, but counts as {total:.6g} rows: if it does not count rows, too "
             "many variables are found. Cut the largest weights."
         )
+        return False
+    return True
 
 
 def warn_of_far_rows(X, reach):

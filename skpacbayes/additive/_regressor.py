@@ -26,13 +26,14 @@ from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
 from ._basis import NAMED
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
-from ._doubts import warn_of_doubts, warn_of_weights
+from ._doubts import is_settled, warn_of_doubts, warn_of_weights
 from ._gram import NO_PAIRS
 from ._pairs import every_pair, given_pairs, sorted_pairs
 from ._ranges import widened
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
 from ._regressor_tails import NORMAL, heavy_tailed
+from ._roughness import warn_of_roughness
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
@@ -369,8 +370,10 @@ class SparseAdditiveGibbsRegressor(
         if self.interactions is not None:
             problem, tails = self._paired(problem, rng)
         self._computed = self._learned(problem, tails, None, rng, self._parts)
-        warn_of_weights(sample_weight, rows.weights)
+        plausible = warn_of_weights(sample_weight, rows.weights)
         warn_of_doubts(self._computed, self.n_features_in_, problem.gram.among)
+        if plausible and self._chose_freely():
+            warn_of_roughness(rows.X, rows.y, self._decision, self._categorical())
         return self
 
     @available_if(sums_of("partial_fit"))
@@ -754,6 +757,15 @@ class SparseAdditiveGibbsRegressor(
         rows, dictionary = self._stream.rows, problem.dictionary
         return self._weighed(rows.problem(dictionary, False, pairs))
 
+    def _chose_freely(self):
+        """Whether what residuals still show is neither the user's choice nor a chain's.
+
+        Given scales, temperatures and lines may leave out what the rows show.
+        """
+        given = self.slab_scale, self.noise_variance, self.inverse_temperature
+        usual = given == ("auto", "auto", "likelihood")
+        return usual and self.max_order > 1 and is_settled(self._answer())
+
     def _settings(self, problem):
         """Return the parameters that the chains read; refuse targets too close."""
         if 1e-12 * abs(problem.mean) < problem.largest < LEAST_DISTANCE:
@@ -780,6 +792,7 @@ class SparseAdditiveGibbsRegressor(
             errors=found.errors,
             runs=found.runs,
             n_variables_needed=found.n_variables_needed,
+            weak_gain=found.weak_gain,
             full=found.most if found.full else 0,
             noise_variance=temperature.noise_variance,
             intercept_variance=1 / (2 * temperature.inverse_temperature),

@@ -11,7 +11,7 @@ from ._mixing import Run, mixing
 from ._posterior import Posterior, conditional_means, distinct, padded
 from ._regressor_drawing import BallChain, CarlinChibChain
 from ._regressor_noise import integrated, may_integrate
-from ._regressor_slab import weak_effects
+from ._regressor_slab import DOUBT, MARGIN, weak_effects
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
 NEGLIGIBLE = 1e-8  # share of the variance of y below which there is no noise
@@ -66,6 +66,7 @@ class Sample(NamedTuple):
     runs: tuple
     full: bool  # whether a chain was at the largest number of variables
     n_variables_needed: int  # for many weak effects, if more than `most`
+    weak_gain: float  # log evidence of many weak effects, where it is in doubt; or 0
     ends: Starts
 
 
@@ -142,7 +143,8 @@ class Setup:
         self.most = min(len(self.ranks), most)
         self._readers = [problem.gram.reader() for _ in range(settings.n_chains)]
         self._generators = rng.spawn(settings.n_chains)
-        self.weak, self.n_variables_needed = None, 0  # effects: see `sees_weak_effects`
+        # Effects: see `sees_weak_effects`.
+        self.weak, self.n_variables_needed, self.weak_gain = None, 0, 0.0
 
     def first_models(self):
         """Choose models: greedily for the first chain, no variable for the others.
@@ -240,7 +242,9 @@ class Setup:
             self.most,
             least_noise(self.problem),
         )
-        if found is None:
+        if found is None or not found.gain > MARGIN:
+            if found is not None and found.gain > DOUBT:
+                self.weak_gain = found.gain
             return False
         n_variables = np.count_nonzero(self.problem.functions.orders)
         self.n_variables_needed = n_variables if n_variables > self.most else 0
@@ -308,6 +312,7 @@ def summary(chains, setup, temperature):
         runs=agreement.runs,
         full=bool(prior.most < n_usable and (sizes == prior.most).any()),
         n_variables_needed=setup.n_variables_needed,
+        weak_gain=setup.weak_gain,
         ends=Starts([chain.model for chain in chains], known.noise_variance),
     )
 

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from ..certificates.additive import log_prior_mass
 
 MARGIN = 8.0  # of the log evidence, beyond that for what has been fitted
+DOUBT = 1.0  # of the log evidence, from which few and many are both told of
 LARGEST = 1000  # of the smaller of the numbers of rows and variables, whose cube counts
 RATIOS = np.geomspace(1e-6, 10.0, 60)  # of the variances of coefficients and noise
 
@@ -20,16 +21,17 @@ class Weak(NamedTuple):
     slab_variance: float  # of a coefficient
     noise_variance: float
     log_evidence: float
+    gain: float = math.nan  # of the log evidence, above that of few effects
 
 
 def weak_effects(problem, recorded, noise, beta, most, least):
-    """Return the variances of many weak effects, where evidence prefers them to few.
+    """Return the variances of many weak effects, and how evidence prefers them to few.
 
     Few effects have the evidence of the models that a chain visited. Many weak ones
     have that of the regression on the first function of every variable, whose variances
     of coefficients and noise are fitted: each costs half the logarithm of the rows.
-    Many are preferred if they are exp(8) times as probable: exp(5) is called "very
-    strong" evidence [1]_, and a chain has not visited all models.
+    Many are to be preferred if they are exp(8) times as probable: exp(5) is called
+    "very strong" evidence [1]_, and a chain has not visited all models.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ def weak_effects(problem, recorded, noise, beta, most, least):
     Returns
     -------
     found : Weak or None
-        The variances; None where evidence does not prefer them.
+        The variances, and their gain; None where there is nothing to compare.
 
     References
     ----------
@@ -65,8 +67,8 @@ def weak_effects(problem, recorded, noise, beta, most, least):
     ranks = problem.functions.orders
     few -= log_prior_mass(ranks, beta, min(most, np.count_nonzero(ranks)))
     many = linear_evidence(problem, *spectrum, least)
-    price = MARGIN + math.log(problem.weight)
-    return many if many.log_evidence - price > few else None
+    gain = float(many.log_evidence - math.log(problem.weight) - few)
+    return many._replace(gain=gain)
 
 
 def explained_squares(problem):

@@ -217,15 +217,16 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         ).reaching()
 
     def _doubt(self, problem, sample_weight):
-        """Warn of weights, chains and selections."""
+        """Warn of weights, chains and selections; return whether weights are rows."""
 
         def products(columns):
             width = problem.values.shape[1]
             values = problem.values[columns // width, columns % width]
             return (values * problem.weights) @ values.T
 
-        warn_of_weights(sample_weight, problem.weights)
+        plausible = warn_of_weights(sample_weight, problem.weights)
         warn_of_doubts(self._computed, self.n_features_in_, products)
+        return plausible
 
     def _log_odds(self, X):
         """Log odds of the mean probability over the draws, or of one function."""

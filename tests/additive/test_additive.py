@@ -199,6 +199,7 @@ def test_more_variables_than_rows():
     assert set(quick().fit(X, y).get_support(indices=True)) == {0, 1, 2}
 
 
+@pytest.mark.filterwarnings("ignore:features .* are copies of one another")
 def test_constant_and_duplicated_columns():
     """A constant is never in; of twins one is always in, each as often as the other."""
     X, y = data()
@@ -217,6 +218,7 @@ def share_with_any(model, features):
     return model.model_weights_ @ (model.models_[:, features] > 0).any(axis=1)
 
 
+@pytest.mark.filterwarnings("ignore:features .* are copies of one another")
 def test_collinear_blocks():
     """A variable, its negative, and a multiple: bases that span the same functions."""
     X, y = data(100, 3)
@@ -424,6 +426,7 @@ def clone_with_state(model):
     return pickle.loads(pickle.dumps(model))
 
 
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors")
 def test_statistics_that_are_refused():
     X, y = data(100, 3)
     model = quick(max_order=2).fit(X, y)
@@ -571,6 +574,7 @@ def test_callbacks_see_the_chains(callbacks):
     )
 
 
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors")
 def test_a_few_rows_far_away_do_not_stretch_the_range():
     """In the whole range of a skewed variable polynomials follow the few rows."""
     rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
+from skpacbayes.additive._roughness import similarity
 
 SHORT = {
     SparseAdditiveGibbsRegressor: {"n_iter": 600, "burn_in": 200},
@@ -107,3 +108,92 @@ def test_categories_that_have_one_effect_together_are_told_of(n_categories, told
         model.fit(X, y + 2 * (X[:, 3] == n_categories - 1))
     told_of = [w for w in caught if "feature 3 has 6 categories" in str(w.message)]
     assert bool(told_of) == told
+
+
+@pytest.mark.parametrize("copy", [1.0, -1.0, 5.0])
+def test_copies_that_are_selected_together_are_told_of(copy):
+    X, y = rows(SparseAdditiveGibbsRegressor)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Z = np.column_stack([X, copy * X[:, 0] + 3])
+        both = made(SparseAdditiveGibbsRegressor).fit(Z, y).get_support()[[0, 4]].all()
+    told = [w for w in caught if "0 and 4 are copies of one another" in str(w.message)]
+    assert bool(told) == both
+
+
+def wave(kind, n=250, seed=0):
+    """The first of five variables has six half periods, the second a linear effect."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    y = np.sin(6 * X[:, 0]) + X[:, 1]
+    if kind is SparseAdditiveGibbsRegressor:
+        return X, y + 0.4 * rng.normal(size=n)
+    return X, rng.random(n) < 1 / (1 + np.exp(-4 * y))
+
+
+def codes(kind, n=400, seed=0):
+    """The first of five variables is one of fifteen categories, in no order."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    X[:, 0] = rng.integers(15, size=n)
+    y = 3 * rng.normal(size=15)[X[:, 0].astype(int)] + X[:, 1]
+    if kind is SparseAdditiveGibbsRegressor:
+        return X, y + rng.normal(size=n)
+    return X, rng.random(n) < 1 / (1 + np.exp(-y))
+
+
+TWO_KINDS = pytest.mark.parametrize(
+    "kind", list(SHORT)[:2], ids=lambda kind: kind.__name__
+)
+
+
+@TWO_KINDS
+def test_effects_that_are_rougher_than_the_functions_are_told_of(kind):
+    with pytest.warns(UserWarning, match="in feature 0 .* Try a larger max_order, ba"):
+        made(kind).fit(*wave(kind))
+    with pytest.warns(UserWarning, match="or categorical_features if its numbers"):
+        made(kind).fit(*codes(kind, 800))
+    if kind is SparseAdditiveGibbsRegressor:
+        made(kind, max_order=20).fit(*wave(kind))  # no warning: errors otherwise
+    made(kind, max_order=15, categorical_features=[0]).fit(*codes(kind))
+    made(kind, max_order=1).fit(*wave(kind, 500))  # lines are what was asked for
+
+
+@pytest.mark.parametrize("noise", ["normal", "Cauchy", "skewed, its scale a function"])
+def test_the_score_of_similarity_is_standard_normal_without_any(noise):
+    """Of 20,000 variables; three standard errors."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(100):
+        X = rng.normal(size=(200, 200))
+        X[:, ::2] = np.round(X[:, ::2])
+        residuals = {
+            "normal": lambda: rng.normal(size=200),
+            "Cauchy": lambda: rng.standard_cauchy(200),
+            "skewed, its scale a function": lambda X=X: (
+                (rng.exponential(size=200) - 1) * np.exp(X[:, 0])
+            ),
+        }[noise]()
+        found.append(similarity(X, residuals)[0])
+    for level, limit in ((0.05, 1.645), (1e-3, 3.090)):
+        exceeded = (np.array(found) > limit).mean(axis=1)
+        error = max(exceeded.std() / 10, np.sqrt(level / 20_000))
+        assert exceeded.mean() < level + 3 * error
+
+
+def test_weak_effects_that_may_be_many_are_told_of():
+    """Of twenty variables, all of which matter a little, or two, or none."""
+    kind, told = SparseAdditiveGibbsRegressor, {}
+    for effect, count in ((0.2, 20), (1.0, 2), (0.0, 20)):
+        told[count, effect] = 0
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(100, 20))
+            y = effect * X[:, :count].sum(axis=1) + rng.normal(size=100)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model = made(kind).fit(X, y)
+            names = any("too little to take all in" in str(w.message) for w in caught)
+            told[count, effect] += names or model.get_support().sum() > 15
+    assert told[20, 0.2] >= 5
+    assert told[2, 1.0] == told[20, 0.0] == 0

@@ -158,6 +158,7 @@ def test_effects_add_up(friedman, found):
 
 
 @pytest.mark.filterwarnings("ignore:Another seed may select other variables")
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors")
 def test_without_interactions_none_is_found():
     """Of 28 pairs in each of five tables, whose columns are correlated by .9."""
     for seed in range(5):

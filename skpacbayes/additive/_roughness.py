@@ -1,0 +1,87 @@
+"""Whether residuals still depend on a variable: its effect is rougher than the basis.
+
+A smooth basis leaves out, in silence, what it cannot say: a wave of many periods, steps
+between categories given as numbers, an effect in the narrow middle of a wide range.
+"""
+
+from warnings import warn
+
+import numpy as np
+from scipy.stats import norm
+
+from .._base import user_stack_level
+
+LEVEL = 1e-3  # of the test of all variables together
+LEAST_GAIN = 0.01  # share of the variance of y that the dependence has at least
+FEWEST, MOST = 50, 2000  # rows
+N_NEIGHBORS = 5  # rows before a row, of each variable, that are compared with it
+PER_LEVEL = 3  # rows for each value of a variable that may be a category
+
+
+def warn_of_roughness(X, y, predict, categorical):
+    """Warn of the variable whose neighboring rows have the most similar residuals.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows of the fit.
+    y : ndarray of shape (n_samples,)
+        Their targets.
+    predict : callable
+        Returns the predictions of the fit at some rows.
+    categorical : sequence of int
+        Categorical variables, which have no neighbors.
+    """
+    step = -(-len(X) // MOST)
+    X, y = X[::step], y[::step]
+    if len(X) < FEWEST:
+        return
+    residuals = y - predict(X)
+    largest = abs(residuals).max()
+    if not largest > 0:
+        return
+    scores, shares = similarity(X, residuals / largest)
+    scores[list(categorical)] = -np.inf
+    feature = int(scores.argmax())
+    limit = norm.isf(LEVEL / len(scores))
+    if not scores[feature] > limit:
+        return
+    if not shares[feature] > LEAST_GAIN * (y.std() / residuals.std()) ** 2:
+        return
+    column = X[:, feature][~np.isnan(X[:, feature])]
+    advice = "larger max_order, basis='auto', or its ranks in its place"
+    if PER_LEVEL * len(np.unique(column)) <= len(column):
+        advice += ", or categorical_features if its numbers stand for categories"
+    warn(
+        f"Rows that are neighbors in feature {feature} have similar residuals: its "
+        f"effect may be rougher than its functions are. Try a {advice}.",
+        UserWarning,
+        stacklevel=user_stack_level(),
+    )
+
+
+def similarity(X, residuals):
+    """Compare each residual with those of the rows before it, along each variable.
+
+    With e the residuals in the order of a variable, and s_i the sum of the
+    `N_NEIGHBORS` before e_i, the sum of e_i s_i over the root of that of their squares
+    is nearly standard normal if residuals are independent, whatever their variances.
+    Residuals are centered; equal values, and missing ones, are in random order.
+
+    Returns
+    -------
+    scores, shares : ndarray of shape (n_features,)
+        This ratio, and about which share of the squares of the residuals depends on
+        the variable.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    X, residuals = X[shuffled], (residuals - residuals.mean())[shuffled]
+    ordered = residuals[np.argsort(X, axis=0, kind="stable")]
+    before = np.zeros_like(ordered)
+    for lag in range(1, N_NEIGHBORS + 1):
+        before[lag:] += ordered[:-lag]
+    products = ordered * before
+    total = products.sum(axis=0)
+    spread = np.sqrt(np.square(products).sum(axis=0))
+    squares = N_NEIGHBORS * np.square(residuals).sum()
+    return total / np.maximum(spread, 1e-300), total / max(squares, 1e-300)
