@@ -42,7 +42,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     ----------
     family : str, Family or list of (name, family, columns), default="normal"
         Distribution of a row within a component: a name ("normal", "lognormal",
-        "poisson", "exponential", "bernoulli", "categorical", "student",
+        "poisson", "exponential", "gamma", "bernoulli", "categorical", "student",
         "von_mises_fisher", "regression"), a :class:`Family`, or a list of triples as of
         :class:`~sklearn.compose.ColumnTransformer`, for columns of several kinds that
         are independent within a component.
@@ -283,6 +283,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If `n_components="auto"` chose Poisson components, and fewer components with
             negative binomial or zero-inflated columns would explain the rows better:
             counts are overdispersed, and components cut groups in parts.
+        UserWarning
+            If Gamma columns with shapes that are learnt would explain the rows better
+            than those of known shape, "exponential" ones among them.
         UserWarning
             If a component of directions is at the largest concentration of its family.
         UserWarning
