@@ -13,6 +13,7 @@ from ._diagnostics import (
     warn_of_atoms,
     warn_of_inflation,
     warn_of_outliers,
+    warn_of_small_weights,
 )
 from ._moves import exchange_components
 from ._overdispersion import warn_of_overdispersion
@@ -101,6 +102,7 @@ class Learner:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
+        warn_of_small_weights(weight)
         self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
         fit.mixture.family.warn_of(fit.state.components)
         if not self.found_atoms:

@@ -272,6 +272,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             number: the searches find different numbers, or the criterion of the best
             is too near to that of the second.
         UserWarning
+            If the mean of the positive weights is less than 0.1: weights are numbers of
+            rows, not shares.
+        UserWarning
             If so many rows, counted with their weights, share a value of a column of
             real numbers that its density means little.
         UserWarning

@@ -168,3 +168,16 @@ def test_gamma_columns_of_another_shape_are_named_and_exponential_ones_are_not(
         assert not any("Gamma" in each for each in messages)
     mixture = TemperedVBMixture("gamma", n_components, **options)
     assert not any("Gamma" in each for each in said(mixture, draws_of_shape(0.3, 0)))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_weights_that_sum_to_one_are_named(number):
+    """They count as one row, so that three groups would be one, in silence."""
+    rng, z = np.random.default_rng(0), np.arange(300) % 3
+    X = np.exp(2.0 * z[:, None] + 0.3 * rng.normal(size=(300, 3)))
+    X[:, 2] = X[:, 2].round()
+    weight = rng.uniform(0.5, 1.5, 300)
+    (message,) = said(mixtures()[number], X, weight / weight.sum())
+    assert message.startswith("The sample_weight of 300 rows sum to 1: ")
+    messages = said(mixtures()[number], X, weight / weight.mean())
+    assert not any("sample_weight" in each for each in messages)
