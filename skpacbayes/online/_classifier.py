@@ -78,7 +78,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         flexible as a kernel machine. "auto" runs the linear model side by side with one
         of 240 Fourier features (120 with a full covariance) and averages their
         predictions by exponential weights. Use it for predictions where you do not need
-        coefficients: on the streams of the user guide it was at most 0.005 in log loss
+        coefficients: on the streams of the user guide it was at most 0.001 in log loss
         worse than the linear model, and a row costs about two and a half times as much.
     random_state : int, RandomState instance or None, default=None
         Seed of the directions, with `n_fourier`.
