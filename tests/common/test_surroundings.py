@@ -41,7 +41,7 @@ def test_settings_and_scalars_of_numpy_change_nothing(name, method):
         }
     )
     expected = fitted(name, method)
-    with sklearn.config_context(**SETTINGS), np.errstate(all="raise", under="ignore"):
+    with sklearn.config_context(**SETTINGS), np.errstate(all="raise"):
         learn(estimator, method, X, Y)
         assert_same_answers(estimator, expected)
 
