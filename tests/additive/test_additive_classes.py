@@ -118,6 +118,7 @@ def test_not_fitted(kind):
         kind().certificate()
 
 
+@pytest.mark.filterwarnings("ignore:features .* are copies of one another")
 @BOTH
 def test_constant_and_duplicated_columns(kind):
     """A constant is never in; of two copies one is, or both."""
