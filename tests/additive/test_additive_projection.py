@@ -59,6 +59,7 @@ def test_variables_come_in_until_they_explain_enough(logistic):
     ) == ([], 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:A linear regression on all variables")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "estimator",

@@ -79,6 +79,7 @@ def test_chains_agree_where_classes_are_nearly_separable():
     assert SparseAdditiveGibbsClassifier(random_state=0).fit(X, y).r_hat_ < 1.1
 
 
+@pytest.mark.filterwarnings("ignore:A linear regression on all variables")
 def test_a_probability_near_one_half_is_told_of():
     """On the diabetes data feature 4 is in with probability .5: errors of .03."""
     X, y = diabetes()
