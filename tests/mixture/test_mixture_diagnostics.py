@@ -181,3 +181,13 @@ def test_weights_that_sum_to_one_are_named(number):
     assert message.startswith("The sample_weight of 300 rows sum to 1: ")
     messages = said(mixtures()[number], X, weight / weight.mean())
     assert not any("sample_weight" in each for each in messages)
+
+
+def test_a_gamma_shape_at_the_end_of_the_grid_is_named():
+    rng = np.random.default_rng(0)
+    mixture = TemperedVBMixture("gamma", random_state=0)
+    (message,) = said(mixture, rng.normal(1e4, 1.0, (200, 2)))
+    assert "is the largest of those that are tried, from 0.02 to 2000" in message
+    (message,) = said(mixture, np.exp(rng.normal(0.0, 99.0, (200, 2))))
+    assert "is the smallest" in message
+    assert said(mixture, rng.gamma(100.0, 1.0, (200, 2))) == []
