@@ -21,15 +21,42 @@ def optimised_once():
     if not is_known(version_info):  # whose private classes may be others
         yield
         return
+    from numba.core import codegen
     from numba.core.codegen import JITCPUCodegen
 
-    originals = JITCPUCodegen._library_class, JITCPUCodegen.set_env
-    JITCPUCodegen._library_class = _linked_library()
-    JITCPUCodegen.set_env = _for_emitted(originals[1])
-    try:
+    replaced = [
+        (JITCPUCodegen, "_library_class", lambda plain: _linked_library()),
+        (JITCPUCodegen, "set_env", _for_emitted),
+        (JITCPUCodegen, "_function_pass_manager", _simplifying),
+        (codegen, "create_pass_builder", _without_unrolling),  # Numba 0.62 or newer
+    ]
+    with contextlib.ExitStack() as restore:
+        for owner, name, replace in replaced:
+            original = getattr(owner, name, None)
+            if original is not None:
+                setattr(owner, name, replace(original))
+                restore.callback(setattr, owner, name, original)
         yield
-    finally:
-        JITCPUCodegen._library_class, JITCPUCodegen.set_env = originals
+
+
+def _simplifying(function_pass_manager):
+    """Simplify a function before it is linked; the kernel is optimised as a whole."""
+    return functools.partialmethod(function_pass_manager, opt=1)
+
+
+def _without_unrolling(create_pass_builder):
+    """Vectorise loops, but write each of them once: half of the machine code."""
+    from llvmlite import binding
+
+    @functools.wraps(create_pass_builder)
+    def create(machine, opt=2, loop_vectorize=False, slp_vectorize=False):
+        tuning = binding.create_pipeline_tuning_options(int(opt))
+        tuning.loop_vectorization = bool(loop_vectorize)
+        tuning.slp_vectorization = bool(slp_vectorize)
+        tuning.loop_unrolling = tuning.loop_interleaving = False
+        return binding.create_pass_builder(machine, tuning)
+
+    return create
 
 
 def _for_emitted(set_env):
