@@ -48,6 +48,34 @@ for _ in range(2):
 sys.stdout.write(" ".join(map(str, times)))
 """
 
+# How long Numba's front end and LLVM take, and the size of what they make.
+COMPILATION = """
+import os, sys, time
+from pathlib import Path
+from numba.core import codegen
+from skpacbayes.compile import compile_kernels
+
+library, spent, depth = codegen.CPUCodeLibrary, [0.0], [0]
+
+def timed(method):
+    def wrapper(*args, **kwargs):
+        depth[0] += 1
+        start = time.process_time()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            depth[0] -= 1
+            if not depth[0]:
+                spent[0] += time.process_time() - start
+    return wrapper
+
+library.finalize = timed(library.finalize)
+(seconds,) = compile_kernels(["{name}"]).values()
+files = Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nb*")
+size = sum(file.stat().st_size for file in files)
+sys.stdout.write(f"{{seconds}} {{spent[0]}} {{size}}")
+"""
+
 IMPORT_BUDGET = 1.15
 COLD_BUDGET, WARM_BUDGET = 3.0, 0.6
 # A stream begins with a refresh at every row, which is work and no longer a start.
@@ -157,12 +185,32 @@ def first_fits(report, n_turns):
     )
 
 
+def parts_of_compilation(report):
+    """Table of what machine code in the package would save, and how large it is."""
+    rows = []
+    for name in estimators():
+        with tempfile.TemporaryDirectory() as cache:
+            seconds, backend, size = in_new_process(
+                COMPILATION.format(name=name), cache
+            )
+        share = backend / seconds
+        rows.append([name, f"{seconds:.1f}", f"{share:.0%}", f"{size / 1e6:.2f}"])
+    report.table(
+        "All kernels of the default options, compiled: seconds, the share of LLVM, and "
+        "the size of the machine code",
+        ["estimator", "seconds", "LLVM", "megabytes"],
+        rows,
+    )
+
+
 def main():
     options = arguments(__doc__)
     report = Report("import", quick=options.quick)
     imports(report, 3 if options.quick else 15)
     report.save()
     first_fits(report, 1 if options.quick else 3)
+    report.save()
+    parts_of_compilation(report)
     report.save()
 
 

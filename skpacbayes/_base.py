@@ -1,32 +1,20 @@
 """What every estimator of the package shares."""
 
 import copy
-import datetime
 import functools
-import math
 import sys
 import warnings
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import check_random_state, validation
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._compat import CallbackSupportMixin, validated
-from ._kernels.standardize import LARGEST
 from ._locks import Locks
-
-# Types of dates, times of day and spans of time, none of which is a number.
-TIMES = (
-    datetime.date,
-    datetime.time,
-    datetime.timedelta,
-    np.datetime64,
-    np.timedelta64,
-)
+from ._validation import are_finite, validate_data
 
 
 def updates_state(method, *, forgets=False):
@@ -82,174 +70,6 @@ def user_stack_level():
 
 def _ours(module):
     return module.partition(".")[0] in ("skpacbayes", "sklearn", "joblib")
-
-
-def are_finite(values):
-    """Whether the sum of their squares, the quickest to get, shows no NaN or infinity.
-
-    It may be infinite without one.
-    """
-    return math.isfinite(np.vdot(values, values))
-
-
-def writeable(array):
-    """Return the array, or a copy of one that is read-only, such as a memory map.
-
-    Numba would compile each kernel anew for it.
-    """
-    return array if array.flags.writeable else array.copy()
-
-
-def are_small(values):
-    """Whether the sum of the squares shows that none is NaN or beyond LARGEST."""
-    return np.vdot(values, values) <= LARGEST**2
-
-
-def refuse_large(name, values):
-    """Refuse numbers whose squares, and the sums of these, are no numbers.
-
-    NaN is a missing value, which is not refused.
-    """
-    if are_small(values):
-        return
-    low = np.fmin.reduce(values, axis=None, initial=0.0)
-    high = np.fmax.reduce(values, axis=None, initial=0.0)
-    if max(high, -low) > LARGEST:
-        raise ValueError(
-            f"{name} must be at most {LARGEST:g} in absolute value, as its variance "
-            f"must be a number; got {high if high > -low else low:g}: divide it by its "
-            "scale."
-        )
-
-
-def is_plain(values, shape, dtype=np.float64):
-    """Whether values are an array such as kernels take, but for its finiteness."""
-    return (
-        type(values) is np.ndarray
-        and values.dtype == dtype
-        and values.shape == shape
-        and values.flags.c_contiguous
-    )
-
-
-def refuse_masked(values, asked):
-    """Refuse an array that hides values: scikit-learn would read what is hidden."""
-    if np.ma.is_masked(values):
-        raise ValueError(
-            f"{asked} got an array of which {np.ma.count_masked(values)} values are "
-            "masked, and a mask is not read: give what is missing as NaN, "
-            "values.filled(numpy.nan), to an estimator that takes it, or leave these "
-            "rows out."
-        )
-
-
-def validate_data(estimator, X, *others, **checks):
-    """Validate rows as scikit-learn does; an error names a column of words or dates.
-
-    Arrays with masked values are refused.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What the rows are for.
-    X : array-like of shape (n_samples, n_features)
-        Rows.
-    *others, **checks
-        See `sklearn.utils.validation.validate_data`.
-
-    Returns
-    -------
-    validated : ndarray, or tuple of ndarray
-        X, or X and y.
-    """
-    for values in (X, *others):
-        refuse_masked(values, type(estimator).__name__)
-    error, found = None, _first_date(X)
-    numbers = others[0] if checks.get("y_numeric") else None
-    if found is None:
-        try:
-            validated = validation.validate_data(estimator, X, *others, **checks)
-            if numbers is None or _first_strange(numbers) is None:
-                return validated
-        except (ValueError, TypeError) as refusal:  # the latter of dates among objects
-            error, found = refusal, _first_words(X)
-    if found is not None:
-        name, value = found
-        raise ValueError(
-            f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
-            "numbers: drop the column or encode it, for instance by "
-            "sklearn.preprocessing.OneHotEncoder."
-        ) from error
-    strange = None if numbers is None else _first_strange(numbers)
-    if strange is not None:
-        raise ValueError(
-            f"y has {strange!r}, and {type(estimator).__name__} needs numbers: convert "
-            "strings of digits to float, encode words, and give dates and spans of "
-            "time as numbers of a unit that you choose."
-        ) from error
-    if error is not None:
-        raise error
-    return validated
-
-
-def _first_date(X):
-    """Name of the first column of dates or spans of time, and its first value.
-
-    scikit-learn takes their ticks, some 1e18, for numbers.
-    """
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    if names is None:
-        kind = getattr(getattr(X, "dtype", None), "kind", "")
-        return (0, np.ravel(X)[0]) if kind in ("m", "M") and np.size(X) else None
-    for name in names:
-        kind = str(getattr(X[name], "dtype", getattr(X[name], "type", ""))).lower()
-        dates = ("date", "time", "duration", "period")
-        if kind.startswith(dates) and len(X[name]):
-            return name, np.asarray(X[name])[0]
-    return None
-
-
-def _first_words(X):
-    """Name of the first column with a date or a word, and this value."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    if names is None:
-        if issparse(X):
-            return None
-        X = np.array(X, dtype=object)
-        if X.ndim != 2:
-            return None
-        names, columns = range(X.shape[1]), X.T
-    else:
-        columns = (np.asarray(X[name], dtype=object) for name in names)
-    for name, column in zip(names, columns, strict=True):
-        for value in column:
-            if isinstance(value, str):
-                try:
-                    float(value)
-                except ValueError:
-                    return name, value
-            elif isinstance(value, TIMES):
-                return name, value
-    return None
-
-
-def _first_strange(y):
-    """Return the first target that is a date, a span of time or a string, or None.
-
-    A string of digits is one, too: scikit-learn would convert it, or leave it.
-    """
-    y = np.asarray(y)
-    if not y.ndim:
-        return None
-    if y.dtype.kind in "mMSU":
-        first = next(iter(np.ravel(y)), None)
-        return first.item() if y.dtype.kind in "SU" and y.size else first
-    if y.dtype.kind != "O":
-        return None
-    strange = (
-        value for value in np.ravel(y) if isinstance(value, (str, bytes, *TIMES))
-    )
-    return next(strange, None)
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):

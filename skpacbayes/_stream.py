@@ -10,8 +10,9 @@ from numbers import Number
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._base import PacBayesEstimator, refuse_masked, updates_state
+from ._base import PacBayesEstimator, updates_state
 from ._compat import check_sample_weight
+from ._validation import refuse_masked
 
 
 def partial_fit_context(method):

@@ -209,11 +209,34 @@ def mixability_gap(own, weight, shares, rate):
 
 
 @part
-def count_losses(suffered, own, weight, shares, losses, totals):
-    """Count a row: the loss of the aggregate, and those of the experts, `own`."""
+def pool(own, weight, shares, rate):
+    """Return the loss of the mean of probabilities, and by how much it is too high.
+
+    Each loss of an expert is minus the log of its probability of what came. The second
+    number is the loss of a row of this weight less the soft minimum of the experts',
+    if positive: 0 for a rate and a weight up to 1.
+    """
+    lowest, mean, total = math.inf, 0.0, 0.0
+    for k in range(own.shape[0]):
+        if shares[k] > 0.0 and own[k] < lowest:
+            lowest = own[k]
+    for k in range(own.shape[0]):
+        if shares[k] > 0.0:
+            mean += shares[k] * math.exp(lowest - own[k])
+            total += shares[k] * math.exp(rate * weight * (lowest - own[k]))
+    gap = math.log(total) / rate - weight * math.log(mean) if rate > 0.0 else 0.0
+    return lowest - math.log(mean), gap if gap > 0.0 else 0.0
+
+
+@part
+def count_losses(suffered, gap, own, weight, losses, totals):
+    """Count a row: the loss of the aggregate, and those of the experts, `own`.
+
+    gap : by how much the loss is above the soft minimum of the experts'.
+    """
     totals[WEIGHT] += weight
     totals[STEPS] += 1.0
-    totals[GAPS] += mixability_gap(own, weight, shares, totals[RATE])
+    totals[GAPS] += gap
     totals[LOSS] += weight * suffered
     for k in range(losses.shape[0]):
         losses[k] += weight * own[k]
@@ -248,7 +271,8 @@ def aggregate(
     `predictions`, (n_experts, n_rows); the first row of it receives the aggregate's.
     `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
     of classes where `output` is one of them, and not negative. up, down : see
-    `point_loss`.
+    `point_loss`. The logistic loss is that of the mean of the experts' probabilities,
+    not of their mean prediction.
     """
     n_experts = losses.shape[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
@@ -264,6 +288,10 @@ def aggregate(
         for k in range(n_experts):
             prediction += shares[k] * predictions[k, i]
             own[k] = point_loss(loss, target, predictions[k, i], up, down)
-        suffered = point_loss(loss, target, prediction, up, down)
-        count_losses(suffered, own, weight, shares, losses, totals)
+        if loss == LOG:
+            suffered, gap = pool(own, weight, shares, totals[RATE])
+        else:
+            suffered = point_loss(loss, target, prediction, up, down)
+            gap = mixability_gap(own, weight, shares, totals[RATE])
+        count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction

@@ -11,12 +11,13 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .aggregation import SQUARED, aggregate, point_loss, target_of
+from .aggregation import LOG, SQUARED, aggregate, point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
 from .online_parts import (
     enter,
     forget,
     is_to_forget,
+    moderate,
     project,
     suffer,
     take_units,
@@ -110,9 +111,9 @@ def _learn_natural(
         for j in range(n_parameters):
             a += mean[j] * z[j]
             v += variance[j] * z[j] * z[j]
-        suffered = point_loss(loss, target, a, up, down)
+        predictions[i] = moderate(a, v) if loss == LOG else a
+        suffered = point_loss(loss, target, predictions[i], up, down)
         suffer(model, suffered, weight, numbers, stream)
-        predictions[i] = a
         if stream[FLAT] == 1.0 and numbers[STEPS] == 1.0:
             _start_flat(model, target, weight, numbers)
             continue

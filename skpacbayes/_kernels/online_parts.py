@@ -139,6 +139,12 @@ def suffer(model, suffered, weight, numbers, stream):
 
 
 @part
+def moderate(a, v):
+    """Score whose sigmoid is taken for the sigmoid averaged over N(a, v)."""
+    return a / math.sqrt(1.0 + math.pi / 8.0 * v)
+
+
+@part
 def is_to_forget(code, numbers):
     """Whether this row forgets; `code` is its label, as a number that is not 0.
 

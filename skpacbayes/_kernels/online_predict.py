@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from . import kernel
-from .online_parts import deviation_along, place, weigh_scores
+from .online_parts import deviation_along, moderate, place, weigh_scores
 from .online_state import COUNT, METHOD, OGA, RESIDUALS, TEMPERATURE
 
 
@@ -118,7 +118,7 @@ def predict_probabilities(
                 along = deviation_along(models[k], covariances, k, z, work[0], work[1])
                 if stream[METHOD] == OGA:  # no posterior
                     along = 0.0
-                score = own[e] / math.sqrt(1.0 + math.pi / 8.0 * along * along)
+                score = moderate(own[e], along * along)
                 small = math.exp(-abs(score))
                 above = 1.0 / (1.0 + small) if score >= 0.0 else small / (1.0 + small)
                 positive += shares[e] * above

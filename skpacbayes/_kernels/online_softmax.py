@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .aggregation import count_losses, weigh_next
+from .aggregation import RATE, count_losses, pool, weigh_next
 from .online_parts import (
     deviation_along,
     enter,
@@ -89,15 +89,27 @@ def solve_tilted(scores, widths, q):
 
 
 @kernel
-def _softmax_loss(label, scores):
-    """logsumexp(scores) less the score of the label."""
-    highest = -math.inf
+def average_softmax(scores, variances, probabilities):
+    """Write the softmax averaged over independent scores of these moments.
+
+    It is taken for 1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8)), divided
+    by its sum: for two classes that is the averaged sigmoid.
+    """
+    probabilities[:] = 1.0
     for k in range(scores.shape[0]):
-        highest = scores[k] if scores[k] > highest else highest
+        for j in range(k):
+            spread = math.sqrt(1.0 + math.pi / 8.0 * (variances[j] + variances[k]))
+            apart = (scores[j] - scores[k]) / spread
+            apart = apart if apart < 300.0 else 300.0
+            ratio = math.exp(apart if apart > -300.0 else -300.0)
+            probabilities[k] += ratio
+            probabilities[j] += 1.0 / ratio
     total = 0.0
     for k in range(scores.shape[0]):
-        total += math.exp(scores[k] - highest)
-    return highest - scores[label] + math.log(total)
+        probabilities[k] = 1.0 / probabilities[k]
+        total += probabilities[k]
+    for k in range(scores.shape[0]):
+        probabilities[k] /= total
 
 
 @part
@@ -170,7 +182,7 @@ def learn_softmax(
         return False
     n_experts = predictions.shape[0]
     n_classes = models.shape[0] // n_experts
-    work, mean = np.empty((5, n_classes)), np.empty(n_classes)
+    work = np.empty((5, n_classes))
     own, shares = np.empty(n_experts), np.ones(n_experts)
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
@@ -179,20 +191,19 @@ def learn_softmax(
         z, label = Z[i], np.int64(y[i])
         for m in range(models.shape[0]):
             take_units(models[m], kept[i], stream)
-        mean[:] = 0.0
         if experts is not None:
             weigh_next(experts[0][0], experts[1][0], shares)
         for e in range(n_experts):
             _score(z, models, e, n_experts, work[0], work[1])
-            own[e] = _softmax_loss(label, work[0])
+            average_softmax(work[0], work[1], work[2])
+            own[e] = -math.log(work[2, label])
             for k in range(n_classes):
                 m, suffered = k * n_experts + e, (own[e] if k == 0 else 0.0)
                 suffer(models[m], suffered, weight, numbers[m], stream)
-                mean[k] += shares[e] * work[0, k]
             _step(z, label, weight, models, numbers, e, n_experts, stream, work)
         if experts is not None:
-            suffered = _softmax_loss(label, mean)
-            count_losses(suffered, own, weight, shares, experts[0][0], experts[1][0])
+            suffered, gap = pool(own, weight, shares, experts[1][0, RATE])
+            count_losses(suffered, gap, own, weight, experts[0][0], experts[1][0])
     return True
 
 
@@ -209,12 +220,7 @@ def predict_softmax(
     experts,
     probabilities,
 ):
-    """Write the probability of each class; probabilities : (n_rows, n_classes).
-
-    The softmax of scores of means a and variances v, averaged over these, is taken for
-    1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8)), divided by its sum: for
-    two classes that is the averaged sigmoid.
-    """
+    """Write the probability of each class; probabilities : (n_rows, n_classes)."""
     n_classes, width = probabilities.shape[1], models.shape[2]
     n_experts = models.shape[0] // n_classes
     Z, work = np.empty((1, width)), np.empty((2, width))
@@ -233,16 +239,7 @@ def predict_softmax(
                 along = deviation_along(
                     models[model], covariances, model, z, work[0], work[1]
                 )
-                variances[k] = math.pi / 8.0 * along * along
-            total = 0.0
+                variances[k] = along * along
+            average_softmax(scores[:, e].copy(), variances, own)
             for k in range(n_classes):
-                against = 0.0
-                for j in range(n_classes):
-                    apart = scores[j, e] - scores[k, e]
-                    apart /= math.sqrt(1.0 + variances[j] + variances[k])
-                    apart = apart if apart < 700.0 else 700.0
-                    against += math.exp(apart) if j != k else 1.0
-                own[k] = 1.0 / against
-                total += own[k]
-            for k in range(n_classes):
-                probabilities[i, k] += shares[e] * own[k] / total
+                probabilities[i, k] += shares[e] * own[k]

@@ -10,16 +10,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._base import (
-    LARGEST,
-    fit_context,
-    is_plain,
-    refuse_large,
-    updates_state,
-    validate_data,
-)
+from .._base import fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
+from .._kernels.standardize import LARGEST
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -27,6 +21,7 @@ from .._stream import (
     counted,
     partial_fit_context,
 )
+from .._validation import is_plain, refuse_large, validate_data
 from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
 from ._basis import NAMED
 from ._certificates import certify_regression

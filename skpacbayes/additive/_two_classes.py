@@ -8,9 +8,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from .._base import validate_data
 from .._chains import run_chains
 from .._stream import checked_weights
+from .._validation import validate_data
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import MOST_VARIABLES

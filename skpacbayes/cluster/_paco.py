@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import fit_context, updates_state, user_stack_level, validate_data
+from .._base import fit_context, updates_state, user_stack_level
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._stream import (
@@ -24,6 +24,7 @@ from .._stream import (
     checked_weights,
     partial_fit_context,
 )
+from .._validation import validate_data
 from ._paco_noise import ClusterNoise
 from ._paco_outcome import before_chains, read_chains
 from ._paco_problem import GibbsProblem

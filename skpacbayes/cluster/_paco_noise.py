@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import chdtrc, chdtri, fdtrc, fdtri
 
-from .._base import writeable
 from .._kernels import paco_noise as kernels
+from .._validation import writeable
 from ._paco_mixture import log_components
 from ._paco_path import log_normaliser
 from ._units import CenterDistances

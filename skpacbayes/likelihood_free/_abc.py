@@ -13,10 +13,11 @@ from sklearn.utils.validation import (
 )
 
 from .._arviz import ChainDraws, inference_data
-from .._base import are_finite, fit_context, is_plain, validate_data
+from .._base import fit_context
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions, check_sample_weight
 from .._stream import StreamingEstimator, partial_fit_context
+from .._validation import are_finite, is_plain, validate_data
 from ._abc_choice import (
     Grid,
     choose,

@@ -7,8 +7,8 @@ from scipy.special import softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from .._base import refuse_large
 from .._compat import Interval, StrOptions
+from .._validation import refuse_large
 from ._conditional import ConditionalMixture
 from ._covariance_types import warn_of_covariance_type
 from ._default_priors import BLUR, NormalF, NormalMatrixF

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count
-from .._base import fit_context, refuse_large, updates_state
+from .._base import fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -19,6 +19,7 @@ from .._stream import (
     counted,
     partial_fit_context,
 )
+from .._validation import refuse_large
 from ._answers import Answer
 from ._learner import Learner
 from ._outliers import OutlierFamily

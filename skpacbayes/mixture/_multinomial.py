@@ -10,8 +10,8 @@ from scipy.special import digamma
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_non_negative
 
-from .._base import validate_data
 from .._compat import Interval, StrOptions
+from .._validation import validate_data
 from ._bursts import inflation_of_counts
 from ._divergences import dirichlet_divergence
 from ._family import Family

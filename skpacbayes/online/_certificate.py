@@ -1,6 +1,7 @@
 """Certificates of the linear models: which theorem covers a run, and its terms."""
 
 import math
+import sys
 from numbers import Real
 
 import numpy as np
@@ -51,7 +52,9 @@ def certify_aggregation(losses, totals, observed):
     The theorem bounds what averaging costs at each row by Hoeffding's lemma, from the
     largest loss and the rate of the weights; the rows show what it did cost. And the
     theorem is for rates that do not rise: where they do, the bound has another term,
-    by how much the rises lower the soft minimum of the losses.
+    by how much the rises lower the soft minimum of the losses. Where probabilities are
+    averaged and the rate is at most 1, averaging costs nothing, and the bound differs
+    from the loss by nothing but rounding, which is a term as well.
 
     Parameters
     ----------
@@ -67,6 +70,8 @@ def certify_aggregation(losses, totals, observed):
         found = split_soft_minimum(own, counts[aggregation.RATE])
         found["rate"] = float(counts[aggregation.GAPS])
         found["rises of the rate"] = float(counts[aggregation.RISES])
+        rounding = counts[aggregation.STEPS] * counts[aggregation.LOSS]
+        found["rounding"] = float(sys.float_info.epsilon * rounding)
         terms = {name: terms.get(name, 0.0) + value for name, value in found.items()}
     return Certificate(
         theorem=f"Theorem 1 of {PAPER}, rate as observed",

@@ -78,7 +78,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         flexible as a kernel machine. "auto" runs the linear model side by side with one
         of 240 Fourier features (120 with a full covariance) and averages their
         predictions by exponential weights. Use it for predictions where you do not need
-        coefficients: on the streams of the user guide it was at most 0.005 in log loss
+        coefficients: on the streams of the user guide it was at most 0.001 in log loss
         worse than the linear model, and a row costs about two and a half times as much.
     random_state : int, RandomState instance or None, default=None
         Seed of the directions, with `n_fourier`.
@@ -96,7 +96,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         `method="oga"`, which has no posterior.
     cumulative_loss_ : float
         Sum of the losses suffered, over rows and outputs (over rows with a softmax):
-        each row is predicted, then learnt.
+        each row is predicted, then learnt. For NGVI and the logistic loss, minus the
+        log of the probability of the label, as `predict_proba` gives it (one against
+        the others: that of each output); else the loss of the score.
     forgetting_rates_ : ndarray of shape (n_rates,)
         The forgetting rates: several with "on_label_change" and "auto".
     forgetting_weights_ : ndarray of shape (n_outputs, n_rates)
@@ -139,8 +141,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     prior's is multiplied by the squared ratio of the units. The means stay, since what
     was learnt from small deviations need not hold for large ones.
 
-    A single NGVI model has no regret bound. `certificate` exists for the average of
-    several, as by default, and for "sva" and "svb".
+    Several models are averaged by exponential weights: with the logistic loss and NGVI
+    their probabilities, at the losses of these, so that the average loses at most the
+    log of their number more than the best of them, on any stream. `certificate` says
+    so; it exists for the average of several models, as by default, and for "sva" and
+    "svb". A single NGVI model has no regret bound.
 
     References
     ----------

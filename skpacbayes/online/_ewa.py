@@ -12,12 +12,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import are_small, fit_context
+from .._base import fit_context
 from .._compat import Interval, StrOptions
 from .._kernels import aggregation as kernels
 from .._kernels.online_predict import predict_scores
 from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, partial_fit_context
+from .._validation import are_small
 from ._certificate import certify_aggregation
 from ._linear import LOSSES
 from ._mlp import OnlineVIMLPRegressor

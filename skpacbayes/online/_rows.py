@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import are_small, refuse_large, validate_data, writeable
 from .._stream import StreamingEstimator, checked_weights
+from .._validation import are_small, refuse_large, validate_data, writeable
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
 NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)

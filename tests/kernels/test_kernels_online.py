@@ -370,7 +370,11 @@ def test_aggregate(kernel, kind, loss):
         assert_allclose(found[0, i], shares @ own, rtol=1e-10, atol=1e-12)
         suffered = weights[i] * np.array([loss_of(loss, y[i], a) for a in own])
         if rate:
-            gaps += shares @ suffered + np.log(shares @ np.exp(-rate * suffered)) / rate
+            soft = -np.log(shares @ np.exp(-rate * suffered)) / rate
+            mean = shares @ suffered
+            if loss == "log_loss":  # the mean of probabilities
+                mean = -weights[i] * np.log(shares @ np.exp(-suffered / weights[i]))
+            gaps += max(mean - soft, 0.0)
         cumulative += suffered
         rates += rate * weights[i] ** 2
     assert_allclose(losses, cumulative, rtol=1e-12)

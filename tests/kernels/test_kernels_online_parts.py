@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from twins import twin_of
 
 from skpacbayes._kernels import aggregation, online_covariance, online_parts
@@ -182,13 +182,34 @@ def test_weigh_next(kernel):
 @twin_of(aggregation.count_losses)
 def test_count_losses(kernel):
     losses, totals, own = np.ones(2), np.zeros(12), np.array([0.5, 4.0])
-    totals[aggregation.RATE], shares = 0.3, np.array([0.25, 0.75])
-    kernel(1.5, own, 2.0, shares, losses, totals)
+    kernel(1.5, 0.1, own, 2.0, losses, totals)
     assert_allclose(losses, 1.0 + 2.0 * own)
-    gap = shares @ (2 * own) + np.log(shares @ np.exp(-0.3 * 2 * own)) / 0.3
     entries = [aggregation.WEIGHT, aggregation.STEPS, aggregation.GAPS]
-    assert_allclose(totals[entries], [2.0, 1.0, gap])
+    assert_allclose(totals[entries], [2.0, 1.0, 0.1])
     assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [3.0, 4.0])
+
+
+@twin_of(aggregation.pool)
+def test_pool(kernel):
+    """The loss of the mean probability; no gap at rates and weights up to 1."""
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-3, 1.0, 30.0, 700.0):
+        own, shares = rng.uniform(0, size, 5), np.append(rng.dirichlet(np.ones(4)), 0.0)
+        expected = -logsumexp(-own, b=shares)
+        for rate, weight in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.2), (2.0, 1.0), (1.0, 3)):
+            loss, gap = kernel(own, weight, shares, rate)
+            assert_allclose(loss, expected, rtol=1e-12, atol=1e-14)
+            soft = -logsumexp(-rate * weight * own, b=shares) / rate
+            assert_allclose(gap, max(weight * expected - soft, 0.0), atol=1e-10)
+            assert gap >= 0.0
+            assert rate * weight > 1.0 or gap <= 1e-12
+        assert kernel(own, 1.0, shares, 0.0)[1] == 0.0
+
+
+@twin_of(online_parts.moderate)
+def test_moderate(kernel):
+    for a, v in ((0.0, 1.0), (2.0, 0.0), (-3.0, 5.0)):
+        assert_allclose(kernel(a, v), a / math.sqrt(1 + math.pi * v / 8))
 
 
 @twin_of(aggregation.mixability_gap)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import root
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 from twins import twin_of
 
 from skpacbayes._kernels import aggregation, online_softmax
@@ -86,6 +86,32 @@ def test_the_logsumexp_of_the_tests_is_that_of_draws():
     assert abs(expected_logsumexp(a, v) - draws.mean()) < 4.5 * error
 
 
+def averaged(scores, variances):
+    """The softmax averaged over scores of these moments: the formula."""
+    apart = scores - scores[:, None]
+    apart /= np.sqrt(1 + np.pi / 8 * (variances + variances[:, None]))
+    np.fill_diagonal(apart, 0.0)
+    each = 1 / np.exp(apart).sum(axis=1)
+    return each / each.sum()
+
+
+@twin_of(online_softmax.average_softmax)
+def test_average_softmax(kernel):
+    """The formula; for two classes the averaged sigmoid; scores far apart."""
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3, 30):
+        scores, found = 3 * rng.normal(size=n_classes), np.empty(n_classes)
+        variances = rng.exponential(size=n_classes)
+        kernel(scores, variances, found)
+        assert_allclose(found, averaged(scores, variances), rtol=1e-12)
+        if n_classes == 2:
+            spread = math.sqrt(1 + math.pi / 8 * variances.sum())
+            assert_allclose(found[1], expit((scores[1] - scores[0]) / spread))
+        kernel(1e9 * scores, variances, found)
+        assert_allclose(found, np.eye(n_classes)[scores.argmax()], atol=1e-100)
+        assert found.min() > 0.0
+
+
 class Reference:
     """Softmax models on rows Z, one expert; the equations solved by `scipy`."""
 
@@ -95,8 +121,7 @@ class Reference:
         self.prior, self.rate, self.total = scale**-2.0, rate, 0.0
 
     def learn(self, z, label, strength, weight):
-        scores = self.m @ z
-        own = logsumexp(scores) - scores[label]
+        own = -np.log(averaged(self.m @ z, (1 / self.P) @ z**2)[label])
         self.total += weight * own
         if self.rate:
             P = (1 - self.rate) * self.P + self.rate * self.prior
@@ -108,7 +133,7 @@ class Reference:
         q = self.solve(a + 0.5 * v + b * v * hit, v + b * v)
         self.m = self.m + b * (hit - q)[:, None] * z / self.P
         self.P = self.P + b * (before * (1 - before))[:, None] * z**2
-        return scores, own
+        return own
 
     @staticmethod
     def solve(c, w):
@@ -143,9 +168,8 @@ def test_learn_softmax(kernel, rate):
             continue
         shares = softmax(-0.7 * losses)
         found = [r.learn(z, label, 0.7, weight) for r in references]
-        mean = shares @ [scores for scores, _ in found]
-        total += weight * (logsumexp(mean) - mean[label])
-        losses += weight * np.array([own for _, own in found])
+        total -= weight * np.log(shares @ np.exp(np.negative(found)))
+        losses += weight * np.array(found)
     assert_allclose(state.losses[0], losses, rtol=1e-9)
     assert_allclose(state.aggregate_loss, total, rtol=1e-9)
     assert_allclose(state.cumulative_losses.sum(), losses.sum(), rtol=1e-9)
@@ -168,11 +192,7 @@ def test_predict_softmax(kernel):
     X, found = rng.normal(size=(5, 3)), np.empty((5, 4))
     kernel(X, *state.arguments, found)
     scores, variances = X @ state.means.T, X**2 @ state.variances.T
-    apart = scores[:, None] - scores[:, :, None]
-    apart /= np.sqrt(1 + np.pi / 8 * (variances[:, None] + variances[:, :, None]))
-    apart[:, range(4), range(4)] = 0.0
-    expected = 1 / np.exp(apart).sum(axis=2)
-    expected /= expected.sum(axis=1, keepdims=True)
+    expected = [averaged(*moments) for moments in zip(scores, variances, strict=True)]
     assert_allclose(found, expected, rtol=1e-12)
     noise = rng.normal(size=(20_000, 5, 4))
     drawn = softmax(scores + np.sqrt(variances) * noise, axis=2).mean(axis=0)

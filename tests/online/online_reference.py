@@ -125,6 +125,8 @@ class Reference:
             prior = self.prior[-np.size(kept) :]
             self.P[-np.size(kept) :] = prior + kept * (self.P[-np.size(kept) :] - prior)
         self.t += 1
+        if self.method == "ngvi" and self.loss == "log_loss":  # of the probability
+            a /= math.sqrt(1 + math.pi / 8 * (z**2 @ self.variance()))
         self.loss_sum += w * loss_of(self.loss, y, a)
         if self.flat and self.t == 1:
             self.first(z, y, w)

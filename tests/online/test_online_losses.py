@@ -259,6 +259,54 @@ def test_regret_is_bounded(name):
                 assert_allclose(own[k], alone.cumulative_loss_, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e-3, 1e4), (1e3, 1e4)])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_regret_of_probabilities_is_a_logarithm(n_classes, scale, shift):
+    """On any stream: the loss of the best model, and the log of their number.
+
+    The labels are drawn, ordered, turned over half-way, or those thought least likely.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(90, 3))
+    scores = X @ rng.normal(size=(3, n_classes))
+    drawn, ordered = scores.argmax(axis=1), np.sort(rng.integers(n_classes, size=90))
+    turned = np.where(np.arange(90) < 45, drawn, (drawn + 1) % n_classes)
+    X = scale * X + shift
+    for options in ({}, {"forgetting": "auto"}, {"n_fourier": "auto"}):
+        model = OnlineVIClassifier(random_state=0, **options)
+        for y in (drawn, ordered, turned, None):
+            stream = clone(model)
+            least = 0
+            for t in range(90):
+                label = least if y is None else y[t]
+                stream.partial_fit(X[t : t + 1], [label], classes=range(n_classes))
+                least = stream.predict_proba(X[(t + 1) % 90 :][:1])[0].argmin()
+            losses = stream._state.losses[0]
+            regret = stream.cumulative_loss_ - losses.min()
+            assert regret <= np.log(len(losses)) + 1e-10 * losses.min()
+            assert stream.certificate().terms["rate"] <= 1e-12 * losses.min()
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_cumulative_loss_is_that_of_the_probabilities(n_classes):
+    """Minus the log of the probability of each label, before it is learnt.
+
+    In the first rows, the evidence that a growing unit discounts is known only then.
+    """
+    X, y, _ = counts(120)
+    y = np.minimum(y, n_classes - 1).astype(int)
+    assert len(np.unique(y)) == n_classes
+    for options in ({}, {"forgetting": 0.0, "prior_scale": 1.0}):
+        model = OnlineVIClassifier(**options).partial_fit(
+            X[:40], y[:40], classes=range(n_classes)
+        )
+        before, loss = model.cumulative_loss_, 0.0
+        for t in range(40, 120):
+            loss -= np.log(model.predict_proba(X[t : t + 1])[0, y[t]])
+            model.partial_fit(X[t : t + 1], y[t : t + 1])
+        assert_allclose(model.cumulative_loss_ - before, loss, rtol=1e-9)
+
+
 def test_no_certificate_of_a_single_model():
     X, y, _ = counts(30)
     for loss in ("poisson", "quantile"):
