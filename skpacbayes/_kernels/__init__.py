@@ -79,9 +79,7 @@ kernel = Kernel  # the decorator
 def part(function):
     """Decorate a function that is compiled as lines of the kernels that call it.
 
-    For short functions, and for those that are called in one place. A kernel that
-    others call is compiled on its own, and then once more in each of those: a chain of
-    calls multiplies the time.
+    For short functions, and for those that are called in one place.
     """
     inlined = Kernel(function)
     inlined.targetoptions = {"inline": "always"}  # what Numba asks the callee for

@@ -15,7 +15,7 @@ from .compiling import is_known
 
 @contextlib.contextmanager
 def optimised_once():
-    """Let Numba emit only what Python calls; to be entered under the compiler's lock."""
+    """Emit only what Python calls; to be entered under the compiler's lock."""
     from numba import version_info
 
     if not is_known(version_info):  # whose private classes may be others
@@ -71,7 +71,7 @@ def _for_emitted(set_env):
 
 @functools.cache
 def _linked_library():
-    """Return the class of code that is optimised and emitted when Python asks for it."""
+    """Return the class of code that is optimised when Python asks for it."""
     from llvmlite.binding import Linkage
     from numba.core.codegen import JITCodeLibrary
     from numba.core.environment import lookup_environment
