@@ -69,7 +69,7 @@ def user_stack_level():
 
 
 def _ours(module):
-    return module.partition(".")[0] in ("skpacbayes", "sklearn", "joblib")
+    return module.partition(".")[0] in ("skpacbayes", "sklearn", "joblib", "numpy")
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):

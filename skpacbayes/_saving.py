@@ -95,6 +95,7 @@ TRUSTED_TYPES = [
     "skpacbayes.mixture._product.ProductFamily",
     "skpacbayes.mixture._rates.Gamma",
     "skpacbayes.mixture._rates.GammaPosterior",
+    "skpacbayes.mixture._rates.GammaShapes",
     "skpacbayes.mixture._rates.Poisson",
     "skpacbayes.mixture._regression.Lines",
     "skpacbayes.mixture._regression.Regression",

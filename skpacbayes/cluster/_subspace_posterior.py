@@ -141,6 +141,7 @@ class Predictive:
             self._degrees * math.pi * self._scale
         )
 
+    @np.errstate(under="ignore")  # a share of zero
     def log_joint(self, X):
         """Log density of each row and each label, of shape (n_rows, n_clusters)."""
         about = (X - self._mean) ** 2 / self._variance

@@ -1,11 +1,17 @@
 """A cloud of weighted particles, moved to the time of a row and weighed by the row."""
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from .._base import user_stack_level
 from .._kernels.filtering import multiply, normalise
+
+# Weights that are too small for a float are zero, also after `np.seterr`.
+small_is_zero = np.errstate(under="ignore")
 
 
 class Cloud(NamedTuple):
@@ -75,11 +81,27 @@ def rows_of(X, inputs, model):
         for values, u in zip(X, inputs, strict=True):
             yield Row(values, False, u)
         return
+    warn_of_dropped_rows(X, model)
     missing = np.isnan(X)
     partly = getattr(model, "handles_missing", False)
     silent = missing.all(axis=1) if partly else missing.any(axis=1)
     for values, says_nothing, u in zip(X, silent, inputs, strict=True):
         yield Row(values, bool(says_nothing), u)
+
+
+def warn_of_dropped_rows(X, model):
+    """Warn of rows that were observed in part, if a model is not shown them."""
+    missing = np.isnan(X)
+    n_rows = np.count_nonzero(missing.any(axis=1) & ~missing.all(axis=1))
+    if n_rows and not getattr(model, "handles_missing", False):
+        name = type(model).__name__
+        warnings.warn(
+            f"What was observed of {n_rows} rows with some NaN is not used: these are "
+            f"missing as a whole, as {name} does not have handles_missing = True. Set "
+            f"it, and leave what is NaN out of {name}.log_likelihood.",
+            ConvergenceWarning,
+            stacklevel=user_stack_level(),
+        )
 
 
 def forecast(cloud, row, model, sampling, generator):
@@ -147,6 +169,7 @@ def weigh(ahead, row, model):
     return weighting
 
 
+@small_is_zero
 def weighed_by(log_weights, log_likelihoods):
     """Multiply weights by likelihoods; None where one of these is no density."""
     n_particles = len(log_weights)
@@ -161,6 +184,7 @@ def weighed_by(log_weights, log_likelihoods):
     return Weighting(evidence, products, weights, effective_size)
 
 
+@small_is_zero
 def unweighted(log_weights, evidence):
     """Return weights as they are, with the evidence that is given."""
     weights = np.exp(log_weights)
@@ -169,6 +193,7 @@ def unweighted(log_weights, evidence):
     return Weighting(evidence, log_weights, weights, effective_size)
 
 
+@small_is_zero
 def moments(weights, particles):
     """Weighted means and standard deviations, each (n_states,)."""
     mean = weights @ particles

@@ -556,7 +556,8 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
             Filtered means.
         """
         alternatives = self._alternatives(X, inputs, random_state)
-        return np.array([w.weights @ a.moved.particles for a, w in alternatives])
+        with np.errstate(under="ignore"):  # a weight of zero
+            return np.array([w.weights @ a.moved.particles for a, w in alternatives])
 
     def score_samples(self, X, *, inputs=None, random_state=None):
         """Log density of the next row given the rows learnt, at each row of X.

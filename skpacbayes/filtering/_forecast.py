@@ -126,5 +126,6 @@ def log_scores(clouds, X, inputs, horizon, model, generator):
         found = model.log_likelihood(particles, target.values, time, past)
         if np.isnan(found).any() or (found == np.inf).any():
             model.refuse_non_finite(found, "log_likelihood", time)
-        scores[start + horizon - 1] = np.logaddexp.reduce(cloud.log_weights + found)
+        with np.errstate(under="ignore"):  # a weight of zero
+            scores[start + horizon - 1] = np.logaddexp.reduce(cloud.log_weights + found)
     return scores

@@ -10,6 +10,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval
+from ._cloud import warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
 from ._pmmh_chain import ParameterChain, Target
 from ._priors import check_priors
@@ -165,6 +166,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
             n_jobs=self.n_jobs,
         )
         self._gather(chains, target)
+        warn_of_dropped_rows(X, self.estimator.model)
         return self
 
     def intervals(self, level=0.9):

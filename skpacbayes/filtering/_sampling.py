@@ -14,6 +14,7 @@ from scipy.stats import qmc
 
 from .._kernels.filtering import draw_ancestors, draw_from_strata
 from .._kernels.quasi import hilbert_keys, shift_points, standard_cells
+from ._cloud import small_is_zero
 from ._clusters import cells_of, cells_on_line, kmeans_labels, labels_by
 from ._resampling import draw, one_cell
 
@@ -137,6 +138,7 @@ def even_log_weights(n_particles):
     return np.full(n_particles, -math.log(n_particles))
 
 
+@small_is_zero
 def looking_ahead(cloud, lookahead):
     """Weights by which ancestors are drawn, their log correction, and their size."""
     if lookahead is None:

@@ -14,7 +14,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, user_stack_level
 from .._compat import Interval
 from .._stream import StreamingEstimator, partial_fit_context
-from ._cloud import moments
+from ._cloud import moments, small_is_zero, warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
 from ._forecast import summarised
 from ._generators import continued, seeded
@@ -398,6 +398,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         return {name: np.array([v[name] for v in values]) for name in priors.names}
 
     @property
+    @small_is_zero
     def weights_(self):
         """Their weights."""
         weights = np.exp(self._population.log_weights)
@@ -475,6 +476,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
                 population = learn_row(
                     population, target, so_far, self.n_moves, generator
                 )
+        warn_of_dropped_rows(X, self.estimator.model)
         if population.n_noisy > n_noisy:
             warnings.warn(
                 f"The log-likelihood has a variance above {MOST_NOISE:g} between runs "
@@ -511,6 +513,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         seeds = check_random_state(random_state).randint(2**31 - 1, size=self.n_draws)
         return seeded(int(seeds[0])), [int(seed) for seed in seeds]
 
+    @small_is_zero
     def _weights_after(self, evidences):
         """Log densities of rows, and the weights of the draws before and after them.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._cloud import forecast, move, weigh, weighed_by
+from ._cloud import forecast, move, small_is_zero, weigh, weighed_by
 from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
 
@@ -175,6 +175,7 @@ def _exponents(cloud, row, model, sampling, n_rows, generator):
     return chosen
 
 
+@small_is_zero
 def next_exponent(log_weights, last, before):
     """Largest exponent that keeps enough effective particles, at most 1."""
 

@@ -32,7 +32,8 @@ What else a model may have:
 - ``log_lookahead(x, y, t)``: log of a guess of the density of row `t` given the states
   at row ``t - 1``, for ``proposal="auxiliary"``.
 - ``handles_missing = True``: the model is shown rows with some NaN. By default a row
-  with a NaN is missing as a whole, and never shown.
+  with a NaN is missing as a whole, and never shown; where something was observed of it,
+  there is a warning.
 - ``observe(X)``: returns a model that has seen the rows `X`. It is shown the rows that
   the filter learns: all of them before `fit` runs, each one after its step in
   `partial_fit`.
@@ -219,7 +220,8 @@ class LinearObservations(BaseEstimator):
     shape (n_features, n_states), and `observation_covariance`, `R`, positive definite.
     Then particles are moved by the optimal proposal, in which row t decides the noise
     as far as it can, and the ancestors may be drawn by the density of row t
-    (``proposal="auxiliary"``).
+    (``proposal="auxiliary"``). A row that is partly observed says what its other
+    features say, unless a subclass has a `log_likelihood` of its own.
 
     Examples
     --------
@@ -242,15 +244,17 @@ class LinearObservations(BaseEstimator):
     (3, 1)
     """
 
+    @property
+    def handles_missing(self):
+        """Whether the density of a row that is partly observed is known."""
+        return type(self).log_likelihood is LinearObservations.log_likelihood
+
     def log_likelihood(self, x, y, t):
-        """Log density of row t."""
-        gaps = np.asarray(self.observation_matrix, dtype=float) @ x.T
-        if len(gaps) != len(y):  # one feature would be broadcast to all
-            raise ValueError(
-                f"observation_matrix has {len(gaps)} rows, yet X has {len(y)} features."
-            )
+        """Log density of row t, or of what was observed of it."""
+        y, matrix, covariance = self._observed(y)
+        gaps = matrix @ x.T
         gaps -= y[:, None]
-        return gaussian_log_density(gaps, self.observation_covariance)
+        return gaussian_log_density(gaps, covariance)
 
     def observation(self, x, z, t):
         """Rows drawn in the states x."""
@@ -269,9 +273,9 @@ class LinearObservations(BaseEstimator):
     def log_lookahead(self, x, y, t, y_prev=None, u=None):
         """Log density of row t given the states before it."""
         center, factor = self._moves(x, t, y_prev, u)
-        matrix = np.asarray(self.observation_matrix, dtype=float)
+        y, matrix, covariance = self._observed(y)
         seen = matrix @ factor
-        spread = seen @ seen.T + self.observation_covariance
+        spread = seen @ seen.T + covariance
         return gaussian_log_density(y[:, None] - matrix @ center.T, spread)
 
     def _moves(self, x, t, y_prev, u):
@@ -299,11 +303,24 @@ class LinearObservations(BaseEstimator):
 
     def _guide(self, center, factor, y):
         """Location and scale of z given y = G (center + factor z) + N(0, R)."""
-        matrix = np.ascontiguousarray(self.observation_matrix, dtype=float)
-        covariance = np.asarray(self.observation_covariance, dtype=float)
+        y, matrix, covariance = self._observed(y)
         seen = np.ascontiguousarray(matrix @ factor)
         gain, scale = gain_of(seen.tobytes(), covariance.tobytes(), seen.shape)
         return (y - center @ matrix.T) @ gain, scale
+
+    def _observed(self, y):
+        """Features of a row that were observed, their matrix and their covariance."""
+        matrix = np.ascontiguousarray(self.observation_matrix, dtype=float)
+        covariance = np.asarray(self.observation_covariance, dtype=float)
+        if len(matrix) != len(y):  # one feature would be broadcast to all
+            raise ValueError(
+                f"observation_matrix has {len(matrix)} rows, yet X has {len(y)} "
+                "features."
+            )
+        known = ~np.isnan(y)
+        if known.all():
+            return y, matrix, covariance
+        return y[known], matrix[known], covariance[np.ix_(known, known)]
 
 
 class LinearGaussian(LinearObservations):
@@ -378,7 +395,7 @@ class LinearGaussian(LinearObservations):
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
-            Rows from row 0 on; one with a NaN is missing.
+            Rows from row 0 on; NaN is a missing value.
 
         Returns
         -------
@@ -389,7 +406,7 @@ class LinearGaussian(LinearObservations):
         log_likelihoods : ndarray of shape (n_timesteps,)
             Log density of each row given those before; 0 where it is missing.
         """
-        F, G = np.asarray(self.transition_matrix), np.asarray(self.observation_matrix)
+        F = np.asarray(self.transition_matrix)
         mean, covariance = self._start()
         means, covariances, log_likelihoods = [], [], []
         for t, y in enumerate(np.asarray(X, dtype=float)):
@@ -397,9 +414,10 @@ class LinearGaussian(LinearObservations):
                 mean = F @ mean
                 covariance = F @ covariance @ F.T + self.transition_covariance
             log_likelihood = 0.0
-            if not np.isnan(y).any():
+            if not np.isnan(y).all():
+                y, G, R = self._observed(y)
                 gap = y - G @ mean
-                spread = G @ covariance @ G.T + self.observation_covariance
+                spread = G @ covariance @ G.T + R
                 log_likelihood = float(gaussian_log_density(gap[:, None], spread)[0])
                 gain = np.linalg.solve(spread, G @ covariance).T
                 mean = mean + gain @ gap

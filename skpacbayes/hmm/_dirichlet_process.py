@@ -33,6 +33,8 @@ from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
 _LARGEST = 12  # number of states that "auto" tries, at most
+# Exponentials that are too small for a float are zero, also after `np.seterr`.
+_small_is_zero = np.errstate(under="ignore")
 
 
 class DirichletProcessHMM(
@@ -433,6 +435,7 @@ class DirichletProcessHMM(
         """
         return self.predict_proba(X, lengths, groups).argmax(axis=1)
 
+    @_small_is_zero
     def predict_proba(self, X, lengths=None, groups=None):
         """Probabilities of the states of each row given its whole sequence.
 
@@ -454,6 +457,7 @@ class DirichletProcessHMM(
         found = self._answer()
         return _posterior.state_probabilities(rows, found.used_draws(), found.model)
 
+    @_small_is_zero
     def decode(self, X, lengths=None, groups=None):
         """Most probable path of states, at the posterior mean of the parameters.
 
@@ -481,6 +485,7 @@ class DirichletProcessHMM(
         )
         return float(log_probability - log_volume.sum()), states
 
+    @_small_is_zero
     def score_samples(self, X, lengths=None, groups=None):
         """Log predictive density of each row given those before it in its sequence.
 
@@ -527,6 +532,7 @@ class DirichletProcessHMM(
         """
         return float(self.score_samples(X, lengths, groups).mean())
 
+    @_small_is_zero
     def forecast(self, n_steps=1, X=None, quantiles=(0.05, 0.5, 0.95)):
         """Forecast the rows and states that follow a sequence.
 
@@ -571,6 +577,7 @@ class DirichletProcessHMM(
         values = forecast_quantiles(states, draws, found.model, levels)
         return Forecast(found.units.restored(values), means)
 
+    @_small_is_zero
     def sample(self, n_samples=1, random_state=None):
         """Draw a sequence from the posterior predictive distribution.
 
@@ -597,6 +604,7 @@ class DirichletProcessHMM(
         rows, states = _posterior.simulate(n_samples, draw, found.model, generator)
         return found.units.restored(rows), states
 
+    @_small_is_zero
     def emission_density(self, grid, state=None, quantiles=None):
         """Density of the emissions: its posterior mean, or quantiles.
 
@@ -630,6 +638,7 @@ class DirichletProcessHMM(
         density = np.exp(np.swapaxes(logs - log_volume, -1, -2))
         return density if state is None else density[..., state]
 
+    @_small_is_zero
     def duration_probabilities(self, n_steps):
         """Probabilities of how many rows each state lasts.
 
@@ -698,6 +707,7 @@ class DirichletProcessHMM(
         return self._answer().draws.start.mean(axis=0)
 
     @property
+    @_small_is_zero
     def locations_(self):
         """Posterior mean of the median of each feature in each state."""
         found = self._answer()
@@ -709,6 +719,7 @@ class DirichletProcessHMM(
         return found.units.restored(_posterior.medians(used).mean(axis=0))
 
     @property
+    @_small_is_zero
     def state_probabilities_(self):
         """Probabilities of the state at the last row, given the rows up to it."""
         found = self._answer()
@@ -740,6 +751,7 @@ class DirichletProcessHMM(
 
     # Steps of `fit` and `partial_fit`.
 
+    @_small_is_zero
     def _compute(self):
         online, series = self._online, self._series
         if online is not None and series.n_seen - online.n_run < self.window // 2:
@@ -747,6 +759,7 @@ class DirichletProcessHMM(
             return online.after(series.rows[len(series) - n_new :]).answers()
         return self._sample(range)
 
+    @_small_is_zero
     def _sample(self, tasks):
         """Sample from the posterior, going on from the chains there are."""
         series = self._series

@@ -243,6 +243,7 @@ class LocalPosterior:
             )
         return mass
 
+    @np.errstate(under="ignore")  # a share of zero
     def _mixed(self, log_density, points):
         """Mix with the wide component, so that no log-density is minus infinity."""
         share = 1 / (self.n_neighbors + 1)

@@ -171,11 +171,11 @@ class FollowsTheData:
         target = self.degrees / (
             self.degrees + self.likeness * posterior.spectrum.shape[-1]
         )
-        u = np.log(self.scale_factor)
+        target, u = target * log_spectrum.size, np.log(self.scale_factor)
         for _ in range(NEWTON_STEPS):
             shares = expit(u + log_spectrum)
-            step = (target - shares.mean()) / (shares * (1 - shares)).mean()
-            u += np.clip(step, -2.0, 2.0)
+            step = (target - shares.sum()) / (shares * (1 - shares)).sum()
+            u += min(max(step, -2.0), 2.0)
             if abs(step) < 1e-6:
                 break
         return self.rescaled(np.exp(u))
@@ -183,7 +183,7 @@ class FollowsTheData:
     def rescaled(self, factor):
         """Return the family with another scale R."""
         family = copy(self)
-        family.scale_factor = np.clip(factor, *SCALES)
+        family.scale_factor = min(max(factor, SCALES[0]), SCALES[1])
         return family
 
     def alternatives(self):

@@ -24,6 +24,7 @@ SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # below which outliers are not looked for
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
+FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
 
 
@@ -161,6 +162,21 @@ def warn_of_outliers(fit, X, weight, surprise):
         UserWarning,
         stacklevel=user_stack_level(),
     )
+
+
+def warn_of_small_weights(weight):
+    """Warn if weights count so few rows that they seem to be shares."""
+    if weight is None:
+        return
+    weight = weight[weight > 0]
+    if len(weight) > 1 and weight.mean() < FEWEST_COUNTED:
+        warn(
+            f"The sample_weight of {len(weight)} rows sum to {weight.sum():.3g}: a "
+            "weight says how many times a row counts, so that the prior outweighs "
+            "these rows. If the weights are relative, divide them by their mean.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
 
 
 def inflation_in(fits, X, weight):

@@ -84,6 +84,10 @@ class Family:
         """Return families with other priors that the bound may choose."""
         return []
 
+    def less_assuming(self):
+        """Return a family of the same statistics that assumes less; None if none."""
+        return None
+
     def divergences(self, posterior):
         """Kullback-Leibler divergences from the prior, one for each component."""
         each = range(n_components_of(posterior))

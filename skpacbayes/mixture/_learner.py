@@ -13,11 +13,13 @@ from ._diagnostics import (
     warn_of_atoms,
     warn_of_inflation,
     warn_of_outliers,
+    warn_of_small_weights,
 )
 from ._moves import exchange_components
 from ._overdispersion import warn_of_overdispersion
 from ._search import best_fit, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
+from ._shapes import warn_of_shapes
 from ._temperature import TEMPERATURES, TemperatureChoice
 
 MORE = 2  # times as many components as of the first family are tried, and its square
@@ -88,9 +90,11 @@ class Learner:
         if self.chooses:
             fit, path = self.choice.best_of(paths, X, weight)
             warn_of_overdispersion(fit, X, weight)
+            warn_of_shapes(fit, best_by_number(paths).values(), self.choice.of)
         else:
             fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
             path = {self.n_components: self.choice.of(fit)}
+            warn_of_shapes(fit, [fit], self.choice.of)
         if not fit.converged:
             warn(
                 f"The bound was still rising after max_iter={self.to['max_iter']} "
@@ -98,6 +102,7 @@ class Learner:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
+        warn_of_small_weights(weight)
         self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
         fit.mixture.family.warn_of(fit.state.components)
         if not self.found_atoms:

@@ -42,7 +42,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     ----------
     family : str, Family or list of (name, family, columns), default="normal"
         Distribution of a row within a component: a name ("normal", "lognormal",
-        "poisson", "exponential", "bernoulli", "categorical", "student",
+        "poisson", "exponential", "gamma", "bernoulli", "categorical", "student",
         "von_mises_fisher", "regression"), a :class:`Family`, or a list of triples as of
         :class:`~sklearn.compose.ColumnTransformer`, for columns of several kinds that
         are independent within a component.
@@ -272,6 +272,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             number: the searches find different numbers, or the criterion of the best
             is too near to that of the second.
         UserWarning
+            If the mean of the positive weights is less than 0.1: weights are numbers of
+            rows, not shares.
+        UserWarning
             If so many rows, counted with their weights, share a value of a column of
             real numbers that its density means little.
         UserWarning
@@ -283,6 +286,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If `n_components="auto"` chose Poisson components, and fewer components with
             negative binomial or zero-inflated columns would explain the rows better:
             counts are overdispersed, and components cut groups in parts.
+        UserWarning
+            If Gamma columns with shapes that are learnt would explain the rows better
+            than those of known shape, "exponential" ones among them.
         UserWarning
             If a component of directions is at the largest concentration of its family.
         UserWarning

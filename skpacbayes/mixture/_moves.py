@@ -7,7 +7,7 @@ from scipy.special import entr, softmax
 
 from ._family import take
 from ._rows import Responsibilities
-from ._search import TILE_ROWS, clusters, hard_statistics, scaled_part
+from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_part
 
 MERGE_ROWS = 4000  # on which merges are compared
 PAIRS = 6  # pairs of components that may be merged
@@ -114,10 +114,11 @@ def best_merge(fit, X, sample_weight, settled=None):
     return begun(mixture, fit.state, candidates[best], rests[best])
 
 
-def best_split(fit, X, sample_weight, settled=None, *, seed):
+def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
     """Cut the component whose cut leaves the largest bound.
 
     Settled rows stay with one of the halves: the other one is born in the window.
+    Halves of this fit that are in `known` are not computed again.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def best_split(fit, X, sample_weight, settled=None, *, seed):
     """
     mixture, state, total = fit.mixture, fit.state, fit.statistics
     rows = scaled_part(X, sample_weight, len(total), seed, most=EXCHANGE_ROWS)
-    order, first, second = halves(mixture, state, total, *rows, seed=seed)
+    order, first, second = halves_of(fit, total, rows, seed, known)
     cuts, rest = [(order[0], first, second)], None
     if settled is not None:
         cuts += [(order[0], second, first)]
@@ -142,12 +143,15 @@ def best_split(fit, X, sample_weight, settled=None, *, seed):
     return begun(mixture, state, candidates[best], rest)
 
 
-def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
+def exchange_components(
+    fit, X, sample_weight, settled=None, *, seed, options, known=None
+):
     """Exchange components as long as a fit has converged and the bound rises.
 
     A pair that overlaps is merged and a third component is cut in two. The exchanges
     that promise most are followed for a few sweeps over some of the rows, the best of
-    them over all rows as long as there is hope that it passes the fit.
+    them over all rows as long as there is hope that it passes the fit. The halves of
+    components that were cut are left in the dictionary `known`, if there is one.
 
     Returns
     -------
@@ -162,7 +166,7 @@ def exchange_components(fit, X, sample_weight, settled=None, *, seed, options):
     few = scaled_part(X, sample_weight, n_components, seed, most=EXCHANGE_ROWS)
     enough = fit.mixture.enough(X, sample_weight, options["tol"])
     for _ in range(n_components):
-        best, rest = best_exchange(fit, few, settled, options, seed)
+        best, rest = best_exchange(fit, few, settled, options, seed, known)
         if best is None:
             break
         best = followed(best, X, sample_weight, rest, options, fit.criterion)
@@ -195,7 +199,7 @@ def few_sweeps(options):
     return {**options, "max_iter": min(EXCHANGE_SWEEPS, options["max_iter"])}
 
 
-def best_exchange(fit, few, settled, options, seed):
+def best_exchange(fit, few, settled, options, seed, known):
     """Return the best exchange after a few sweeps over `few` rows, if hopeful."""
     if not fit.converged:
         return None, None
@@ -203,7 +207,7 @@ def best_exchange(fit, few, settled, options, seed):
     mixture = fit.mixture
     tries = [
         (mixture.ascend(state, *few, rest, **brief), rest)
-        for state, rest in exchanges(mixture, fit, *few, settled, seed=seed)
+        for state, rest in exchanges(mixture, fit, *few, settled, seed, known)
     ]
     if not tries:
         return None, None
@@ -219,7 +223,7 @@ def hopeful(fit, to_beat):
     return fit.criterion + PATIENCE * (fit.history[-1] - fit.history[-2]) > to_beat
 
 
-def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
+def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
     """Yield the state and the settled statistics after the exchanges to try.
 
     What an exchange promises is the bound of the statistics that it rearranges.
@@ -228,7 +232,8 @@ def exchanges(mixture, fit, X, sample_weight, settled, *, seed):
     if len(everyone) < 3:
         return
     total = fit.statistics if settled is None else fit.statistics + settled
-    to_cut, first, second = halves(mixture, state, total, X, sample_weight, seed=seed)
+    rows = X, sample_weight
+    to_cut, first, second = halves_of(fit, total, rows, seed, known)
     candidates, pairs = [], []
     _, losses = shares_and_losses(mixture, state, X, sample_weight)
     for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
@@ -284,6 +289,16 @@ def merged_settled(mixture, state, settled, kept, gone):
     result[kept, -1] = least if mixture.family.completes_rows else max(least, 0.0)
     result[gone] = 0.0
     return result
+
+
+def halves_of(fit, total, rows, seed, known):
+    """Return the halves of a fit's components; those in `known` are not found again."""
+    known = {} if known is None else known
+    return remembered(
+        known,
+        id(fit),
+        lambda: (fit, halves(fit.mixture, fit.state, total, *rows, seed=seed)),
+    )[1]  # the fit is kept too, so that its id stays its own
 
 
 def halves(mixture, state, total, X, weight, *, seed):

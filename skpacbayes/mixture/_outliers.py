@@ -156,6 +156,11 @@ class OutlierFamily(Family):
         """Return families with other priors that the bound may choose."""
         return [self.with_inner(inner) for inner in self.inner.alternatives()]
 
+    def less_assuming(self):
+        """Return the family whose components assume less; None if there is none."""
+        inner = self.inner.less_assuming()
+        return None if inner is None else self.with_inner(inner)
+
     def recentred(self, posterior):
         """Return the posterior, with other origins of the statistics if need be."""
         components = self.inner.recentred(posterior.components)

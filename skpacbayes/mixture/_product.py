@@ -1,6 +1,7 @@
 """Columns of several kinds, and the names of the families."""
 
 from copy import copy
+from functools import partial
 
 import numpy as np
 
@@ -182,6 +183,20 @@ class ProductFamily(ExponentialFamily):
         ]
         return product
 
+    def less_assuming(self):
+        """Return the families that assume less; None if there is none."""
+        others = [family.less_assuming() for _, family, _ in self.families]
+        if all(other is None for other in others):
+            return None
+        product = copy(self)
+        product.families = [
+            (name, other or family, columns)
+            for (name, family, columns), other in zip(
+                self.families, others, strict=True
+            )
+        ]
+        return product
+
     def log_predictive(self, posterior, X):
         """Log-density of each row under each component, (n_rows, n_components)."""
         return sum(
@@ -241,6 +256,7 @@ FAMILIES = {
     "poisson": Poisson,
     "regression": Regression,
     "exponential": Gamma,
+    "gamma": partial(Gamma, "auto"),
     "bernoulli": Binomial,
     "categorical": Categorical,
     "student": Student,

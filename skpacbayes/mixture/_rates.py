@@ -9,6 +9,9 @@ from scipy.special import betaln, digamma, gammaln
 from ._column_family import ColumnFamily
 from ._divergences import gamma_divergence
 
+SHAPES, N_SHAPES = (0.02, 2000.0), 200  # grid of the shapes of Gamma distributions
+NEGLIGIBLE = -50.0  # logarithm of the chance of a shape that is left out
+
 
 class GammaPosterior(NamedTuple):
     """Gamma distributions of the rates, (n_components, n_features) each."""
@@ -17,16 +20,7 @@ class GammaPosterior(NamedTuple):
     rate: np.ndarray
 
 
-class RateFamily(ColumnFamily):
-    """What families with a Gamma distribution of a rate share."""
-
-    def divergence(self, posterior):
-        """Kullback-Leibler divergence from the prior, summed over components."""
-        prior = self.shape_prior, self.rate_prior
-        return gamma_divergence(*posterior, *prior).sum()
-
-
-class Poisson(RateFamily):
+class Poisson(ColumnFamily):
     """Independent Poisson counts, with a rate for each component and column.
 
     Parameters
@@ -61,6 +55,11 @@ class Poisson(RateFamily):
         counts, sums, _ = self.split(statistics)
         return GammaPosterior(self.shape_prior + sums, self.rate_prior + counts)
 
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        prior = self.shape_prior, self.rate_prior
+        return gamma_divergence(*posterior, *prior).sum()
+
     def coefficients(self, posterior):
         """Coefficients of one, the count, and the base measure."""
         shape, rate = posterior
@@ -88,16 +87,41 @@ class Poisson(RateFamily):
         return {"rates": posterior.shape / posterior.rate}
 
 
-class Gamma(RateFamily):
-    """Independent Gamma columns of known shape, exponential if it is one.
+class GammaShapes(NamedTuple):
+    """Distributions of the shapes, and of the rates for each shape of a grid.
+
+    All (n_components, n_features, n_grid): the rates are Gamma(shape, rate), and
+    log_chances are the logarithms of the chances of the grid.
+    """
+
+    shape: np.ndarray
+    rate: np.ndarray
+    log_chances: np.ndarray
+
+
+class Gamma(ColumnFamily):
+    """Independent Gamma columns, exponential if the shape is one.
+
+    The posterior is exact: a shape that is not known has a uniform prior on a grid of
+    200 values whose logarithms are equally spaced, for each component and column.
 
     Parameters
     ----------
-    shape : float, default=1.0
-        Shape of the distribution of a value, known.
+    shape : float or "auto", default=1.0
+        Shape of the distribution of a value, if it is known. "auto" learns it.
     shape_prior : float, default=0.5
         Shape of the Gamma prior of each rate. Its mean is the mean of the components'
         rates, where the bound is largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpacbayes.mixture import Gamma, TemperedVBMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.gamma([[0.3]] * 200 + [[8.0]] * 200, 1.0)
+    >>> mixture = TemperedVBMixture(Gamma("auto"), "auto", random_state=0).fit(X)
+    >>> np.sort(mixture.parameters_["shapes"][:, 0]).round(1)
+    array([0.3, 8.2])
     """
 
     continuous = True
@@ -112,17 +136,39 @@ class Gamma(RateFamily):
 
     def set_prior(self, X, weight):
         """Let the prior mean of a rate be that at which the column has its mean."""
-        self.rate_prior = self.shape_prior / self.shape * self.centers
+        if self.shape == "auto":
+            self.grid = np.exp(np.linspace(*np.log(SHAPES), N_SHAPES))
+        else:
+            self.grid = np.array([float(self.shape)])
+        self.unit_rate = self.shape_prior * self.centers
+
+    @property
+    def rate_prior(self):
+        """Rates of the priors of the rates, for each shape: (n_features, n_grid)."""
+        return self.unit_rate[:, None] / self.grid
 
     def adapted(self, posterior):
         """Return the family whose prior means of the rates maximise the bound.
 
-        They are the components' mean rates: a rate that is many times the prior mean
-        costs as many times half a nat, and one that is less costs its logarithm.
+        They are the components' mean rates, in units of the shapes: a rate that is many
+        times the prior mean costs as many times half a nat, and one that is less costs
+        its logarithm.
         """
         family = copy(self)
-        rates = (posterior.shape / posterior.rate).mean(axis=0)
-        family.rate_prior = self.shape_prior / rates
+        shape, rate, log_chances = posterior
+        means = (np.exp(log_chances) * shape / rate / self.grid).sum(axis=2)
+        family.unit_rate = self.shape_prior / means.mean(axis=0)
+        return family
+
+    def less_assuming(self):
+        """Return the family that learns the shape; None if this one does."""
+        if self.shape == "auto":
+            return None
+        family = copy(self)
+        family.shape = "auto"
+        unit_rate = self.unit_rate
+        family.set_prior(None, None)
+        family.unit_rate = unit_rate
         return family
 
     def profile(self, X, sample_weight=None):
@@ -130,38 +176,73 @@ class Gamma(RateFamily):
         return np.log(np.where(np.isnan(X), self.centers, X))
 
     def parts(self, X):
-        """Value, and logarithm of the base measure."""
-        return X, (self.shape - 1) * np.log(X) - gammaln(self.shape)
+        """Value, and its logarithm."""
+        return X, np.log(X)
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
-        counts, sums, _ = self.split(statistics)
-        return GammaPosterior(
-            self.shape_prior + self.shape * counts, self.rate_prior + sums
+        parts = self.split(statistics)
+        counts, sums, logs = (part[:, :, None] for part in parts)
+        shape, rate = self.shape_prior + self.grid * counts, self.rate_prior + sums
+        log_chances = (
+            (self.grid - 1) * logs
+            - counts * gammaln(self.grid)
+            + gammaln(shape)
+            - shape * np.log(rate)
+            + self.shape_prior * np.log(self.rate_prior)
         )
+        log_chances -= np.logaddexp.reduce(log_chances, axis=2, keepdims=True)
+        return GammaShapes(shape, rate, log_chances)
 
     def coefficients(self, posterior):
-        """Coefficients of one, the value, and the base measure."""
-        shape, rate = posterior
-        log_rates = self.shape * (digamma(shape) - np.log(rate))
-        return log_rates, -shape / rate, np.ones(shape.shape)
+        """Coefficients of one, the value, and its logarithm."""
+        shape, rate, log_chances = posterior
+        terms = (
+            self.grid * (digamma(shape) - np.log(rate)) - gammaln(self.grid),
+            -shape / rate,
+            self.grid - 1,
+        )
+        chances = np.exp(log_chances)
+        return [(chances * term).sum(axis=2) for term in terms]
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, summed over components."""
+        shape, rate, log_chances = posterior
+        rates = gamma_divergence(shape, rate, self.shape_prior, self.rate_prior)
+        shapes = log_chances + np.log(len(self.grid))
+        return (np.exp(log_chances) * (rates + shapes)).sum()
 
     def log_marginals(self, posterior, X):
-        """Log predictive density of each value: a beta prime distribution."""
-        shape, rate = posterior
-        return (
-            (self.shape - 1) * np.log(X)
-            - betaln(self.shape, shape)
-            + shape * np.log(rate)
-            - (self.shape + shape) * np.log(rate + X)
-        )
+        """Log predictive density of each value: mixtures of beta prime densities."""
+        shape, rate, log_chances = posterior
+        found = np.full(np.broadcast_shapes(X.shape, shape.shape[:2]), -np.inf)
+        for g in np.flatnonzero(log_chances.max(axis=(0, 1)) > NEGLIGIBLE):
+            value, after, before = self.grid[g], shape[:, :, g], rate[:, :, g]
+            density = (
+                (value - 1) * np.log(X)
+                - betaln(value, after)
+                + after * np.log(before)
+                - (value + after) * np.log(before + X)
+            )
+            found = np.logaddexp(found, log_chances[:, :, g] + density)
+        return found
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
-        shape, rate = posterior.shape[k], posterior.rate[k]
-        rates = generator.gamma(shape, 1 / rate, (size, len(shape)))
-        return generator.gamma(self.shape, 1 / rates)
+        shape, rate, log_chances = (each[k] for each in posterior)
+        columns, at = np.arange(len(shape)), np.zeros((size, len(shape)), dtype=int)
+        if len(self.grid) > 1:
+            ends = np.exp(log_chances).cumsum(axis=1)
+            points = generator.random(at.shape) * ends[:, -1]
+            at = (points[:, :, None] > ends).sum(axis=2)
+        rates = generator.gamma(shape[columns, at], 1 / rate[columns, at])
+        return generator.gamma(self.grid[at], 1 / rates)
 
     def attributes(self, posterior):
-        """Posterior means of the rates."""
-        return {"rates": posterior.shape / posterior.rate}
+        """Posterior means of the shapes and of the rates."""
+        shape, rate, log_chances = posterior
+        chances = np.exp(log_chances)
+        return {
+            "shapes": (chances * self.grid).sum(axis=2),
+            "rates": (chances * shape / rate).sum(axis=2),
+        }

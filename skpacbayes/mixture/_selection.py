@@ -87,15 +87,14 @@ class Choice:
                 other = followed(other, *rows, None, self.options, fit.criterion)
                 fit = best_fit([fit, other])
             before = with_best_prior(fit, *rows, **self.options)
-            fit, _ = exchange_components(
-                before, *rows, seed=self.seed, options=self.options
-            )
+            moves = {"seed": self.seed, "known": {}}
+            fit, _ = exchange_components(before, *rows, options=self.options, **moves)
             fits[K], gains[K] = fit, fit.criterion - before.criterion
             neighbors = {}
             if K > 1:
                 neighbors[K - 1], _ = best_merge(fit, *rows)
             if K + 1 in fits:
-                neighbors[K + 1], _ = best_split(fit, *rows, seed=self.seed)
+                neighbors[K + 1], _ = best_split(fit, *rows, **moves)
             for other, state in neighbors.items():
                 begun = Fit(fit.mixture, state, None, [], False)
                 to_beat = fits[other].criterion

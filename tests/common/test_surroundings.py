@@ -41,9 +41,22 @@ def test_settings_and_scalars_of_numpy_change_nothing(name, method):
         }
     )
     expected = fitted(name, method)
-    with sklearn.config_context(**SETTINGS), np.errstate(all="raise", under="ignore"):
+    with sklearn.config_context(**SETTINGS), np.errstate(all="raise"):
         learn(estimator, method, X, Y)
         assert_same_answers(estimator, expected)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_probabilities_too_small_for_a_float_are_zero(name, method, scale):
+    """As an underflow is, unless a user asks NumPy to raise at it."""
+    rows = scale * np.vstack([X[:3], 30.0 * X[:3], X[:3] + 1e4])
+    with np.errstate(all="raise"):
+        estimator = learn(cheap(name), method, scale * X, Y)
+        for answer in (*ANSWERS, "score"):
+            given = {"y": Y[:9]} if answer == "score" else {}
+            if hasattr(estimator, answer):
+                getattr(estimator, answer)(rows, **given)
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)

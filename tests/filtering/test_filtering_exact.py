@@ -190,6 +190,7 @@ class NoDensity:
         self.initial = model.initial
         self.transition = model.transition
         self.log_likelihood = model.log_likelihood
+        self.handles_missing = True
 
 
 @pytest.mark.parametrize("backward", [True, False])

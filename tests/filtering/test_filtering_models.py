@@ -1,12 +1,19 @@
 """What a model may ask for and what it may add: inputs, the past, proposals."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm
+from scipy.stats import norm, uniform
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
-from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering import (
+    SMC2,
+    ClusteredParticleFilter,
+    ParticleMarginalMetropolis,
+)
 from skpacbayes.filtering.models import (
     LinearGaussian,
     LinearObservations,
@@ -398,3 +405,71 @@ def test_densities_of_the_library_are_those_of_its_transitions(model):
     n_features = len(getattr(model, "transition_matrix", [0]))
     X = np.random.default_rng(0).normal(size=(5, n_features))
     tracker(model).fit(X)
+
+
+@pytest.mark.parametrize("proposal", ["prior", "auto", "auxiliary"])
+def test_rows_that_are_partly_observed(proposal):
+    """Against the Kalman filter of the features that were seen."""
+    model = LinearGaussian(
+        [[0.9, 0.1], [0.0, 0.8]],
+        [[1.0, 0.0], [0.5, 1.0]],
+        np.diag([0.3, 0.2]),
+        [[0.4, 0.1], [0.1, 0.5]],
+    )
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    X[5:15, 0] = X[12:20, 1] = X[25, 0] = np.nan
+    means, covariances, log_densities = model.kalman(X)
+    tracker = ClusteredParticleFilter(
+        model, method="sqmc", n_particles=1024, proposal=proposal, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tracker.fit(X)
+    assert abs(tracker.log_likelihood_ - log_densities.sum()) < 0.05
+    gaps = (tracker.mean_ - means[-1]) / np.sqrt(np.diag(covariances[-1]))
+    assert np.abs(gaps).max() < 0.05
+    # Kalman's own: features that are seen alone, of a model that has no other.
+    alone = LinearGaussian(
+        model.transition_matrix, [[1.0, 0.0]], model.transition_covariance, [[0.4]]
+    )
+    X[:, 1] = np.nan
+    assert_allclose(model.kalman(X)[2], alone.kalman(X[:, :1])[2])
+
+
+class SeenTwice(BaseEstimator):
+    """A random walk, seen by two sensors; knows nothing of missing values."""
+
+    n_noise = 1
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def initial(self, z):
+        return z
+
+    def transition(self, x, z, t):
+        return x + self.scale * z
+
+    def log_likelihood(self, x, y, t):
+        return -0.5 * np.square(y - x).sum(axis=1)
+
+
+@pytest.mark.parametrize("kind", ["filter", "PMMH", "SMC2"])
+@pytest.mark.filterwarnings("ignore:The chains disagree")
+def test_a_row_partly_observed_is_not_dropped_in_silence(kind):
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    X[2, 0] = np.nan
+    own = tracker(SeenTwice(), n_particles=20)
+    priors = {"model__scale": uniform(0.5, 1.0)}
+    few = {
+        "filter": own,
+        "PMMH": ParticleMarginalMetropolis(own, priors, n_iter=4, burn_in=2),
+        "SMC2": SMC2(own, priors, n_draws=10),
+    }[kind]
+    with pytest.warns(ConvergenceWarning, match="1 rows with some NaN is not used"):
+        few.fit(X)
+    X[2] = np.nan
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "What was observed")
+        few.fit(X)
+        tracker(line()).fit(X[:, :1])

@@ -271,3 +271,26 @@ def test_infinite_rows_are_refused():
         with pytest.raises(ValueError, match="Input X contains infinity"):
             method(X)
     assert_array_equal(model.transmat_samples_, before)
+
+
+@pytest.mark.parametrize("emission", ["per_state", "poisson", "categorical"])
+@pytest.mark.filterwarnings("ignore")  # of few sweeps
+def test_underflow_is_no_error(emission):
+    """Rows far apart have densities that are too small for a float."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.repeat([1.0, 900.0, 1.0], 20), size=60)[:, None].astype(float)
+    X = X if emission != "categorical" else (X > 400) * 1.0
+    model = DirichletProcessHMM(
+        2, emission=emission, n_iter=20, burn_in=5, window=40, random_state=0
+    )
+    with np.errstate(all="raise"):
+        model.fit(X)
+        for answer in ("predict", "decode", "score_samples"):
+            getattr(model, answer)(X)
+        model.partial_fit(X[-5:])
+        assert np.isfinite(model.state_probabilities_).all()
+        assert np.isfinite(model.forecast(3).state_probabilities).all()
+        assert np.isfinite(model.sample(5, random_state=0)[0]).all()
+        assert np.isfinite(model.emission_density(X[:5])).all()
+        assert np.isfinite(model.duration_probabilities(500)).all()
+        assert emission == "categorical" or np.isfinite(model.locations_).all()

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
+    Gamma,
     Student,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
@@ -137,3 +138,46 @@ def test_a_component_too_many_is_not_taken_for_outliers():
     for K in (2, 4):
         mixture = TemperedVBGaussianMixture(K, n_init=2, random_state=0)
         assert said(mixture, X) == []
+
+
+def draws_of_shape(shape, seed):
+    rng, z = np.random.default_rng([11, seed]), np.arange(400) % 2
+    return rng.gamma(shape, np.array([1.0, 60.0])[z][:, None], (400, 3))
+
+
+@pytest.mark.parametrize("n_components", [2, "auto"])
+def test_gamma_columns_of_another_shape_are_named_and_exponential_ones_are_not(
+    n_components,
+):
+    """Also in a product and beside outliers; nor are those whose shape is learnt."""
+    options = {"max_components": 5, "n_init": 1, "random_state": 0}
+    product = [("a", "exponential", [0, 2]), ("b", "lognormal", [1])]
+    for family in ("exponential", Gamma(1.0), product):
+        mixture = TemperedVBMixture(family, n_components, **options)
+        for shape, seed in ((0.3, 0), (4.0, 1)):
+            messages = said(mixture, draws_of_shape(shape, seed))
+            named = [each for each in messages if "Gamma columns do not" in each]
+            assert len(named) == 1
+            assert 'Use the family "gamma"' in named[0]
+    mixture = TemperedVBMixture("exponential", 2, outliers=True, **options)
+    messages = said(mixture, draws_of_shape(4.0, 2))
+    assert any("Gamma columns do not" in each for each in messages)
+    mixture = TemperedVBMixture("exponential", n_components, **options)
+    for seed in range(3):
+        messages = said(mixture, draws_of_shape(1.0, seed))
+        assert not any("Gamma" in each for each in messages)
+    mixture = TemperedVBMixture("gamma", n_components, **options)
+    assert not any("Gamma" in each for each in said(mixture, draws_of_shape(0.3, 0)))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_weights_that_sum_to_one_are_named(number):
+    """They count as one row, so that three groups would be one, in silence."""
+    rng, z = np.random.default_rng(0), np.arange(300) % 3
+    X = np.exp(2.0 * z[:, None] + 0.3 * rng.normal(size=(300, 3)))
+    X[:, 2] = X[:, 2].round()
+    weight = rng.uniform(0.5, 1.5, 300)
+    (message,) = said(mixtures()[number], X, weight / weight.sum())
+    assert message.startswith("The sample_weight of 300 rows sum to 1: ")
+    messages = said(mixtures()[number], X, weight / weight.mean())
+    assert not any("sample_weight" in each for each in messages)

@@ -63,6 +63,7 @@ def rows(name, n, seed=0):
 CONJUGATE = {
     "poisson": (Poisson(), "poisson"),
     "gamma": (Gamma(2.5), "exponential"),
+    "shapes": (Gamma("auto"), "exponential"),
     "binomial": (Binomial(30), "poisson"),
     "categorical": (Categorical(0.5), "categorical"),
     "directions": (VonMisesFisher(), "von_mises_fisher"),
@@ -337,6 +338,7 @@ def test_skops_loads_every_family():
     mixtures = [
         *((TemperedVBMixture(FAMILY_OF[name], 2), rows(name, 60)) for name in ROWS),
         (TemperedVBMixture("lognormal", 2), X),
+        (TemperedVBMixture("gamma", 2), X),
         (TemperedVBGaussianMixture(2, outliers=True), X),
         (TemperedVBGaussianMixture(2, covariance_prior=np.eye(2)), X),
         (TemperedVBGaussianMixture(2, **prior), X),
@@ -368,3 +370,17 @@ def test_groups_of_positive_values_may_differ_a_thousand_times():
         ).fit(X)
         assert mixture.n_components_ == 2
         assert_array_equal(mixture.predict(X) == mixture.predict(X)[0], small)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("shape", [0.3, 1.0, 6.0])
+def test_shapes_of_gamma_columns_are_learnt(shape, scale):
+    """Two groups whatever the shape; within 5 standard errors of it."""
+    rng, z = np.random.default_rng(3), np.arange(600) % 2
+    X = rng.gamma(shape, scale * np.array([1.0, 100.0])[z][:, None], (600, 4))
+    mixture = TemperedVBMixture(
+        "gamma", "auto", max_components=5, n_init=1, random_state=0
+    ).fit(X)
+    assert mixture.n_components_ == 2
+    logs = np.log(mixture.parameters_["shapes"] / shape)
+    assert np.abs(logs).max() < 5 * np.sqrt(2 / 300)

@@ -138,8 +138,8 @@ def test_history_is_whole_where_the_bound_steps_down(monkeypatch):
             for family in (
                 "student",
                 "regression",
-                "exponential",
-                [("a", "normal", [0]), ("b", "exponential", [1])],
+                "gamma",
+                [("a", "normal", [0]), ("b", "gamma", [1])],
             )
         ),
     ],

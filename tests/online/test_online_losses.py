@@ -44,6 +44,7 @@ def test_softmax_has_the_better_probabilities(load):
     assert losses["softmax"] < losses["one_vs_rest"]
 
 
+@pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")  # iris
 def test_softmax_is_the_default_where_there_is_one():
     X, y = load_iris(return_X_y=True)
     softmax = OnlineVIClassifier(loss="log_loss", multi_class="softmax").fit(X, y)
@@ -62,6 +63,7 @@ def test_softmax_is_the_default_where_there_is_one():
     assert np.array_equal(two.predict_proba(X), same.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")  # iris
 def test_names_of_the_classes_do_not_matter():
     """Permuted labels permute the answers."""
     X, y = load_iris(return_X_y=True)
