@@ -36,9 +36,7 @@ def test_gain_is_the_criterion_of_the_best_columns(n_rows, n_groups):
     problem, mixture, X, labels = mixture_of(n_rows, n_features, n_groups)
     centers = np.array([X[labels == j].mean(axis=0) for j in range(n_groups)])
     own = X - centers[labels]
-    fits = [
-        norm.logpdf(gaps, scale=gaps.std(axis=0)).sum(axis=0) for gaps in (own, X)
-    ]
+    fits = [norm.logpdf(gaps, scale=gaps.std(axis=0)).sum(axis=0) for gaps in (own, X)]
     share, n_evidence = problem.n_evidence / n_rows, problem.n_evidence
     charge = (n_groups - 1) * math.log(n_evidence) / 2
     saved = np.sort(charge - share * (fits[0] - fits[1]))[::-1]
@@ -50,7 +48,7 @@ def test_gain_is_the_criterion_of_the_best_columns(n_rows, n_groups):
 
 
 def test_no_gain_where_every_column_differs_or_none_can():
-    problem, mixture, X, _ = mixture_of(300, 2, 3)
+    problem, mixture, _, _ = mixture_of(300, 2, 3)
     assert CommonColumns(problem).gain(mixture) == 0.0
     for shape in ("round", "tied"):
         kept = {**vars(mixture), "shape": shape}
