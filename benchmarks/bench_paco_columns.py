@@ -1,4 +1,4 @@
-"""Groups that few columns of many tell apart: is their number found?
+"""Are groups found that few columns of many tell apart?
 
 Columns are standardised, as users do it, so that columns which say nothing are as wide
 as the others. The peers choose the number by BIC. Nothing was chosen on these draws.
@@ -29,7 +29,7 @@ TABLES = [
 
 
 def draw(n_features, n_telling, n_groups, n_rows, distance, seed):
-    """Groups of unequal sizes in some columns, among correlated or heavy-tailed ones."""
+    """Return groups that some columns tell apart, among correlated or heavy ones."""
     rng = np.random.default_rng([seed, n_features, n_groups])
     while True:
         centers = distance * rng.normal(size=(n_groups, n_telling))
