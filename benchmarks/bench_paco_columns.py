@@ -1,4 +1,4 @@
-"""Are groups found that few columns of many tell apart?
+"""Count how often groups are found that few columns of many tell apart.
 
 Columns are standardised, as users do it, so that columns which say nothing are as wide
 as the others. The peers choose the number by BIC. Nothing was chosen on these draws.
