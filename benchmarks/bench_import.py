@@ -69,7 +69,8 @@ def timed(method):
                 spent[0] += time.process_time() - start
     return wrapper
 
-library.finalize = timed(library.finalize)
+for name in "_optimize_functions", "_optimize_final_module", "_finalize_final_module":
+    setattr(library, name, timed(getattr(library, name)))
 (seconds,) = compile_kernels(["{name}"]).values()
 files = Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nb*")
 size = sum(file.stat().st_size for file in files)

@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 from .compiling import without_repetition
+from .linking import optimised_once
 
 
 class Kernel:
@@ -44,11 +45,10 @@ class Kernel:
         """The compiled function: GIL released, cached on disk where possible."""
         from numba import njit
 
-        options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
         try:
-            compiled = njit(cache=True, **options)(self.py_func)
+            compiled = njit(cache=True, **_OPTIONS)(self.py_func)
         except RuntimeError:  # no directory is writable: compile once a process
-            compiled = njit(**options)(self.py_func)
+            compiled = njit(**_OPTIONS)(self.py_func)
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
             compiled.compile = _compile_faster(_for_types(compiled.compile))
             _depend_on_all_files(compiled._cache)
@@ -56,11 +56,22 @@ class Kernel:
         type(self).__call__ = staticmethod(compiled)  # later calls take no detour
         return compiled
 
+    @functools.cached_property
+    def callee(self):
+        """The function for other kernels, which contain it: nothing calls it alone."""
+        from numba import njit
+
+        compiled = njit(no_cpython_wrapper=True, **_OPTIONS)(self.py_func)
+        compiled.compile = _compile_faster(_for_types(compiled.compile))
+        return compiled
+
     @property
     def _numba_type_(self):
         """What Numba asks for when another kernel calls this one."""
-        return self.dispatcher._numba_type_
+        return self.callee._numba_type_
 
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 kernel = Kernel  # the decorator
 
@@ -68,9 +79,7 @@ kernel = Kernel  # the decorator
 def part(function):
     """Decorate a function that is compiled as lines of the kernels that call it.
 
-    For short functions, and for those that are called in one place. A kernel that
-    others call is compiled on its own, and then once more in each of those: a chain of
-    calls multiplies the time.
+    For short functions, and for those that are called in one place.
     """
     inlined = Kernel(function)
     inlined.targetoptions = {"inline": "always"}  # what Numba asks the callee for
@@ -87,7 +96,7 @@ def _compile_faster(compile_for):
 
     @functools.wraps(compile_for)
     def wrapper(signature):
-        with global_compiler_lock, without_repetition():
+        with global_compiler_lock, without_repetition(), optimised_once():
             resting = not gc.isenabled()
             gc.disable()
             try:

@@ -54,6 +54,8 @@ class AggregationState(Aggregation, KernelState):
     def _name_arrays(self):
         self.losses, self.totals = self.arrays
 
+    total_weight = named("totals", WEIGHT)
+
     @property
     def rate(self):
         """Inverse temperature of the weights of the next row."""

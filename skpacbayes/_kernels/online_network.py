@@ -97,6 +97,11 @@ class NetworkState(KernelState):
     target_mean = named("numbers", TARGET_MEAN)
 
     @property
+    def total_weight(self):
+        """Sum of the weights of the rows."""
+        return self.numbers[0, WEIGHT]
+
+    @property
     def n_steps(self):
         """Rows of positive weight."""
         return int(self.numbers[0, STEPS])

@@ -112,7 +112,7 @@ def predict_probabilities(
         total = 0.0
         for output in range(n_outputs):
             weigh_scores(z, models, numbers, stream, experts, output, shares, own)
-            positive = 0.0
+            positive = negative = 0.0
             for e in range(n_experts):
                 k = output * n_experts + e
                 along = deviation_along(models[k], covariances, k, z, work[0], work[1])
@@ -120,13 +120,13 @@ def predict_probabilities(
                     along = 0.0
                 score = moderate(own[e], along * along)
                 small = math.exp(-abs(score))
-                above = 1.0 / (1.0 + small) if score >= 0.0 else small / (1.0 + small)
-                positive += shares[e] * above
+                likely, unlikely = 1.0 / (1.0 + small), small / (1.0 + small)
+                positive += shares[e] * (likely if score >= 0.0 else unlikely)
+                negative += shares[e] * (unlikely if score >= 0.0 else likely)
             probabilities[i, output] = positive
             total += positive
         if n_outputs == 1:
-            probabilities[i, 1] = total
-            probabilities[i, 0] = 1.0 - total
+            probabilities[i, 0], probabilities[i, 1] = negative, positive
             continue
         for output in range(n_outputs):
             if total > 0.0:

@@ -177,6 +177,11 @@ class LinearState(aggregation.Aggregation, KernelState):
     # Their parts.
 
     @property
+    def total_weight(self):
+        """Sum of the weights of the rows."""
+        return self.numbers[0, WEIGHT]
+
+    @property
     def n_steps(self):
         """Rows of positive weight."""
         return int(self.numbers[0, STEPS])

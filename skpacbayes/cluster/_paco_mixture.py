@@ -329,6 +329,16 @@ class MixtureProblem:
         log_values = np.log(np.maximum(values, 1e-12 * values[-1]))
         return vectors * np.exp(0.5 * (log_values.mean() - log_values)) / roots[:, None]
 
+    def flat_columns(self):
+        """Columns whose kurtosis is below that of a normal one, by two errors.
+
+        Groups of about equal size, far apart, flatten a column.
+        """
+        gaps = self.points - self.weights @ self.points / self.n_rows
+        gaps /= np.sqrt(np.diag(self.total))
+        kurtosis = self.weights @ gaps**4 / self.n_rows
+        return np.flatnonzero(kurtosis < 3 - 2 * math.sqrt(24 / self.n_rows))
+
     def pooled(self, mixture):
         """Return the covariance of the points within the clusters."""
         weights = self.weights * mixture.robust

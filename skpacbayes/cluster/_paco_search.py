@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ._paco_columns import CommonColumns
 from ._paco_covariances import covariance_evidence, separated
 from ._paco_mixture import (
     LEAST_GAIN,
@@ -87,6 +88,7 @@ def find_mixture(everything, shapes, kind=None):
             search.borrow(tried, (shape, False, STUDENT_DOF))
             search.polish((shape, False, STUDENT_DOF))
             search.learn_price(shape)
+        search.begin_with_few_columns(everything, shapes)
         search.vary(tree, n_start)
     else:
         search.descend(tree.mixture(n_start), *kind[:3])
@@ -115,12 +117,12 @@ def find_mixture(everything, shapes, kind=None):
     return Found(best, sizes, rivals, (*kind, search.skewed.any), skewed)
 
 
-def _tree_and_size(everything, shape):
+def _tree_and_size(everything, shape, columns=None):
     """Ward's tree of a part of the points, and its number of clusters."""
     widest = int(math.sqrt(_TREE_COST / everything.d))
     for n_points in (min(_TREE_POINTS, widest), min(_MORE_TREE_POINTS, widest)):
         part = everything.subset(n_points)
-        tree = Tree(part, shape)
+        tree = Tree(part, shape, columns)
         most = max(1, min(len(part.points) // 2, int(part.n_rows // 2)))
         n_clusters = tree.n_clusters(most)
         enough = n_clusters * _TREE_POINTS_OF_CLUSTER <= len(part.points)
@@ -147,6 +149,7 @@ class Search:
     def __init__(self, problem):
         self.problem = problem
         self.skewed = SkewedClusters(problem)
+        self.common = CommonColumns(problem)
         self.solutions, self.rebates = {}, {}
 
     def best(self, kind=None):
@@ -268,6 +271,23 @@ class Search:
         self._descend(best, kind, max(1, best.n_clusters - _RIVALS), one_by_one=True)
         self.polish(kind)
 
+    def begin_with_few_columns(self, everything, shapes):
+        """Begin with a partition by the columns that are flatter than a normal one.
+
+        Where few columns of many tell the clusters apart, the distances between rows
+        are those of the other columns, and the tree of all of them shows no clusters.
+        """
+        columns = self.problem.flat_columns()
+        if "diagonal" not in shapes or not 0 < len(columns) < self.problem.d:
+            return
+        tree, n_clusters = _tree_and_size(everything, "diagonal", columns)
+        start = tree.mixture(_n_start(self.problem, n_clusters))
+        for shape in (one for one in shapes if one != "round"):
+            kind = shape, False, STUDENT_DOF
+            self.descend(start, *kind)
+            self.polish(kind)
+            self.learn_price(shape)
+
     def borrow(self, other, kind):
         """Start the best sizes of a kind from the mixtures of another kind too."""
         for k in [mixture.n_clusters for mixture in self._ranked(kind)[:_POLISHED]]:
@@ -325,7 +345,8 @@ class Search:
     def value(self, mixture):
         """Evidence of a mixture, its shape charged as `learn_price` says."""
         rebate = self.rebates.get(mixture.shape, 0.0)
-        return mixture.evidence + rebate + self.skewed.gain(mixture)
+        gains = self.skewed.gain(mixture) + self.common.gain(mixture)
+        return mixture.evidence + rebate + gains
 
     def own_promising(self):
         """Whether variances of their own may describe the points better."""
@@ -354,8 +375,9 @@ class Search:
                 tree = Tree(tree.problem, shape)
             self.descend(tree.mixture(n_start), shape, True, STUDENT_DOF)
             self.polish((shape, True, STUDENT_DOF))
+        close = self.value(self.best()) - _CLOSE
         for kind in list(self.solutions):
-            if self.value(self.best(kind)) > self.value(self.best()) - _CLOSE:
+            if self.value(self.best(kind)) > close:
                 normal = *kind[:2], math.inf
                 for start in self._ranked(kind)[:_POLISHED]:
                     self.keep(self.problem.fit(start, *normal, 12))
@@ -364,4 +386,4 @@ class Search:
     def _ranked(self, kind):
         """Mixtures of a kind, from the best."""
         found = self.solutions.get(kind, {})
-        return sorted(found.values(), key=lambda one: -one.evidence)
+        return sorted(found.values(), key=self.value, reverse=True)

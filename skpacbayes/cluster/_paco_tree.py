@@ -16,18 +16,21 @@ class Tree:
     problem : MixtureProblem
     shape : str
         Points are as wide in all directions (of the axes) for "tied" ("diagonal").
+    columns : ndarray of int, default=None
+        The columns, all by default, in whose coordinates the partitions are round.
     """
 
-    def __init__(self, problem, shape):
+    def __init__(self, problem, shape, columns=None):
         self.problem, self.shape = problem, shape
         self.coordinates = problem.whitened(shape)
         self.variance = problem.variance_in(self.coordinates)
         self.points = problem.points @ self.coordinates
-        n_points = len(self.points)
+        seen = self.points if columns is None else self.points[:, columns]
+        self.d, n_points = seen.shape[1], len(seen)
         merges = np.empty((max(n_points - 1, 0), 2), dtype=np.int64)
         costs = np.empty(len(merges))
         kernels.ward(
-            np.array(self.points.T, order="C"),
+            np.array(seen.T, order="C"),
             problem.weights.copy(),
             merges,
             costs,
@@ -36,7 +39,8 @@ class Tree:
         )
         order = np.argsort(costs, kind="stable")
         self.merges, costs = merges[order], costs[order]
-        within = np.trace(self.coordinates.T @ problem.scatter @ self.coordinates)
+        scatter = self.coordinates.T @ problem.scatter @ self.coordinates
+        within = np.diag(scatter)[slice(None) if columns is None else columns].sum()
         # Sums of squares, by number of clusters less one.
         self.squares = within + np.append(0.0, np.cumsum(costs))[::-1]
 
@@ -50,7 +54,7 @@ class Tree:
     def n_clusters(self, most):
         """Return the number of clusters of largest evidence, at most `most`."""
         entropies = self._cut(1)[1][:most]
-        n_rows, d, k = self.problem.n_rows, self.problem.d, np.arange(1, most + 1)
+        n_rows, d, k = self.problem.n_rows, self.d, np.arange(1, most + 1)
         variances = np.maximum(self.squares[:most] / (n_rows * d), 1e-300)
         variances = np.maximum(variances, 1e-12 * self.variance)
         fits = entropies - n_rows * math.log(n_rows)
@@ -69,7 +73,12 @@ class Tree:
         for f in range(problem.d):
             moments = np.bincount(labels, problem.weights * self.points[:, f])
             centers[:, f] = moments / masses
-        scale = self.squares[n_clusters - 1] / (problem.n_rows * problem.d)
+        squares = self.squares[n_clusters - 1]
+        if self.d < problem.d:  # those of all columns
+            gaps = self.points - centers[labels]
+            squares = problem.weights @ (gaps**2).sum(axis=1)
+            squares += problem.scatter_in(self.coordinates)
+        scale = squares / (problem.n_rows * problem.d)
         scale = max(scale, 1e-12 * self.variance)
         return Mixture(
             self.shape,

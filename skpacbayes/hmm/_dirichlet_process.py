@@ -206,7 +206,8 @@ class DirichletProcessHMM(
     clearly worse than "per_state" would, or "poisson" worse than "categorical", and
     where neighbouring rows of a state have a correlation above 1/2, or rows farther
     apart, up to 400, one above 0.4: then rows depend on those before beyond their
-    states, as in an autoregression or a season. And there is one where one state has a
+    states, as in an autoregression or a season; and where rows have a correlation above
+    0.15 with time beyond their states, a trend. And there is one where one state has a
     predictive score that is at most 5 nats in total below that of the states asked for.
 
     Answers for new rows are means over 100 of the draws at most; there an atom without

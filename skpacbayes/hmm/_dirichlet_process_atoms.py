@@ -181,4 +181,6 @@ def _swapped(sizes, concentration, thresholds):
             sizes[a], sizes[a + 1] = other, own
             order[a], order[a + 1] = order[a + 1], order[a]
         n_rows -= sizes[a]
+        if not n_rows:  # the other atoms are all empty
+            break
     return order

@@ -7,6 +7,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 _STRONG = 0.5  # correlation of neighbours above which the model is misleading
 _STRONG_FAR = 0.4  # of rows farther apart, where wrong states leave less of it
+_TREND = 0.15  # of rows and time: states of a rising level hide most of it
 _ERRORS = 5.0  # standard errors that it must exceed, too
 _FEWEST = 50  # pairs of rows
 _FARTHEST = 3.0  # residuals are cut there, in units of their spread
@@ -49,20 +50,51 @@ def strongest_dependence(values, states, bounds):
     neighbours[bounds[1:-1] - 1] = False
     near = far = Dependence(0.0, 1)
     for column in values.T:
-        pooled = np.full(len(column), np.nan)
-        for state in np.unique(states):
-            rows = np.where(states == state, column, np.nan)
-            if np.count_nonzero(~np.isnan(rows)) < _FEWEST:
-                continue
-            low, middle, high = np.nanquantile(rows, [0.25, 0.5, 0.75])
-            reach = _FARTHEST * (high - low)
-            residuals = (rows - middle).clip(-reach, reach)
+        for _, residuals in _residuals(column, states):
             near = _stronger(near, _of_neighbours(residuals, neighbours))
-            deviation = np.nanstd(residuals)
-            if deviation > 0:
-                pooled[states == state] = residuals[states == state] / deviation
-        far = _stronger(far, _of_lags(pooled, bounds))
+        far = _stronger(far, _of_lags(_pooled(column, states), bounds))
     return near if near.correlation else far
+
+
+def strongest_trend(values, states, bounds):
+    """Return the largest correlation of residuals with time; 0 if none is strong.
+
+    The arguments are those of `strongest_dependence`; time is counted from the first
+    row of each sequence.
+    """
+    lengths, strongest = np.diff(bounds), 0.0
+    times = np.arange(len(values)) - np.repeat(bounds[:-1], lengths)
+    for column in values.T:
+        pooled = _pooled(column, states)
+        known = ~np.isnan(pooled)
+        if known.sum() < _FEWEST or not (pooled[known].std() > 0 < times[known].std()):
+            continue
+        found = float(np.corrcoef(times[known], pooled[known])[0, 1])
+        least = max(_TREND, _ERRORS / np.sqrt(known.sum()))
+        if abs(found) > max(least, abs(strongest)):
+            strongest = found
+    return strongest
+
+
+def _residuals(column, states):
+    """Yield each state with rows enough, and their residuals; NaN for other rows."""
+    for state in np.unique(states):
+        rows = np.where(states == state, column, np.nan)
+        if np.count_nonzero(~np.isnan(rows)) < _FEWEST:
+            continue
+        low, middle, high = np.nanquantile(rows, [0.25, 0.5, 0.75])
+        reach = _FARTHEST * (high - low)
+        yield state, (rows - middle).clip(-reach, reach)
+
+
+def _pooled(column, states):
+    """Residuals of all states, each in units of its deviation."""
+    pooled = np.full(len(column), np.nan)
+    for state, residuals in _residuals(column, states):
+        deviation = np.nanstd(residuals)
+        if deviation > 0:
+            pooled[states == state] = residuals[states == state] / deviation
+    return pooled
 
 
 def _stronger(first, second):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
-from ._dirichlet_process_dependence import strongest_dependence
+from ._dirichlet_process_dependence import strongest_dependence, strongest_trend
 from ._dirichlet_process_run import Run, stacked
 from ._dirichlet_process_selection import (
     CHANCE,
@@ -330,6 +330,13 @@ def _warn_of_dependence(states, rows):
             f"{lag} apart have a correlation of {found:.2f} about the medians of their "
             f"states. If {lag} rows are a season, states may be its parts: give the "
             "model differences to the season before, or residuals."
+        )
+    elif trend := strongest_trend(rows.values, states, rows.bounds):
+        _warn(
+            "Rows have a trend: about the medians of their states they have a "
+            f"correlation of {trend:.2f} with time. States may be early and late, and "
+            "forecasts do not follow the trend. Give the model differences, or "
+            "residuals from the trend."
         )
 
 

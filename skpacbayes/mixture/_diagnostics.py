@@ -24,6 +24,7 @@ SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # below which outliers are not looked for
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
+COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
 
@@ -159,6 +160,34 @@ def warn_of_outliers(fit, X, weight, surprise):
         f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
         "larger. Set outliers=True for such a distribution beside the other "
         f"components{heavy}.",
+        UserWarning,
+        stacklevel=user_stack_level(),
+    )
+
+
+def warn_of_copies(fit, X, weight):
+    """Warn if nearly all rows of real numbers are there twice or more often.
+
+    Rounding makes rows equal too: then the distinct values are evenly spaced.
+    """
+    columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
+    if issparse(X) or len(columns) < X.shape[1]:
+        return
+    for column in columns:
+        present = ~np.isnan(X[:, column])
+        values, codes = np.unique(X[present, column], return_inverse=True)
+        if len(values) < FEWEST:
+            return
+        counts = np.bincount(codes, None if weight is None else weight[present])
+        gaps = np.diff(values)
+        coarse = gaps.min() > FINE * np.median(gaps)
+        if counts[counts >= 2].sum() < COPIED * counts.sum() or coarse:
+            return
+    warn(
+        "Rows are there twice or more often, or have such weights: with "
+        f"inverse_temperature={fit.mixture.inverse_temperature:g} each counts as new "
+        "evidence, and n_components='auto' finds too many components. Leave the "
+        'copies out, or set inverse_temperature="auto".',
         UserWarning,
         stacklevel=user_stack_level(),
     )

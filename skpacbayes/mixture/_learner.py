@@ -11,6 +11,7 @@ from ._ascent import Fit, TemperedMixture
 from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
+    warn_of_copies,
     warn_of_inflation,
     warn_of_outliers,
     warn_of_small_weights,
@@ -105,6 +106,8 @@ class Learner:
         warn_of_small_weights(weight)
         self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
         fit.mixture.family.warn_of(fit.state.components)
+        if self.chooses and not chosen and not self.found_atoms:
+            warn_of_copies(fit, X, weight)
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)

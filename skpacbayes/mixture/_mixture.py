@@ -275,6 +275,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If the mean of the positive weights is less than 0.1: weights are numbers of
             rows, not shares.
         UserWarning
+            If `n_components="auto"` and nearly all rows of real numbers are there twice
+            or more often, counted with their weights.
+        UserWarning
             If so many rows, counted with their weights, share a value of a column of
             real numbers that its density means little.
         UserWarning

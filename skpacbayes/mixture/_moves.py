@@ -61,14 +61,15 @@ def criteria(mixture, before, total, candidates):
         states = [candidate.state(mixture, before) for candidate in candidates]
         pairs = zip(states, candidates, strict=True)
         return np.array([mixture.criterion_of(s, c.statistics) for s, c in pairs])
-    own = mixture.component_terms(total, before.components)
     rows = [candidate.statistics[candidate.changed] for candidate in candidates]
     sources = [candidate.source[candidate.changed] for candidate in candidates]
-    previous = take(before, np.concatenate(sources)).components
-    new = mixture.component_terms(np.concatenate(rows), previous)
-    ends = np.cumsum([len(candidate.changed) for candidate in candidates])
+    sources = np.concatenate([np.arange(len(total)), *sources])
+    previous = take(before, sources).components
+    terms = mixture.component_terms(np.concatenate([total, *rows]), previous)
+    ends = len(total) + np.cumsum([0] + [len(each.changed) for each in candidates])
+    own, *new, _ = np.split(terms, ends)
     result = np.empty(len(candidates))
-    for i, changed_terms in enumerate(np.split(new, ends[:-1])):
+    for i, changed_terms in enumerate(new):
         terms = own[candidates[i].source]
         terms[candidates[i].changed] = changed_terms
         counts = candidates[i].statistics[:, 0]

@@ -2,13 +2,17 @@
 
 from copy import copy
 from typing import NamedTuple
+from warnings import warn
 
 import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
+from .._base import user_stack_level
 from ._column_family import ColumnFamily
 from ._divergences import gamma_divergence
 
+ENDS = "smallest", "largest"
+ADVICE = "take logarithms", 'the family "lognormal" or "normal" may fit better'
 SHAPES, N_SHAPES = (0.02, 2000.0), 200  # grid of the shapes of Gamma distributions
 NEGLIGIBLE = -50.0  # logarithm of the chance of a shape that is left out
 
@@ -121,7 +125,7 @@ class Gamma(ColumnFamily):
     >>> X = rng.gamma([[0.3]] * 200 + [[8.0]] * 200, 1.0)
     >>> mixture = TemperedVBMixture(Gamma("auto"), "auto", random_state=0).fit(X)
     >>> np.sort(mixture.parameters_["shapes"][:, 0]).round(1)
-    array([0.3, 8.2])
+    array([0.3, 8.7])
     """
 
     continuous = True
@@ -159,6 +163,22 @@ class Gamma(ColumnFamily):
         means = (np.exp(log_chances) * shape / rate / self.grid).sum(axis=2)
         family.unit_rate = self.shape_prior / means.mean(axis=0)
         return family
+
+    def warn_of(self, posterior):
+        """Warn if a shape would be outside the grid."""
+        if self.shape != "auto":
+            return
+        ends = np.exp(posterior.log_chances[:, :, [0, -1]]).max(axis=1)
+        for end, word, advice in zip(ends.T, ENDS, ADVICE, strict=True):
+            if end.max() > 0.5:
+                warn(
+                    f"The shape of a Gamma column of component {int(end.argmax())} is "
+                    f"the {word} of those that are tried, from {SHAPES[0]:g} to "
+                    f"{SHAPES[1]:g}, so that components may cut groups in parts: "
+                    f"{advice}.",
+                    UserWarning,
+                    stacklevel=user_stack_level(),
+                )
 
     def less_assuming(self):
         """Return the family that learns the shape; None if this one does."""

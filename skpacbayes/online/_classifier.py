@@ -13,6 +13,8 @@ from ._certificate import certify_linear
 from ._labels import LabelStream
 from ._linear import OnlineLinearModel
 
+LEAST = 1e-300  # of a probability whose log is taken
+
 
 class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     """Linear classification on a stream, without a learning rate.
@@ -218,7 +220,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         self.random_state = random_state
 
     def decision_function(self, X):
-        """Score rows by the posterior mean of their distance to the boundary.
+        """Score rows, so that the class of the highest score is the predicted one.
+
+        With the logistic loss, the log odds of `predict_proba` for two classes, the
+        log of each probability for more. With the hinge, the posterior mean of the
+        score, ``X @ coef_.T + intercept_``.
 
         Parameters
         ----------
@@ -235,6 +241,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
+        if self.loss == "log_loss":
+            logs = np.log(np.maximum(self.predict_proba(X), LEAST))
+            return logs[:, 1] - logs[:, 0] if self._n_outputs() == 1 else logs
         X = self._rows(X)
         scores = np.empty((len(X), self._n_outputs()))
         predict_scores(X, *self._state.arguments, scores)

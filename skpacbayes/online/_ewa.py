@@ -158,6 +158,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         self._check_experts()
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin()
+        self._doubt_order(*rows[1:])
         return self._learn_blocks(*rows)
 
     @partial_fit_context

@@ -111,7 +111,9 @@ class LabelStream:
         X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
         self._set_classes(classes_of(y, weights))
         self._begin(self.n_features_in_, self._n_outputs())
-        return self._learn_blocks(X, self._codes_of(y, weights), weights)
+        codes = self._codes_of(y, weights)
+        self._doubt_order(codes, weights)
+        return self._learn_blocks(X, codes, weights)
 
     def _learn_more(self, X, y, sample_weight, classes):
         """Learn more rows of a stream, whose first call names the `classes`."""

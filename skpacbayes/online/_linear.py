@@ -68,6 +68,11 @@ class OnlineLinearModel(OnlineEstimator):
             X, y, sample_weight, *self._state.arguments, predictions
         )
 
+    def _depends_on_order(self):
+        """Whether it does: hardly, with a full covariance that forgets nothing."""
+        exact = self._state.full and not self._state.phases.size
+        return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
+
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""
         return _LEARNERS[self._learner]

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._stream import StreamingEstimator, checked_weights
 from .._validation import are_small, refuse_large, validate_data, writeable
+from ._doubts import warn_of_order, warn_of_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
 NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)
@@ -130,6 +131,7 @@ class OnlineEstimator(StreamingEstimator):
         """Forget everything, then learn the rows."""
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin(self.n_features_in_)
+        self._doubt_order(*rows[1:])
         return self._learn_blocks(*rows)
 
     def _learn_more(self, X, y, sample_weight):
@@ -146,7 +148,24 @@ class OnlineEstimator(StreamingEstimator):
         for start in range(0, X.shape[0], n_rows):
             rows = slice(start, start + n_rows)
             self._learn(*map(writeable, (X[rows], y[rows], sample_weight[rows])))
+        if len(sample_weight):
+            total, n_rows = self._total_weight(), self.n_samples_seen_
+            warn_of_weights(sample_weight, total, n_rows)
         return self
+
+    def _doubt_order(self, y, sample_weight):
+        """Warn of rows that are sorted by their targets, where that matters."""
+        if self._depends_on_order():
+            y = y[sample_weight > 0.0] if len(sample_weight) else y
+            warn_of_order(y, numbers=isinstance(self, RegressorMixin))
+
+    def _depends_on_order(self):
+        """Whether another order of the same rows may give another posterior."""
+        return True
+
+    def _total_weight(self):
+        """Total weight of the rows since the last `fit`."""
+        return self._state.total_weight
 
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows by one compiled call.

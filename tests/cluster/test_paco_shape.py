@@ -223,3 +223,35 @@ def test_a_short_stream_sees_what_a_table_sees_in_any_units(seed, n_rows):
     Z = X * [1e-2, 1.0, 1e6]
     for model in (paco().fit(Z), paco().partial_fit(Z)):
         assert adjusted_rand_score(y, model.predict(Z)) > 0.9
+
+
+def few_columns_tell(seed, n_features=30, n_groups=3):
+    """Groups in two standardised columns, among others that are noise."""
+    rng = np.random.default_rng(seed)
+    angles = 2 * np.pi * (np.arange(n_groups) + rng.random()) / n_groups
+    labels = rng.integers(n_groups, size=150 * n_groups)
+    centers = 6 / np.sqrt(2 - 2 * np.cos(2 * np.pi / n_groups))
+    centers = centers * np.column_stack([np.cos(angles), np.sin(angles)])
+    X = rng.normal(size=(len(labels), n_features))
+    X[:, :2] += centers[labels]
+    return (X - X.mean(axis=0)) / X.std(axis=0), labels
+
+
+@pytest.mark.parametrize("n_groups", [3, 4])
+@pytest.mark.parametrize("n_features", [15, 30])
+def test_few_columns_of_many_tell_the_groups(n_features, n_groups):
+    """Distances between rows are those of the other columns; no group is missed.
+
+    The groups are six standard deviations apart.
+    In other units and another order of columns, the groups are the same.
+    """
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        X, labels = few_columns_tell(seed, n_features, n_groups)
+        found = PACOClusterer(random_state=0).fit(X).labels_
+        assert found.max() + 1 == n_groups
+        assert adjusted_rand_score(labels, found) > 0.95
+    order = rng.permutation(n_features)
+    moved = X[:, order] * rng.uniform(0.5, 2.0, n_features) + 10.0
+    again = PACOClusterer(random_state=0).fit(moved).labels_
+    assert adjusted_rand_score(found, again) > 0.95

@@ -10,7 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, t
 from sklearn.exceptions import ConvergenceWarning
 
-from skpacbayes.hmm._dirichlet_process_dependence import strongest_dependence
+from skpacbayes.hmm._dirichlet_process_dependence import (
+    strongest_dependence,
+    strongest_trend,
+)
 from skpacbayes.hmm._dirichlet_process_selection import PredictiveScore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
@@ -131,6 +134,33 @@ def test_dependence_beyond_the_states(seed):
     assert strongest_dependence(pairs, one, joined).correlation > 0.9
     assert strongest_dependence(pairs, one, cut).correlation == 0
     assert strongest_dependence(np.ones((800, 1)), one, whole).correlation == 0
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_trend_is_reported(shift, scale, sign):
+    """Of rows about their states, in each sequence from its beginning."""
+    rng = np.random.default_rng(0)
+    states, bounds = np.arange(900) // 30 % 2, np.array([0, 300, 900])
+    level = 2.5 * states + rng.standard_normal(900)
+    times = np.concatenate([np.arange(300), np.arange(600)])
+    level[rng.random(900) < 0.1] = np.nan
+    X = np.column_stack([rng.standard_t(2, 900), level + 0.002 * sign * times])
+    found = strongest_trend(shift + scale * X, states, bounds)
+    assert found * sign > 0.25
+    still = np.column_stack([X[:, 0], level])
+    assert strongest_trend(shift + scale * still, states, bounds) == 0
+    assert strongest_trend(np.ones((900, 1)), states, bounds) == 0
+    assert strongest_trend(X, states, np.arange(901)) == 0  # one row each
+
+
+def test_a_fit_warns_of_a_trend():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((500, 1)) + 0.004 * np.arange(500)[:, None]
+    X += 2.5 * (np.arange(500)[:, None] // 25 % 2)
+    with pytest.warns(ConvergenceWarning, match="Rows have a trend"):
+        markov().fit(X)
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])

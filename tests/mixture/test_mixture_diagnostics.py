@@ -181,3 +181,29 @@ def test_weights_that_sum_to_one_are_named(number):
     assert message.startswith("The sample_weight of 300 rows sum to 1: ")
     messages = said(mixtures()[number], X, weight / weight.mean())
     assert not any("sample_weight" in each for each in messages)
+
+
+def test_a_gamma_shape_at_the_end_of_the_grid_is_named():
+    rng = np.random.default_rng(0)
+    mixture = TemperedVBMixture("gamma", random_state=0)
+    (message,) = said(mixture, rng.normal(1e4, 1.0, (200, 2)))
+    assert "is the largest of those that are tried, from 0.02 to 2000" in message
+    (message,) = said(mixture, np.exp(rng.normal(0.0, 99.0, (200, 2))))
+    assert "is the smallest" in message
+    assert said(mixture, rng.gamma(100.0, 1.0, (200, 2))) == []
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_copies_of_rows_are_named_and_rounded_rows_are_not(number):
+    """With "auto", where copies make components; weights are copies."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(100, 3))
+    mixture = mixtures("auto")[number].set_params(max_components=3)
+    for rows, weight in ((X, np.full(100, 2)), (np.repeat(X, 2, axis=0), None)):
+        (message,) = said(mixture, rows, weight)
+        assert message.startswith("Rows are there twice or more often")
+    many = (4.0 * np.repeat(X, 20, axis=0) + rng.normal(size=(2000, 3))).round()
+    for rows in (X, np.r_[X, X[:60]], many):
+        assert not any("twice" in each for each in said(mixture, rows))
+    mixture.set_params(inverse_temperature="auto")
+    assert said(mixture, np.repeat(X, 2, axis=0)) == []

@@ -43,6 +43,7 @@ def test_well_specified_rows_cost_nothing():
     assert np.mean(gaps) > -np.std(gaps) / np.sqrt(len(gaps)) - 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:Rows are there twice")
 @pytest.mark.parametrize("n_components", ["auto", 5])
 def test_copies_of_rows_are_seen_through(n_components):
     """Each row five times, in any order: the evidence is counted five times at 0.9.

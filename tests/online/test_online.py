@@ -332,6 +332,7 @@ def test_labels_whose_meaning_changes_are_learnt_anew(loss, classes):
     assert model.score(X[-300:], y[-300:]) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_rows_sorted_by_class_are_not_forgotten(loss, classes):

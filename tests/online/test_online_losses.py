@@ -44,6 +44,7 @@ def test_softmax_has_the_better_probabilities(load):
     assert losses["softmax"] < losses["one_vs_rest"]
 
 
+@pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")  # iris
 def test_softmax_is_the_default_where_there_is_one():
     X, y = load_iris(return_X_y=True)
     softmax = OnlineVIClassifier(loss="log_loss", multi_class="softmax").fit(X, y)
@@ -62,6 +63,7 @@ def test_softmax_is_the_default_where_there_is_one():
     assert np.array_equal(two.predict_proba(X), same.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")  # iris
 def test_names_of_the_classes_do_not_matter():
     """Permuted labels permute the answers."""
     X, y = load_iris(return_X_y=True)
@@ -315,3 +317,29 @@ def test_no_certificate_of_a_single_model():
             model.certificate()
         with pytest.raises(NotImplementedError, match="predictive distribution needs"):
             model.predict(X, return_std=True)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("shift", [0.0, 50.0])
+def test_labels_scores_and_probabilities_agree(classes, shift):
+    """Rows close to the boundary between classes, and far from the data."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 3))
+    y = (X @ rng.normal(size=(3, classes)) + rng.normal(size=(400, classes))).argmax(1)
+    rows = np.concatenate([0.2 * rng.normal(size=(3000, 3)), X + shift])
+    for options in (
+        {},
+        {"forgetting": "auto"},
+        {"multi_class": "one_vs_rest"},
+        {"n_fourier": "auto", "random_state": 0},
+        {"method": "svb"},
+    ):
+        model = OnlineVIClassifier(**options).fit(X, y)
+        likely, scores = model.predict_proba(rows), model.decision_function(rows)
+        np.testing.assert_array_equal(model.predict(rows), likely.argmax(axis=1))
+        found = scores > 0 if classes == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(found, likely.argmax(axis=1))
+        np.testing.assert_allclose(likely.sum(axis=1), 1.0, rtol=1e-12)
+        if classes == 2:
+            odds = likely[:, 1] / likely[:, 0]
+            np.testing.assert_allclose(np.exp(scores), odds, rtol=1e-10)

@@ -1,0 +1,56 @@
+"""Columns in which all clusters have one centre."""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+
+class CommonColumns:
+    """Mixtures whose centres differ in some of the columns only, where this pays.
+
+    In a column that does not tell the clusters apart, one centre describes all of them,
+    and the evidence is not charged for several. Which columns differ is charged by the
+    log of the number of choices of as many columns [1]_. With a common shape `tied`,
+    whose coordinates are any, all columns differ.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+
+    References
+    ----------
+    .. [1] A. E. Raftery and N. Dean (2006). Variable selection for model-based
+       clustering. Journal of the American Statistical Association 101.
+    """
+
+    def __init__(self, problem):
+        self.problem = problem
+        self.gains = {}
+
+    def gain(self, mixture):
+        """Return the evidence that common centres gain, at least 0."""
+        known = self.gains.get(id(mixture))
+        if known is None:  # the mixture is held, so that its id stays
+            known = self.gains[id(mixture)] = mixture, self._gain(mixture)
+        return known[1]
+
+    def _gain(self, mixture):
+        problem, k = self.problem, mixture.n_clusters
+        if k == 1 or problem.d == 1 or mixture.shape != "diagonal":
+            return 0.0
+        weights = problem.weights * mixture.robust
+        parts = np.eye(k)[mixture.labels] * weights[:, None]
+        masses = np.maximum(parts.sum(axis=0), 1e-300)
+        means = parts.T @ problem.points / masses[:, None]
+        center = weights @ problem.points / weights.sum()
+        scatter = np.diag(problem.scatter) + 1e-300
+        within = weights @ (problem.points - means[mixture.labels]) ** 2 + scatter
+        total = weights @ (problem.points - center) ** 2 + scatter
+        n_evidence = problem.n_evidence
+        lost = n_evidence / 2 * np.log(np.maximum(total / within, 1.0))
+        saved = (k - 1) * math.log(n_evidence) / 2 - lost
+        differ = int((saved <= 0).sum())
+        d = problem.d
+        choices = gammaln(d + 1) - gammaln(differ + 1) - gammaln(d - differ + 1)
+        return max(float(np.maximum(saved, 0.0).sum() - choices), 0.0)

@@ -1,0 +1,163 @@
+"""Callees are optimised within the kernels that call them: the same bits come out."""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from numba.core import codegen
+
+import skpacbayes._kernels as kernels
+from skpacbayes._kernels import kernel, linking
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+
+def replaced_parts():
+    """What `optimised_once` replaces."""
+    return (
+        codegen.JITCPUCodegen._library_class,
+        codegen.JITCPUCodegen.set_env,
+        codegen.JITCPUCodegen._function_pass_manager,
+        getattr(codegen, "create_pass_builder", None),
+    )
+
+
+def add_scaled(x, factor, into):
+    total = 0.0
+    for j in range(x.shape[0]):
+        into[j] += factor * x[j] / (1.0 + abs(into[j]))
+        total += np.exp(-into[j]) * x[j]
+    return total
+
+
+def check(value):
+    if not value < 1e9:
+        raise ValueError("too large for a test")
+    return np.sqrt(value)
+
+
+@contextlib.contextmanager
+def uncached(monkeypatch):
+    """Kernels that no other process compiled."""
+    with monkeypatch.context() as patch:
+        patch.setattr(numba.core.caching.FunctionCache, "load_overload", no_overload)
+        yield
+
+
+def no_overload(self, *arguments):
+    return None
+
+
+def two_levels():
+    """A kernel that calls a kernel that calls a kernel, and these."""
+    inner, checked = kernel(add_scaled), kernel(check)
+
+    def middle(X, into):
+        total = 0.0
+        for i in range(X.shape[0]):
+            total += inner(X[i], 1.0 / (i + 3.0), into)
+        return checked(abs(total))
+
+    between = kernel(middle)
+
+    def outer(X, into):
+        first = between(X, into)
+        for j in range(into.shape[0]):
+            into[j] = checked(into[j] * into[j]) + first
+        return inner(X[0], 0.1, into)
+
+    return kernel(outer), between, inner, checked
+
+
+def answers(X):
+    into = np.zeros(X.shape[1])
+    total = two_levels()[0](X, into)
+    return total, into
+
+
+def test_the_results_are_the_same(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 37))
+    with uncached(monkeypatch):
+        total, into = answers(X)
+        monkeypatch.setattr(kernels, "optimised_once", contextlib.nullcontext)
+        expected, plain = answers(X)
+    assert np.isfinite(expected)
+    assert total == expected
+    np.testing.assert_array_equal(into, plain)
+
+
+def test_only_what_python_calls_is_emitted(monkeypatch):
+    with uncached(monkeypatch):
+        outer, between, inner, checked = two_levels()
+        X, into = np.ones((2, 3)), np.zeros(3)
+        outer(X, into)
+
+        def emitted(dispatcher):
+            (compiled,) = dispatcher.overloads.values()
+            return compiled.library._emitted
+
+        assert emitted(outer.dispatcher)
+        for callee in between, inner, checked:
+            assert not emitted(callee.callee)
+            assert callee.dispatcher.overloads == {}  # Python did not call it
+        # Python may all the same, and then it is compiled for Python.
+        np.testing.assert_allclose(inner(X[0], 1.0, np.zeros(3)), 3 * np.exp(-1.0))
+        assert emitted(inner.dispatcher)
+
+
+def test_a_callee_can_raise(monkeypatch):
+    with uncached(monkeypatch):
+        outer = two_levels()[0]
+        for _ in range(2):
+            with pytest.raises(ValueError, match="too large for a test"):
+                outer(np.full((2, 3), np.nan), np.zeros(3))
+        assert np.isfinite(outer(np.ones((2, 3)), np.zeros(3)))
+
+
+def test_a_kernel_from_the_cache_gives_the_same(tmp_path):
+    code = """
+import numpy as np
+from skpacbayes import OnlineVIRegressor
+from skpacbayes._kernels.online_full import learn_full
+X = np.random.default_rng(0).normal(size=(60, 5))
+model = OnlineVIRegressor().fit(X, X[:, 0] - X[:, 3])
+stats = learn_full.dispatcher.stats
+print(model.predict(X).tobytes().hex(), sum(stats.cache_hits.values()))
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert runs[0][0] == runs[1][0]
+    assert [run[1] for run in runs] == ["0", "1"]
+
+
+@pytest.mark.parametrize("version", [(0, 60, 0), (0, 69, 1), (1, 0, 0)])
+def test_an_unknown_numba_is_left_as_it_is(monkeypatch, version):
+    before = replaced_parts()
+    monkeypatch.setattr(numba, "version_info", version)
+    with linking.optimised_once():
+        assert replaced_parts() == before
+
+
+def test_numba_is_as_before_afterwards():
+    before = replaced_parts()
+    with linking.optimised_once():
+        within = replaced_parts()
+    assert replaced_parts() == before
+    assert within != before
+    assert within[0] is not before[0]
+    with pytest.raises(RuntimeError), linking.optimised_once():
+        raise RuntimeError
+    assert replaced_parts() == before

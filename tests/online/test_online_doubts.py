@@ -1,0 +1,100 @@
+"""Warnings of sorted rows and of weights that outweigh, for every estimator."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+from skpacbayes import (
+    EWARegressor,
+    OnlineVIClassifier,
+    OnlineVIMLPClassifier,
+    OnlineVIMLPRegressor,
+    OnlineVIRegressor,
+)
+
+DEPEND_ON_ORDER = [
+    OnlineVIClassifier(),
+    OnlineVIClassifier(forgetting="auto"),
+    OnlineVIClassifier(loss="hinge"),
+    OnlineVIMLPClassifier(random_state=0),
+    OnlineVIMLPRegressor(random_state=0),
+    OnlineVIRegressor(forgetting="auto"),
+    OnlineVIRegressor(forgetting=0.01),
+    OnlineVIRegressor(covariance="diagonal"),
+    OnlineVIRegressor(loss="quantile"),
+    OnlineVIRegressor(n_fourier=8, random_state=0),
+    EWARegressor(),
+]
+
+
+def rows_for(model, n=300, classes=2):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 4))
+    y = X @ [1.0, 2.0, 3.0, 0.0] + rng.normal(size=n)
+    return X, (rng.permutation(n) % classes if is_classifier(model) else y)
+
+
+@pytest.mark.parametrize("model", DEPEND_ON_ORDER, ids=repr)
+@pytest.mark.parametrize("change", [lambda x: x, lambda x: 1e-3 * x + 1e4])
+def test_sorted_rows_are_named(model, change):
+    X, y = rows_for(model)
+    model.fit(change(X), y)  # no warning: the order is random
+    order = np.argsort(y, kind="stable")
+    for rows in (order, order[::-1]):
+        with pytest.warns(UserWarning, match="sorted by"):
+            model.fit(change(X[rows]), y[rows])
+    absent = np.concatenate([order, np.arange(len(y))])  # rows of no weight
+    weights = np.repeat([1.0, 0.0], len(y))
+    with pytest.warns(UserWarning, match="sorted by"):
+        model.fit(X[absent], y[absent], sample_weight=weights)
+
+
+@pytest.mark.parametrize("classes", [2, 5, 30])
+def test_labels_in_long_runs_are_named_and_random_ones_are_not(classes):
+    model = OnlineVIClassifier(forgetting=0.01)
+    X, y = rows_for(model, 600, classes)
+    y = np.array([f"class {k:02}" for k in y])
+    for seed in range(8):
+        rows = np.random.default_rng(seed).permutation(600)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(X[rows], y[rows])
+    with pytest.warns(UserWarning, match=f"labels change {classes - 1} times"):
+        model.fit(X[np.argsort(y)], np.sort(y))
+
+
+def test_few_rows_show_no_order_and_a_rare_class_at_the_end_is_none():
+    for y in (np.repeat([0, 1], 15), np.repeat([0, 1], [300, 5])):
+        OnlineVIClassifier().fit(np.random.default_rng(0).normal(size=(len(y), 2)), y)
+
+
+def test_a_full_covariance_hardly_depends_on_the_order():
+    X, y = rows_for(OnlineVIRegressor())
+    order = np.argsort(y)
+    as_given = OnlineVIRegressor().fit(X, y)
+    in_order = OnlineVIRegressor().fit(X[order], y[order])
+    apart = as_given.predict(X) - in_order.predict(X)
+    assert abs(apart).max() < 0.05 * np.sqrt(as_given.noise_variance_)
+
+
+@pytest.mark.parametrize("model", [*DEPEND_ON_ORDER, OnlineVIRegressor()], ids=repr)
+def test_a_row_that_outweighs_the_others_is_named(model):
+    X, y = rows_for(model)
+    weights = np.random.default_rng(1).uniform(0.5, 20.0, len(y))
+    model.fit(X, y, sample_weight=weights)  # no warning
+    weights[150] = 1e8
+    with pytest.warns(UserWarning, match="One row has a weight of 1e\\+08, 100%"):
+        model.fit(X, y, sample_weight=weights)
+    model.fit(X, y)
+    with pytest.warns(UserWarning, match="One row has a weight of 1e\\+06"):
+        model.partial_fit(X[:1], y[:1], sample_weight=[1e6])
+
+
+def test_the_warning_of_order_is_true():
+    X, y = rows_for(OnlineVIRegressor())
+    order, model = np.argsort(y), OnlineVIRegressor(forgetting="auto")
+    as_given = model.fit(X, y).score(X, y)
+    with pytest.warns(UserWarning, match="sorted by y"):
+        assert model.fit(X[order], y[order]).score(X, y) < as_given - 0.3
