@@ -116,7 +116,7 @@ class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     covariance: Literal["auto", "full", "diagonal"]
     inverse_temperature: Literal["auto"] | float
     learning_rate: Literal["auto", "invsqrt"] | float
-    prior_scale: Literal["auto"] | float
+    prior_scale: Literal["auto"] | float | None
     forgetting: Any
     standardize: bool
     clip: float | None
@@ -136,7 +136,7 @@ class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     fourier_weight_: float
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = ..., quantile: Any = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = ..., quantile: Any = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float | None = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload

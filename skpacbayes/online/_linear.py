@@ -20,6 +20,7 @@ LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
 WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is estimated
 COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
 FULL_COVARIANCE_UP_TO = 64
+FEW_FEATURES = 16  # with more and a diagonal covariance, prior_scale=None is "auto"
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 # Of the one expert that forgets with forgetting="on_label_change": classifiers only.
 LABEL_CHANGE_RATE = 0.04
@@ -88,7 +89,7 @@ class OnlineLinearModel(OnlineEstimator):
         prior, and in whether they have Fourier features.
         """
         self._check_options()
-        experts = self._experts()
+        experts = self._experts(n_features)
         full, n_waves = self._full(n_features), self.n_fourier
         if n_waves == "auto":
             n_waves = N_FOURIER["full" if full else "diagonal"]
@@ -195,15 +196,20 @@ class OnlineLinearModel(OnlineEstimator):
 
     # Options.
 
-    def _experts(self):
+    def _experts(self, n_features):
         """Forgetting rate, prior scale, and whether there are Fourier features."""
         rates = {"auto": FORGETTING_RATES, "on_label_change": (0.0,)}.get(
             self.forgetting, (self.forgetting,)
         )
         scales = (self.prior_scale,)
-        if self.prior_scale == "auto" and self.method == "ngvi":
+        if self.prior_scale is None:
+            several = n_features > FEW_FEATURES and not self._full(n_features)
+            several = several and self.forgetting != "auto"
+        else:
+            several = self.prior_scale == "auto"
+        if several and self.method == "ngvi":
             scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
-        elif self.prior_scale == "auto":
+        elif self.prior_scale in (None, "auto"):
             scales = (1.0,)
         pairs = list(itertools.product(rates, scales))
         if self.forgetting == "auto" and len(scales) == 3:
@@ -369,7 +375,7 @@ class OnlineLinearModel(OnlineEstimator):
 
     @property
     def prior_scales_(self):
-        """The scales of the prior: several with `prior_scale="auto"`.
+        """The scales of the prior: several where `prior_scale` averages them.
 
         With `n_fourier="auto"` also three times each: the models with Fourier features.
         """

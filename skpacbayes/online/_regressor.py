@@ -63,11 +63,14 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ``1 / sqrt(t)`` at row `t` (for "svb", over the posterior variance: the
         schedule of Theorem 3 with constant 1). "auto" is `prior_scale` over the root
         of the sum of the squared norms of the gradients so far, likewise.
-    prior_scale : "auto" or float, default=1.0
+    prior_scale : "auto", float or None, default=None
         Standard deviation of the prior of a coefficient, in units of the standardised
         feature; relative to that of the noise where the noise is estimated. "auto"
         averages the scales `prior_scales_` as `forgetting="auto"` averages rates, at
-        two to three times the time; it is 1 for the methods other than "ngvi".
+        two to three times the time; it is 1 for the methods other than "ngvi". None is
+        "auto" for more than 16 features with a diagonal covariance, unless
+        ``forgetting="auto"``, and else 1: with many features, correlations that a
+        diagonal covariance leaves out make the first predictions too large.
     forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
@@ -118,7 +121,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     forgetting_weights_ : ndarray of shape (n_rates,)
         Their weights.
     prior_scales_ : ndarray of shape (n_scales,)
-        The scales of the prior: several with `prior_scale="auto"`. With
+        The scales of the prior: several where `prior_scale` averages them. With
         `n_fourier="auto"` also three times each, that of the models with Fourier
         features.
     prior_scale_weights_ : ndarray of shape (n_scales,)
@@ -208,6 +211,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "covariance": [StrOptions({"auto", "full", "diagonal"})],
+        "prior_scale": [None, *OnlineLinearModel._parameter_constraints["prior_scale"]],
     }
 
     def __init__(
@@ -219,7 +223,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         covariance="auto",
         inverse_temperature="auto",
         learning_rate="auto",
-        prior_scale=1.0,
+        prior_scale=None,
         forgetting=0.0,
         standardize=True,
         clip=None,
@@ -382,8 +386,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     def certificate(self, X=None, y=None, sample_weight=None):
         """Bound the cumulative loss, by the theorem that covers the method.
 
-        With `forgetting="auto"` or `prior_scale="auto"`, Theorem 1: the best of the
-        experts could have been better by no more than the terms say. For "sva",
+        Where several models are averaged, as with `forgetting="auto"` and
+        `prior_scale="auto"`, Theorem 1: the best of them could have been better by no
+        more than the terms say. For "sva",
         Theorem 2 with the gradients that were seen in place of their bound, at the
         posterior for which it is smallest; for "svb" with `learning_rate="invsqrt"`
         and both bounds, the regret of the paper's schedule against the best fixed

@@ -482,6 +482,32 @@ def test_scale_of_the_prior_chooses_itself_among_numbers():
     assert_allclose(three.forgetting_weights_.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e3, 1e4)])
+def test_many_features_have_several_scales(loss, scale, shift):
+    """The default is "auto" there, else 1; no prediction is beyond the targets."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random((90, 80)) < 0.1, rng.normal(size=(90, 5))])
+    X, y = scale * X + shift, scale * (X[:, :9].sum(axis=1) + rng.normal(size=90)) - 7
+    for n_features in (3, 16, 17, 64, 65):
+        for covariance in ("auto", "diagonal"):
+            if covariance == "auto" and loss == "squared_error":
+                several = n_features > 64
+            else:
+                several = n_features > 16
+            Z = np.ascontiguousarray(X[:, -n_features:])
+            model = OnlineVIRegressor(loss=loss, covariance=covariance).fit(Z, y)
+            same = clone(model).set_params(prior_scale="auto" if several else 1.0)
+            assert_array_equal(model.predict(Z), same.fit(Z, y).predict(Z))
+            assert len(model.prior_scales_) == (2 if several else 1)
+            if several:
+                far = model.predict(1e3 * Z)
+                assert (far.min() >= y.min()) and (far.max() <= y.max())
+                assert model.certificate().observed <= model.certificate().bound
+            model.set_params(forgetting="auto").fit(Z, y)
+            assert_array_equal(model.prior_scales_, [1.0])
+
+
 def ring(n=3000, seed=0):
     """Labels, and a number, which no line predicts."""
     X = np.random.default_rng(seed).normal(size=(n, 2)) * [1.0, 1e3] + [50.0, 0.0]
