@@ -498,14 +498,17 @@ def test_many_features_have_several_scales(loss, scale, shift):
             Z = np.ascontiguousarray(X[:, -n_features:])
             model = OnlineVIRegressor(loss=loss, covariance=covariance).fit(Z, y)
             same = clone(model).set_params(prior_scale="auto" if several else 1.0)
-            assert_array_equal(model.predict(Z), same.fit(Z, y).predict(Z))
+            same.fit(Z, y)
+            np.testing.assert_array_equal(model.predict(Z), same.predict(Z))
             assert len(model.prior_scales_) == (2 if several else 1)
             if several:
                 far = model.predict(1e3 * Z)
-                assert (far.min() >= y.min()) and (far.max() <= y.max())
+                rounding = 1e-12 * np.abs(y).max()
+                assert far.min() >= y.min() - rounding
+                assert far.max() <= y.max() + rounding
                 assert model.certificate().observed <= model.certificate().bound
             model.set_params(forgetting="auto").fit(Z, y)
-            assert_array_equal(model.prior_scales_, [1.0])
+            assert model.prior_scales_.tolist() == [1.0]
 
 
 def ring(n=3000, seed=0):
