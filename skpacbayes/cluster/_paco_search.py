@@ -278,7 +278,8 @@ class Search:
         are those of the other columns, and the tree of all of them shows no clusters.
         """
         columns = self.problem.flat_columns()
-        if "diagonal" not in shapes or not 0 < len(columns) < self.problem.d:
+        few = 0 < 2 * len(columns) < self.problem.d
+        if not few or "diagonal" not in shapes:
             return
         tree, n_clusters = _tree_and_size(everything, "diagonal", columns)
         start = tree.mixture(_n_start(self.problem, n_clusters))
