@@ -34,8 +34,8 @@ def optimised_once():
         for owner, name, replace in replaced:
             original = getattr(owner, name, None)
             if original is not None:
-                setattr(owner, name, replace(original))
                 restore.callback(setattr, owner, name, original)
+                setattr(owner, name, replace(original))
         yield
 
 
