@@ -145,9 +145,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     Several models are averaged by exponential weights: with the logistic loss and NGVI
     their probabilities, at the losses of these, so that the average loses at most the
-    log of their number more than the best of them, on any stream. `certificate` says
-    so; it exists for the average of several models, as by default, and for "sva" and
-    "svb". A single NGVI model has no regret bound.
+    log of their number more than the best of them, on any stream of rows of weight 1.
+    `certificate` says so; it exists for the average of several models, as by default,
+    and for "sva" and "svb". A single NGVI model has no regret bound.
 
     References
     ----------
