@@ -1,14 +1,11 @@
-"""Mixtures of one common shape, on weighted points: EM, and merging from many to one.
+"""Mixtures of one common shape, on weighted points: EM.
 
 Components are round in the coordinates of the points, normal or Student, with a common
-variance or their own. With a diagonal or tied shape the coordinates are whitened in
-place by the pooled covariance within components, its determinant kept, so that
-densities in different coordinates compare.
+variance or their own. For a diagonal or tied shape the covariance within components is
+summed up too, by which the caller changes the coordinates.
 """
 
 import math
-
-import numpy as np
 
 from . import kernel
 
@@ -19,24 +16,6 @@ _LEAST_SHARE, _LEAST_LOG_SHARE = 1e-6, math.log(1e-6)
 _DIFFERENT = 600.0
 # One iteration in so many changes the coordinates.
 _EVERY = 3
-
-
-@kernel
-def _change_coordinates(matrix, factor):
-    """Multiply a symmetric matrix by the inverse of factor, and its transpose."""
-    d = matrix.shape[0]
-    for f in range(d):
-        for g in range(f):
-            for h in range(d):
-                matrix[h, f] -= factor[f, g] * matrix[h, g]
-        for h in range(d):
-            matrix[h, f] /= factor[f, f]
-    for f in range(d):
-        for g in range(f):
-            for h in range(d):
-                matrix[f, h] -= factor[f, g] * matrix[g, h]
-        for h in range(d):
-            matrix[f, h] /= factor[f, f]
 
 
 @kernel
@@ -209,219 +188,46 @@ def _maximise(
 
 
 @kernel
-def _cholesky(matrix, shape, trace, factor):
-    """Cholesky factor of a matrix of some trace; the mean log of its diagonal.
-
-    Reads the lower triangle, or the diagonal alone if the shape is not TIED.
-    """
-    d = len(matrix)
-    log_root = 0.0
-    for f in range(d):
-        for g in range(f + 1):
-            value = matrix[f, g] if f == g or shape == TIED else 0.0
-            smallest = max(1e-12 * value, 1e-30 * trace)
-            for h in range(g):
-                value -= factor[f, h] * factor[g, h]
-            if f == g:
-                factor[f, f] = math.sqrt(max(value, smallest))
-                log_root += math.log(factor[f, f]) / d
-            else:
-                factor[f, g] = value / factor[g, g]
-    return log_root
-
-
-@kernel
-def _mean_ratio(covariance, overall, shape, factor):
-    """Mean eigenvalue of one covariance, the other the unit; `factor` is work space."""
-    d = len(covariance)
-    ratio = np.empty((d, d))
-    trace = 0.0
-    for f in range(d):
-        trace += overall[f, f]
-        for g in range(f + 1):
-            ratio[f, g] = ratio[g, f] = covariance[f, g]
-    if not trace > 0.0:
-        return 0.0
-    _cholesky(overall, shape, trace, factor)
-    for f in range(d if shape != TIED else 0):
-        for g in range(f):
-            ratio[f, g] = ratio[g, f] = factor[f, g] = 0.0
-    _change_coordinates(ratio, factor)
-    mean = 0.0
-    for f in range(d):
-        mean += ratio[f, f] / d
-    return mean
-
-
-@kernel
-def _factorise(total, shape, inverse, scatter, overall, covariance, factor):
-    """Cholesky factor, of determinant 1, of the pooled covariance; False if it is 0.
-
-    `covariance` is the sum over the rows in units of the variances; `inverse` times
-    the `scatter` of what was merged is added, and n_features rows' worth of the
-    `overall` covariance.
-    """
-    d = len(covariance)
-    trace = 0.0
-    for f in range(d):
-        for g in range(f + 1):
-            covariance[f, g] += inverse / total * scatter[f, g]
-        trace += covariance[f, f]
-    if not trace > 1e-3 * total:
-        return False
-    share = _mean_ratio(covariance, overall, shape, factor) * (d / total + 1e-9)
-    for f in range(d):
-        for g in range(f + 1):
-            covariance[f, g] += share * overall[f, g]
-    root = math.exp(_cholesky(covariance, shape, trace, factor))
-    for f in range(d):
-        for g in range(f + 1):
-            factor[f, g] /= root
-    return True
-
-
-@kernel
-def _whiten(points, spreads, scatter, overall, coordinates, k, centers, factor):
-    """Change to the coordinates in which the factored covariance is round."""
-    n_points, d = points.shape
-    before, after = 0.0, 0.0
-    for f in range(d):
-        before += scatter[f, f]
-    for i in range(n_points + d):
-        row = points[i] if i < n_points else coordinates[i - n_points]
-        for f in range(d):
-            value = row[f]
-            for g in range(f):
-                value -= factor[f, g] * row[g]
-            row[f] = value / factor[f, f]
-    for f in range(d):
-        for j in range(k):
-            for g in range(f):
-                centers[f, j] -= factor[f, g] * centers[g, j]
-            centers[f, j] /= factor[f, f]
-    _change_coordinates(scatter, factor)
-    _change_coordinates(overall, factor)
-    for f in range(d):
-        after += scatter[f, f]
-    if before > 0.0:
-        for i in range(n_points):
-            spreads[i] *= after / before
-
-
-@kernel
-def fit_mixture(
-    points, weights, spreads, scatter, overall, coordinates, shape, own, dof, pull,
-    smallest, max_iter, tolerance, k, centers, scales, shares, masses, labels, robust,
-    sums, moments, pooled,
+def run_em(
+    points, weights, spreads, shape, own, dof, pull, smallest, begin, max_iter,
+    previous, tolerance, k, centers, scales, shares, masses, labels, robust, sums,
+    moments, covariance,
 ):  # fmt: skip
     """EM from the first `k` of `centers`, `scales` (variances) and `shares`, in place.
 
+    Iterations from `begin` until there are `max_iter`, or until the log-likelihood rises
+    by less than `tolerance`, over the `previous` one at first; or, if the `shape` is not
+    ROUND, until the coordinates have to change.
+
     `spreads` (n_points,): mean squared distances of the rows that were merged into a
-    point, `scatter` (n_features, n_features) their sum of outer products, and `overall`
-    the covariance of all rows, towards which the pooled one is shrunk. `coordinates`
-    (n_features, n_features) maps rows to the points' coordinates. `centers` and `sums`
-    are (n_features, n_clusters), so that loops over the clusters vectorise. `dof`: a
-    whole number; 0 for normal components. `pull`: rows' worth of pull of own variances
-    towards their harmonic mean. Receive results: `masses` (k,), `labels` and `robust`
-    (n_points,), the component and the Student weight of each point. `sums`, `moments`
-    (8, k) and `pooled` (2, n_features, n_features) are work space. Returns the
-    log-likelihood of the mixture and that of the classification.
+    point. `centers` and `sums` are (n_features, n_clusters), so that loops over the
+    clusters vectorise. `dof`: a whole number; 0 for normal components. `pull`: rows'
+    worth of pull of own variances towards their harmonic mean. Receive results:
+    `masses` (k,), `labels` and `robust` (n_points,), the component and the Student
+    weight of each point; where the coordinates have to change, `moments[2]`, the
+    inverse variances of the last E step, and `covariance` (n_features, n_features), the
+    sum of squares within the components in their units: the lower triangle if the
+    shape is TIED, else the diagonal. `sums` and `moments` (8, k) are work space.
+    Returns the log-likelihood of the mixture and that of the classification at the last
+    E step, the number of iterations, and whether the coordinates have to change.
     """
     total = 0.0
     for i in range(len(points)):
         total += weights[i]
-    covariance, factor = pooled[0], pooled[1]
-    previous = -math.inf
-    for iteration in range(max_iter + 1):
-        change = iteration % _EVERY == 1 and iteration < max_iter
-        pooling = shape if change else ROUND
+    iteration, pooling, mixture, classified = begin, ROUND, 0.0, 0.0
+    while pooling == ROUND:
+        if iteration % _EVERY == 1 and iteration < max_iter:
+            pooling = shape
         mixture, classified = _expect(
             points, weights, spreads, dof, pooling, k, centers, scales, shares, masses,
             labels, robust, sums, moments, covariance,
         )  # fmt: skip
         if iteration == max_iter or mixture - previous < tolerance:
-            break
-        previous, inverse = mixture, 0.0
-        for j in range(k):
-            inverse += masses[j] * moments[2, j]
+            return mixture, classified, iteration, False
+        previous = mixture
         _maximise(
             total, own, pull, smallest, pooling, k, centers, scales, shares, masses,
             sums, moments, covariance,
         )  # fmt: skip
-        if pooling and _factorise(
-            total, shape, inverse, scatter, overall, covariance, factor
-        ):
-            _whiten(points, spreads, scatter, overall, coordinates, k, centers, factor)
-    return mixture, classified
-
-
-@kernel
-def merge_once(d, k, own, shape, total, masses, centers, scales, shares, table):
-    """Merge the two of `k` components whose merger costs the likelihood least.
-
-    `table` (2, k): each component's best partner and its gain, as last computed; a
-    partner of -1 asks for it again. The last component takes the place of the second.
-    """
-    partner, gain = table[0], table[1]
-    for a in range(k):
-        if partner[a] >= 0.0:
-            continue
-        gain[a] = -math.inf
-        for b in range(k):
-            if a == b:
-                continue
-            first, second = max(masses[a], 1e-9), max(masses[b], 1e-9)
-            both = first + second
-            square = 0.0
-            for f in range(d):
-                gap = centers[f, a] - centers[f, b]
-                square += gap * gap
-            added = square * first * second / both
-            value = both * math.log(both)
-            value -= first * math.log(first) + second * math.log(second)
-            if own:
-                scale = (first * scales[a] + second * scales[b] + added / d) / both
-                value -= 0.5 * d * both * math.log(scale)
-                value += 0.5 * d * first * math.log(scales[a])
-                value += 0.5 * d * second * math.log(scales[b])
-            elif shape == 2:
-                value -= 0.5 * total * math.log(1.0 + added / (scales[0] * total))
-            else:
-                ratio = added / (scales[0] * total * d)
-                value -= 0.5 * total * d * math.log(1.0 + ratio)
-            if value > gain[a]:
-                gain[a], partner[a] = value, b
-    best = 0
-    for a in range(k):
-        if gain[a] > gain[best]:
-            best = a
-    other = int(partner[best])
-    a, b = min(best, other), max(best, other)
-    first, second = max(masses[a], 1e-9), max(masses[b], 1e-9)
-    both = first + second
-    square = 0.0
-    for f in range(d):
-        gap = centers[f, b] - centers[f, a]
-        square += gap * gap
-        centers[f, a] += second / both * gap
-    if own:
-        scales[a] = (
-            first * scales[a]
-            + second * scales[b]
-            + first * second / both * (square / d)
-        )
-        scales[a] /= both
-    shares[a] += shares[b]
-    masses[a] = both
-    last = k - 1
-    scales[b], shares[b], masses[b] = scales[last], shares[last], masses[last]
-    for f in range(d):
-        centers[f, b] = centers[f, last]
-    partner[b], gain[b] = partner[last], gain[last]
-    for c in range(last):
-        met = int(partner[c])
-        if c == a or met in (a, b):
-            partner[c] = -1.0
-        elif met == last:
-            partner[c] = b
-    return last
+        iteration += 1
+    return mixture, classified, iteration, True

@@ -1,8 +1,6 @@
-"""Ward's tree of merges of weighted points, and its partitions."""
+"""Ward's tree of merges of weighted points."""
 
 import math
-
-import numpy as np
 
 from . import kernel
 
@@ -51,47 +49,3 @@ def ward(centers, masses, merges, costs, gaps, chain):
             centers[f, b] += share * (centers[f, a] - centers[f, b])
         masses[b] += masses[a]
         masses[a] = 0.0
-
-
-@kernel
-def cut_tree(merges, masses, n_clusters, labels, entropies):
-    """Apply merges, in their order, until `n_clusters` are left.
-
-    Receive results: `labels` (n_points,), and `entropies` (n_points,): the sum of
-    m log m over the clusters' masses m, by number of clusters less one.
-    """
-    n_points = len(masses)
-    parents, sizes = np.arange(n_points), masses.copy()
-    entropy = 0.0
-    for i in range(n_points):
-        entropy += masses[i] * math.log(masses[i])
-    entropies[n_points - 1] = entropy
-    for step in range(n_points - n_clusters):
-        a, b = merges[step]
-        while parents[a] != a:
-            parents[a] = parents[parents[a]]
-            a = parents[a]
-        while parents[b] != b:
-            parents[b] = parents[parents[b]]
-            b = parents[b]
-        both = sizes[a] + sizes[b]
-        entropy += both * math.log(both)
-        entropy -= sizes[a] * math.log(sizes[a]) + sizes[b] * math.log(sizes[b])
-        parents[a], sizes[b] = b, both
-        entropies[n_points - step - 2] = entropy
-    used = 0
-    for i in range(n_points):
-        labels[i] = -1
-    for i in range(n_points):
-        a = i
-        while parents[a] != a:
-            a = parents[a]
-        if labels[a] < 0:
-            labels[a] = used
-            used += 1
-    for i in range(n_points):
-        a = i
-        while parents[a] != a:
-            a = parents[a]
-        if i != a:
-            labels[i] = labels[a]

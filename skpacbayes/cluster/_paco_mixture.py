@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
-from scipy.special import chdtri, fdtri, multigammaln
+from scipy.special import chdtri, fdtri, multigammaln, xlogy
 
 from .._kernels import paco_mixture as kernels
 
@@ -443,35 +444,70 @@ class _State:
         self.masses = start.masses.copy()
         self.labels = np.zeros(n_points, dtype=np.int64)
         self.robust = np.ones(n_points)
-        self.work = np.empty((d, k)), np.empty((8, k)), np.empty((2, d, d))
+        self.sums, self.moments = np.empty((d, k)), np.empty((8, k))
+        self.covariance = np.empty((d, d))
         self.log_likelihoods = (-math.inf, -math.inf)
 
     def run(self, max_iter, tolerance):
-        """Run EM."""
-        problem = self.problem
-        self.log_likelihoods = kernels.fit_mixture(
-            self.points,
-            problem.weights,
-            self.spreads,
-            self.scatter,
-            self.overall,
-            self.coordinates,
-            SHAPES[self.shape],
-            self.own,
-            int(self.dof) if math.isfinite(self.dof) else 0,
-            PULL,
-            1e-15 * self.variance,
-            max_iter,
-            tolerance,
-            self.k,
-            self.centers,
-            self.scales,
-            self.shares,
-            self.masses,
-            self.labels,
-            self.robust,
-            *self.work,
-        )
+        """Run EM; the coordinates change now and then, if the shape is not round."""
+        mixture, n_done, change = -math.inf, 0, True
+        while change:
+            mixture, classified, n_done, change = kernels.run_em(
+                self.points,
+                self.problem.weights,
+                self.spreads,
+                SHAPES[self.shape],
+                self.own,
+                int(self.dof) if math.isfinite(self.dof) else 0,
+                PULL,
+                1e-15 * self.variance,
+                n_done,
+                max_iter,
+                mixture,
+                tolerance,
+                self.k,
+                self.centers,
+                self.scales,
+                self.shares,
+                self.masses,
+                self.labels,
+                self.robust,
+                self.sums,
+                self.moments,
+                self.covariance,
+            )
+            if change:
+                self._whiten()
+        self.log_likelihoods = mixture, classified
+
+    def _whiten(self):
+        """Change to coordinates in which the components are round.
+
+        The determinant is kept, so that densities in different coordinates compare.
+        """
+        n_rows, d, k = self.problem.n_rows, self.problem.d, self.k
+        merged = self.masses[:k] @ self.moments[2, :k] / n_rows
+        covariance = _symmetric(self.covariance, self.shape)
+        covariance += merged * _symmetric(self.scatter, self.shape)
+        if not np.trace(covariance) > 1e-3 * n_rows:
+            return
+        overall = _symmetric(self.overall, self.shape)
+        inverse = _inverse_root(overall)
+        if inverse is not None:  # shrunk by n_features rows' worth of all rows'
+            ratio = np.vdot(inverse, inverse @ covariance) / d
+            covariance += ratio * (d / n_rows + 1e-9) * overall
+        change = _inverse_root(covariance)
+        if change is None:
+            return
+        change /= math.exp(np.log(np.diag(change)).mean())
+        before = np.trace(self.scatter)
+        self.scatter = change @ self.scatter @ change.T
+        self.overall = change @ self.overall @ change.T
+        self.points = self.points @ change.T
+        self.coordinates = self.coordinates @ change.T
+        self.centers[:, :k] = change @ self.centers[:, :k]
+        if before > 0:
+            self.spreads *= np.trace(self.scatter) / before
 
     def keep_alive(self):
         """Drop the components that have lost their rows; how many."""
@@ -484,21 +520,51 @@ class _State:
         return lost
 
     def merge(self, times):
-        """Merge the two closest components, so many times."""
-        table = np.full((2, self.k), -1.0)
+        """Merge the two components whose merger costs least, so many times."""
+        gains = self._gains(np.arange(self.k))
         for _ in range(min(times, self.k - 1)):
-            self.k = kernels.merge_once(
-                self.problem.d,
-                self.k,
-                self.own,
-                SHAPES[self.shape],
-                self.problem.n_rows,
-                self.masses,
-                self.centers,
-                self.scales,
-                self.shares,
-                table,
-            )
+            a, b = sorted(np.unravel_index(gains.argmax(), gains.shape))
+            self._merge(a, b)
+            last = self.k - 1  # takes the place of the second
+            for values in (self.centers, self.scales, self.shares, self.masses):
+                values[..., b] = values[..., last]
+            gains[b], gains[:, b] = gains[last], gains[:, last]
+            self.k, gains = last, gains[:last, :last]
+            gains[a] = gains[:, a] = self._gains(np.array([a]))[0]
+            np.fill_diagonal(gains, -math.inf)
+
+    def _gains(self, components):
+        """Log-likelihood gained by mergers of components with each other component."""
+        n_rows, d, k = self.problem.n_rows, self.problem.d, self.k
+        masses, scales = np.maximum(self.masses[:k], 1e-9), self.scales[:k]
+        first, second = masses[components, None], masses
+        both, centers = first + second, self.centers[:, :k].T
+        added = cdist(centers[components], centers, "sqeuclidean")
+        added *= first * second / both
+        gains = xlogy(both, both) - xlogy(first, first) - xlogy(second, second)
+        if self.own:
+            theirs = scales[components, None]
+            scale = (first * theirs + second * scales + added / d) / both
+            fits = both * np.log(scale) - first * np.log(theirs)
+            gains -= d / 2 * (fits - second * np.log(scales))
+        else:
+            n_widened = n_rows * (1 if self.shape == "tied" else d)  # directions
+            gains -= n_widened / 2 * np.log1p(added / (scales[0] * n_widened))
+        gains[np.arange(len(components)), components] = -math.inf
+        return gains
+
+    def _merge(self, a, b):
+        """Give component a the moments of both."""
+        first, second = np.maximum(self.masses[[a, b]], 1e-9)
+        both = first + second
+        gap = self.centers[:, b] - self.centers[:, a]
+        self.centers[:, a] += second / both * gap
+        if self.own:
+            spread = first * second / both * (gap @ gap) / self.problem.d
+            scale = first * self.scales[a] + second * self.scales[b] + spread
+            self.scales[a] = scale / both
+        self.shares[a] += self.shares[b]
+        self.masses[a] = both
 
     def mixture(self):
         """Return the state as a mixture."""
@@ -516,3 +582,24 @@ class _State:
             self.robust.copy(),
             self.log_likelihoods,
         )
+
+
+def _symmetric(matrix, shape):
+    """Return a symmetric matrix, given by its lower triangle, or its diagonal alone."""
+    if shape == "tied":
+        return np.tril(matrix) + np.tril(matrix, -1).T
+    return np.diag(np.diag(matrix))
+
+
+def _inverse_root(matrix):
+    """Inverse of the Cholesky factor of a covariance; None if it has none.
+
+    Directions without variance count as having next to none.
+    """
+    widths = np.diag(matrix)
+    least = np.maximum(1e-12 * widths, 1e-30 * widths.sum())
+    try:
+        factor = np.linalg.cholesky(matrix + np.diag(least))
+    except np.linalg.LinAlgError:
+        return None
+    return solve_triangular(factor, np.eye(len(matrix)), lower=True)

@@ -316,6 +316,10 @@ class StreamSummary:
 
         Where there is no free place, the cheapest pair of points is merged.
         """
+        if self.n_points == 0:
+            incoming = self._fill(incoming)
+        if not len(incoming):
+            return
         entries.place(
             incoming,
             len(incoming),
@@ -326,6 +330,22 @@ class StreamSummary:
             self.pairs,
             self.clock,
         )
+
+    def _fill(self, incoming):
+        """Give the first points of an empty table their places; return the others."""
+        first, others = np.split(incoming, [self.capacity])
+        new = Points(first.T)
+        _, rows, columns = np.unique(
+            new.means.T, axis=0, return_index=True, return_inverse=True
+        )
+        order = np.argsort(rows)  # distinct places, by their first rows
+        ranks = np.argsort(order)
+        self.n_held = len(rows)
+        held = self.held_points
+        held.means[:], held.sums[:] = new.means[:, rows[order]], 0.0
+        np.add.at(held.sums.T, ranks[columns.ravel()], new.sums.T)
+        self._place_in_metric()
+        return others
 
     def _rescale(self):
         """Bring the weights to the scale of the latest row's; drop points of none."""
@@ -427,11 +447,17 @@ class StreamSummary:
         self.pair_costs[:] = -1.0
 
     def _measure_by(self, coordinates):
-        d, means = self.n_features, self.held_points.means
-        anchor = self._in(self.centers.mean(axis=0), 1)
+        d, anchor = self.n_features, self._in(self.centers.mean(axis=0), 1)
         places = np.zeros((d, self.capacity + 1))
-        places[:, : self.n_points] = coordinates.T @ (means - anchor[:, None])
         self.metric = places, coordinates, anchor, np.empty(d)
+        self._place_in_metric()
+
+    def _place_in_metric(self):
+        """Write where the points lie in the coordinates that decide mergers."""
+        if self.metric is not None:
+            places, coordinates, anchor, _ = self.metric
+            gaps = self.held_points.means - anchor[:, None]
+            places[:, : self.n_points] = coordinates.T @ gaps
 
 
 def checked_statistics(statistics, n_features=None):

@@ -38,22 +38,30 @@ class Tree:
             np.empty(n_points + 1, dtype=np.int64),
         )
         order = np.argsort(costs, kind="stable")
-        self.merges, costs = merges[order], costs[order]
+        costs = costs[order]
+        self.parents, self.entropies = _nodes(merges[order], problem.weights)
         scatter = self.coordinates.T @ problem.scatter @ self.coordinates
         within = np.diag(scatter)[slice(None) if columns is None else columns].sum()
         # Sums of squares, by number of clusters less one.
         self.squares = within + np.append(0.0, np.cumsum(costs))[::-1]
 
     def _cut(self, n_clusters):
-        labels = np.empty(len(self.points), dtype=np.int64)
-        entropies = np.empty(len(self.points))
-        weights = self.problem.weights
-        kernels.cut_tree(self.merges, weights, n_clusters, labels, entropies)
-        return labels, entropies
+        """Label the points, by the cluster of that many that they are in."""
+        n_points = len(self.points)
+        n_nodes = 2 * n_points - n_clusters  # those that have been made by then
+        tops = np.arange(n_nodes)
+        inner = self.parents[:n_nodes] < n_nodes
+        tops[inner] = self.parents[:n_nodes][inner]
+        while (tops != tops[tops]).any():
+            tops = tops[tops]
+        _, first, clusters = np.unique(
+            tops[:n_points], return_index=True, return_inverse=True
+        )
+        return np.argsort(np.argsort(first))[clusters]
 
     def n_clusters(self, most):
         """Return the number of clusters of largest evidence, at most `most`."""
-        entropies = self._cut(1)[1][:most]
+        entropies = self.entropies[:most]
         n_rows, d, k = self.problem.n_rows, self.d, np.arange(1, most + 1)
         variances = np.maximum(self.squares[:most] / (n_rows * d), 1e-300)
         variances = np.maximum(variances, 1e-12 * self.variance)
@@ -67,7 +75,7 @@ class Tree:
     def mixture(self, n_clusters):
         """Round components of one variance, from the partition of that size."""
         n_clusters = min(n_clusters, len(self.points))
-        problem, labels = self.problem, self._cut(n_clusters)[0]
+        problem, labels = self.problem, self._cut(n_clusters)
         masses = np.bincount(labels, problem.weights, minlength=n_clusters)
         centers = np.empty((n_clusters, problem.d))
         for f in range(problem.d):
@@ -90,3 +98,35 @@ class Tree:
             masses / problem.n_rows,
             masses,
         )
+
+
+def _nodes(merges, masses):
+    """Number the nodes of a tree: the points, then each merger, in their order.
+
+    `merges` (n_points - 1, 2): a point of each of the clusters that merge. Returns the
+    `parents` (2 n_points - 1,) of the nodes, the last one its own, and `entropies`
+    (n_points,): the sum of m log m over the clusters' masses m, by number of clusters
+    less one.
+    """
+    n_points = len(masses)
+    parents = np.arange(2 * n_points - 1)
+    tops = parents.tolist()  # a node above, for most of them the highest
+    sizes = np.append(masses, np.zeros(n_points - 1))
+
+    def top_of(node):
+        while tops[node] != node:
+            tops[node] = tops[tops[node]]
+            node = tops[node]
+        return node
+
+    children = np.empty((n_points - 1, 2), dtype=np.int64)
+    for node, merged in enumerate(merges.tolist(), n_points):
+        both = [top_of(point) for point in merged]
+        tops[both[0]] = tops[both[1]] = node
+        children[node - n_points] = both
+        sizes[node] = sizes[both[0]] + sizes[both[1]]
+    parents[children] = np.arange(n_points, len(parents))[:, None]
+    terms = sizes * np.log(sizes)
+    gains = terms[n_points:] - terms[children].sum(axis=1)
+    entropies = np.cumsum(np.append(terms[:n_points].sum(), gains))[::-1]
+    return parents, entropies

@@ -1,0 +1,119 @@
+"""What the search for mixtures is made of: trees, changes of coordinates, mergers."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from skpacbayes.cluster._paco_mixture import MixtureProblem, _inverse_root
+from skpacbayes.cluster._paco_tree import Tree, _nodes
+
+RNG = np.random.default_rng(0)
+POINTS = np.vstack([RNG.normal(size=(60, 3)), RNG.normal([9, 1, 0], 1, (40, 3))])
+
+
+def problem_of(points, weights=None):
+    weights = np.ones(len(points)) if weights is None else weights
+    spreads, scatter = np.zeros(len(points)), np.zeros((points.shape[1],) * 2)
+    return MixtureProblem(points - points.mean(axis=0), weights, spreads, scatter)
+
+
+def test_nodes():
+    merges = np.array([[0, 3], [1, 2], [4, 3], [3, 2]])
+    masses = np.array([1.0, 2, 3, 4, 5])
+    parents, entropies = _nodes(merges, masses)
+    assert_array_equal(parents, [5, 6, 6, 5, 7, 7, 8, 8, 8])
+    assert_allclose(entropies[0], 15 * math.log(15))
+    assert_allclose(entropies[1], 10 * math.log(10) + 5 * math.log(5))
+    assert_allclose(entropies[4], (masses * np.log(masses)).sum())
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 7, 99, 100])
+def test_the_tree_is_cut_as_scipy_cuts_it(n_clusters):
+    labels = Tree(problem_of(POINTS), "round")._cut(n_clusters)
+    assert_array_equal(np.unique(labels), np.arange(n_clusters))
+    expected = fcluster(linkage(POINTS, "ward"), n_clusters, "maxclust")
+    same = labels[:, None] == labels
+    assert_array_equal(same, expected[:, None] == expected)
+    first = np.unique(labels, return_index=True)[1]
+    assert_array_equal(first, np.sort(first))  # numbered by their first points
+
+
+def state_of(shape, own=False, dof=5.0, k=4):
+    problem = problem_of(POINTS * [1, 5, 0.2])
+    return problem.state(Tree(problem, shape).mixture(k), shape, own, dof)
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "tied"])
+@pytest.mark.parametrize("dof", [5.0, math.inf])
+def test_coordinates_keep_their_determinant(shape, dof):
+    state = state_of(shape, dof=dof, k=2)
+    state.run(30, 1e-6)
+    problem, coordinates = state.problem, state.coordinates
+    assert_allclose(abs(np.linalg.det(coordinates)), 1.0, rtol=1e-9)
+    assert_allclose(state.points, problem.points @ coordinates, rtol=1e-9, atol=1e-12)
+    inside = coordinates.T @ problem.total @ coordinates
+    assert_allclose(state.overall, inside, rtol=1e-8, atol=1e-12)
+    if shape == "diagonal":
+        assert_allclose(coordinates, np.diag(np.diag(coordinates)))
+    covariance = coordinates.T @ problem.pooled(state.mixture()) @ coordinates
+    widths = np.diag(covariance)
+    assert widths.max() < 1.5 * widths.min()  # 600 times before
+    round_state = state_of("round", dof=dof, k=2)
+    round_state.run(30, 1e-6)
+    assert state.log_likelihoods[0] > round_state.log_likelihoods[0]
+
+
+def test_a_column_without_variance_stays_finite():
+    change = _inverse_root(np.diag([4.0, 0.0, 1e-20]))
+    assert np.isfinite(change).all()
+    assert_allclose(change[0, 0], 0.5)
+
+
+@pytest.mark.parametrize("shape", ["round", "diagonal", "tied"])
+@pytest.mark.parametrize("own", [False, True])
+def test_the_pair_whose_merger_costs_least_is_merged(shape, own):
+    """By the likelihood of all pairs, one by one; the moments are those of both."""
+    state = state_of(shape, own, k=6)
+    state.run(4, -math.inf)
+    n_rows, d = state.problem.n_rows, state.problem.d
+    masses, centers = state.masses.copy(), state.centers.T.copy()
+    scales, shares = state.scales.copy(), state.shares.copy()
+    best, pair = -math.inf, None
+    for a in range(6):
+        for b in range(a):
+            both = masses[a] + masses[b]
+            gap = centers[a] - centers[b]
+            added = masses[a] * masses[b] / both * (gap @ gap)
+            gain = both * math.log(both)
+            gain -= sum(masses[j] * math.log(masses[j]) for j in (a, b))
+            if own:
+                merged = masses[a] * scales[a] + masses[b] * scales[b] + added / d
+                gain -= d / 2 * both * math.log(merged / both)
+                gain += sum(d / 2 * masses[j] * math.log(scales[j]) for j in (a, b))
+            else:
+                width = n_rows * (1 if shape == "tied" else d)
+                gain -= width / 2 * math.log1p(added / scales[0] / width)
+            if gain > best:
+                best, pair = gain, [a, b]
+    state.merge(1)
+    assert state.k == 5
+    assert_allclose(state.shares[:5].sum(), shares.sum())
+    center = masses[pair] @ centers[pair] / masses[pair].sum()
+    gaps = np.abs(state.centers.T[:5] - center).max(axis=1)
+    assert gaps.min() < 1e-12
+    assert_allclose(state.masses[gaps.argmin()], masses[pair].sum())
+    for j in set(range(6)) - set(pair):
+        assert np.abs(state.centers.T[:5] - centers[j]).max(axis=1).min() == 0
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_mergers_at_once_are_those_one_by_one(own):
+    at_once, one_by_one = state_of("round", own, k=30), state_of("round", own, k=30)
+    at_once.merge(20)
+    for _ in range(20):
+        one_by_one.merge(1)
+    assert at_once.k == one_by_one.k == 10
+    assert_allclose(at_once.centers[:, :10], one_by_one.centers[:, :10], rtol=1e-9)
