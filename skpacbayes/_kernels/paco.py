@@ -98,6 +98,38 @@ def _slope(points, i, here, there, manhattan):
     return slope
 
 
+@part
+def _add_up(points, places, manhattan, merged, losses, owners, slopes):
+    """Sum of the points' losses, and how many centres own one.
+
+    `losses` and `owners` of the two nearest centres; `slopes` of -1 are not known yet.
+    """
+    n_features, n_points = points.shape[0] - 3, points.shape[1]
+    total = 0.0
+    n_owners = 0
+    for i in range(n_points):
+        j = owners[0, i]
+        if slopes[j, j] < 0.0:
+            slopes[j, j] = 0.0
+            n_owners += 1
+        loss, spread = losses[0, i], points[n_features, i]
+        if merged is not None and spread > 0.0:
+            # The difference of the two losses varies over the cloud by its gradient.
+            other = owners[1, i]
+            margin = losses[1, i] - loss
+            if manhattan is not None or slopes[j, other] < 0.0:
+                slopes[j, other] = _slope(
+                    points, i, places[j], places[other], manhattan
+                )
+            variance = slopes[j, other] * spread / n_features
+            if margin * margin < _END * _END * variance:
+                loss -= _overlap(margin, math.sqrt(variance))
+            if manhattan is None:
+                loss = loss + spread if loss + spread > 0.0 else 0.0
+        total += loss * (points[n_features + 1, i] + points[n_features + 2, i] * loss)
+    return total, n_owners
+
+
 @kernel
 def cumulative_loss(
     points,
@@ -150,28 +182,7 @@ def cumulative_loss(
                 losses[1, i] = low if closer else (loss if close else losses[1, i])
             owners[0, i] = j if closer else owners[0, i]
             losses[0, i] = loss if closer else low
-    total = 0.0
-    n_owners = 0
-    for i in range(n_points):
-        j = owners[0, i]
-        if slopes[j, j] < 0.0:
-            slopes[j, j] = 0.0
-            n_owners += 1
-        loss, spread = losses[0, i], points[n_features, i]
-        if merged is not None and spread > 0.0:
-            # The difference of the two losses varies over the cloud by its gradient.
-            other = owners[1, i]
-            margin = losses[1, i] - loss
-            if manhattan is not None or slopes[j, other] < 0.0:
-                here, there = states[state, j], states[state, other]
-                slopes[j, other] = _slope(points, i, here, there, manhattan)
-            variance = slopes[j, other] * spread / n_features
-            if margin * margin < _END * _END * variance:
-                loss -= _overlap(margin, math.sqrt(variance))
-            if manhattan is None:
-                loss = loss + spread if loss + spread > 0.0 else 0.0
-        total += loss * (points[n_features + 1, i] + points[n_features + 2, i] * loss)
-    return total, n_owners
+    return _add_up(points, states[state], manhattan, merged, losses, owners, slopes)
 
 
 # The prior of the centres, and the inverse temperature of the cumulative loss.

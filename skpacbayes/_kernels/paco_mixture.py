@@ -195,9 +195,9 @@ def run_em(
 ):  # fmt: skip
     """EM from the first `k` of `centers`, `scales` (variances) and `shares`, in place.
 
-    Iterations from `begin` until there are `max_iter`, or until the log-likelihood rises
-    by less than `tolerance`, over the `previous` one at first; or, if the `shape` is not
-    ROUND, until the coordinates have to change.
+    Iterations from `begin` until there are `max_iter`, or until the log-likelihood
+    rises by less than `tolerance`, over the `previous` one at first; or, if the `shape`
+    is not ROUND, until the coordinates have to change.
 
     `spreads` (n_points,): mean squared distances of the rows that were merged into a
     point. `centers` and `sums` are (n_features, n_clusters), so that loops over the

@@ -109,6 +109,29 @@ def watch(row, n_features, weight, watched, clock):
 
 
 @part
+def _read(X, i, inverse_unit, limit, manhattan, previous, here):
+    """Read row i of X, in the unit, to `here`.
+
+    Returns its squared norm, -1 if a value exceeds the limit, and the loss and the
+    squared distance from the previous row.
+    """
+    square = 0.0
+    step = 0.0
+    jump = 0.0
+    for f in range(X.shape[1]):
+        value = X[i, f] * inverse_unit
+        if not abs(value) <= limit:
+            square = -1.0
+            break
+        here[f] = value
+        square += value * value
+        gap = value - previous[f]
+        step += gap * gap if manhattan is None else abs(gap)
+        jump += gap * gap
+    return square, step, jump
+
+
+@part
 def _losses_of(row, n_features, places, n_forecast, manhattan):
     """Return the loss of a row at the forecast, and the cluster of nearest centre."""
     loss = math.inf
@@ -142,6 +165,15 @@ def _write_sums(point, n_features, mass, held, loss, together, step):
     point[n_features + HELD_SQUARE] = mass * held * loss * loss
     point[n_features + STEP] = together * step
     point[n_features + STEP_WEIGHT] = together
+
+
+@part
+def _count(clock, weight, loss, square, temperature):
+    """Count a row in the clock."""
+    clock[SEEN] += weight
+    clock[LOSS] += weight * loss
+    clock[SQUARE] = square if square > clock[SQUARE] else clock[SQUARE]
+    clock[TEMPERATURES] += weight * temperature
 
 
 @kernel
@@ -186,20 +218,11 @@ def meet(
         if weight <= 0.0:
             i += 1
             continue
-        square = 0.0
-        step = 0.0
-        jump = 0.0
-        for f in range(n_features):
-            value = X[i, f] * inverse_unit
-            if not abs(value) <= limit:
-                clock[REMAINING] = remaining
-                return i, n_incoming
-            incoming[n_incoming, f] = value
-            square += value * value
-            gap = value - previous[f]
-            step += gap * gap if manhattan is None else abs(gap)
-            jump += gap * gap
         here = incoming[n_incoming]
+        square, step, jump = _read(X, i, inverse_unit, limit, manhattan, previous, here)
+        if square < 0.0:
+            clock[REMAINING] = remaining
+            return i, n_incoming
         loss, cluster = _losses_of(here, n_features, places, n_forecast, manhattan)
         if watched is not None:
             changed = here
@@ -217,10 +240,7 @@ def meet(
         for f in range(n_features):
             previous[f] = here[f]
         previous[n_features] = cluster
-        clock[SEEN] += weight
-        clock[LOSS] += weight * loss
-        clock[SQUARE] = square if square > clock[SQUARE] else clock[SQUARE]
-        clock[TEMPERATURES] += weight * temperature
+        _count(clock, weight, loss, square, temperature)
         n_incoming += 1
         clock[REMAINING] = remaining - weight
         if clock[REMAINING] <= 0.0:

@@ -101,12 +101,12 @@ class Tree:
 
 
 def _nodes(merges, masses):
-    """Number the nodes of a tree: the points, then each merger, in their order.
+    """Return the parents of a tree's nodes, and the entropies of its partitions.
 
-    `merges` (n_points - 1, 2): a point of each of the clusters that merge. Returns the
-    `parents` (2 n_points - 1,) of the nodes, the last one its own, and `entropies`
-    (n_points,): the sum of m log m over the clusters' masses m, by number of clusters
-    less one.
+    `merges` (n_points - 1, 2): a point of each of the clusters that merge. The nodes
+    are the points and then the mergers, in their order; the `parents` (2 n_points - 1,)
+    are nodes, the last one its own. `entropies` (n_points,): the sum of m log m over
+    the clusters' masses m, by number of clusters less one.
     """
     n_points = len(masses)
     parents = np.arange(2 * n_points - 1)
