@@ -56,12 +56,23 @@ class Fitted(NamedTuple):
     residual_variance: float = 0.0  # of all rows, where it has
     far_rows: tuple = ()  # their weights above and below, if most are on one side
     reach: np.ndarray | None = None  # (2, n_features), beyond which rows are far
+    classes: tuple = ()  # of several classes, what is found of the score of each
 
     def reaching(self):
         """Return this with `reach`, of the variables that are selected."""
         n_features = len(self.dictionary.low)
         selected = self.posterior.inclusion()[:n_features, 0] >= SELECTED
         return self._replace(reach=self.dictionary.reach(selected))
+
+    def predicting_by(self, draws):
+        """Return this with coefficients and intercept of draws; None for all."""
+        posterior = self.posterior
+        if draws is None:
+            coefficients, intercept = posterior.mean(), self.intercepts.mean()
+        else:
+            coefficients = posterior.mean_of(draws)
+            intercept = self.intercepts[draws].mean()
+        return self._replace(coefficients=coefficients, intercept=float(intercept))
 
     def values(self, X, terms):
         """Values of the functions of some terms: variables, then pairs, ascending.
@@ -86,9 +97,11 @@ class Fitted(NamedTuple):
         return np.concatenate([values, self.pairs(X, pairs - n_features)])
 
 
-def has_no_pairs(estimator):
-    """Check that an estimator has no pairs, or will have none once it is fitted."""
+def has_one_sum(estimator):
+    """Check that an estimator has, or will have, one score, and no pairs in it."""
     found = vars(estimator).get("_computed")
+    if found is not None and found.classes:
+        raise AttributeError("projected_support is for no more than two classes.")
     given = getattr(estimator, "interactions", None)
     if (given if found is None else found.pairs) is not None:
         raise AttributeError(
@@ -132,8 +145,10 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         Returns
         -------
         effect : ndarray of shape (n_samples,)
-            Posterior mean of the effect. Its mean over the rows of `fit` is 0.
-        std : ndarray of shape (n_samples,)
+            Posterior mean of the effect. Its mean over the rows of `fit` is 0. Of a
+            classifier of more than two classes (n_samples, n_classes): the effects on
+            their scores.
+        std : ndarray of the same shape
             Posterior standard deviation; that of being in the model included.
         """
         check_is_fitted(self)
@@ -153,14 +168,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         -------
         coefficients : ndarray of shape (n_samples, n_features, max_order)
             Draws; `coefficients_` is their mean. Those of pairs come after those of
-            the variables.
+            the variables. Of a classifier of more than two classes (n_samples,
+            n_classes, n_features, max_order).
         """
-        found = self._answer()
+        check_is_fitted(self)
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
         seed = check_random_state(random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
-        draws = [found.posterior.draw(rng) for _ in range(n_samples)]
-        return np.array(draws).reshape(n_samples, *found.posterior.shape)
+        return np.array([self._drawn(rng) for _ in range(n_samples)])
 
     def get_support(self, indices=False, *, threshold=SELECTED):
         """Select variables by their inclusion probabilities.
@@ -181,7 +196,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         mask = self.inclusion_probabilities_ >= threshold
         return np.flatnonzero(mask) if indices else mask
 
-    @available_if(has_no_pairs)
+    @available_if(has_one_sum)
     def projected_support(self, X, *, explained=0.98, indices=False):
         """Select the fewest variables that say what the posterior says.
 
@@ -448,7 +463,10 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
 
     def _effect(self, X, term):
         """Effect of one variable, or pair, at validated rows, and its deviation."""
-        found = self._answer()
+        return self._effect_in(self._answer(), X, term)
+
+    def _effect_in(self, found, X, term):
+        """Effect and deviation, in one of the scores."""
         values = found.values(X, [term])
         effect = found.posterior.mean()[term] @ values[0]
         variance = found.posterior.variance(values, np.array([term]))
@@ -461,7 +479,10 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
 
     def _decision(self, X):
         """Intercept and sum of the effects, at validated rows."""
-        found = self._answer()
+        return self._sum_of_effects(X, self._answer())
+
+    def _sum_of_effects(self, X, found):
+        """Intercept and sum of the effects of one of the scores."""
         features = np.flatnonzero(found.coefficients.any(axis=1))
         result = np.full(len(X), float(found.intercept))
         for rows in self._blocks(X, features):
@@ -484,9 +505,12 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         if self.feature_range is None:
             warn_of_far_rows(X, self._answer().reach)
 
-    def _blocks(self, X, features):
-        """Slices of rows whose values of functions fit into the memory allowed."""
-        step = max(1, BLOCK // max(1, len(features) * self.max_order))
+    def _blocks(self, X, features, n_others=0):
+        """Slices of rows whose values of functions fit into the memory allowed.
+
+        `n_others`: of other numbers of a row that are held at a time.
+        """
+        step = max(1, BLOCK // max(1, len(features) * self.max_order, n_others // 4))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
     def _chain_draws(self):
@@ -510,6 +534,10 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
             posterior["pair_included"], dims["pair_included"] = pairs, ["pair"]
             coords["pair"] = [f"{labels[i]}, {labels[j]}" for i, j in found.pairs.pairs]
         return ChainDraws(posterior, {self._what_chains_report: values}, dims, coords)
+
+    def _drawn(self, rng):
+        """Draw coefficients."""
+        return self._answer().posterior.draw(rng)
 
     def _chosen(self, posterior, rng):
         """Coefficients that predict, as `prediction` says."""

@@ -4,7 +4,7 @@ import math
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_softmax, logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
@@ -22,12 +22,14 @@ from ._two_classes import _TwoClassAdditiveGibbs
 class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     """Sparse additive logistic classification by a Gibbs posterior.
 
-    The log odds of the second class is a sum of functions of a few variables. Which
+    The log odds of the second of two classes is a sum of functions of a few variables.
+    Which
     variables, how rough a function of each, and the functions: all have a posterior,
     from which chains draw. So a prediction averages over models, and each variable has
     a probability of being needed at all.
 
-    Two classes only.
+    Of more than two classes, each has a sum of functions, a score, whose softmax is the
+    probability.
 
     Parameters
     ----------
@@ -55,8 +57,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         variable has standard deviation 1 / k.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         Weight of the mean log loss: "likelihood" is the total weight of the rows, and
-        makes the posterior that of logistic regression; "pac" is `gamma` times that
-        over the largest loss, log(1 + exp(`score_bound`)), and has a `certificate`.
+        makes the posterior that of logistic regression; "pac", for two classes, is
+        `gamma` times that over the largest loss, log(1 + exp(`score_bound`)), and has a
+        `certificate`.
     gamma : float, default=1.0
         See above.
     score_bound : float in (0, 100], default=3.0
@@ -83,23 +86,30 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The classes.
     inclusion_probabilities_ : ndarray of shape (n_features,)
-        Probability that each variable is in the model.
+        Probability that each variable is in the model; of more than two classes, in the
+        score of one of them at least.
+    class_inclusion_probabilities_ : ndarray of shape (n_classes, n_features)
+        Probability that it is in the score of each class, for more than two.
     feature_importances_ : ndarray of shape (n_features,)
         The same probabilities, by the name that `SelectFromModel` reads.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
-        Posterior mean of the number of functions of each variable.
+        Posterior mean of the number of functions of each variable; of more than two
+        classes, the largest of them.
     coefficients_ : ndarray of shape (n_features, n_functions)
         Coefficients of the functions, as `prediction` says. The k-th function of a
-        variable has standard deviation 1 / k over the rows.
+        variable has standard deviation 1 / k over the rows. Of more than two classes
+        (n_classes, n_features, n_functions).
     intercept_ : float
-        Log odds where all effects are 0, as `prediction` says.
+        Log odds where all effects are 0, as `prediction` says. Of more than two classes
+        the scores there, an ndarray of shape (n_classes,), of mean zero.
     models_ : ndarray of shape (n_models, n_features)
-        Orders of the variables in each model that was drawn, the most frequent first.
+        Orders of the variables in each model that was drawn, the most frequent first;
+        of more than two classes, the largest of them.
     model_weights_ : ndarray of shape (n_models,)
         How often it was drawn, as a share.
     inverse_temperature_ : float
@@ -129,6 +139,13 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     a variable with standard deviation 1 / k, so that effects are smooth beforehand;
     their coefficients are N(0, v), v the square of `slab_scale` (the paper's are
     uniform on an l1 ball), the intercept is N(0, 100).
+
+    Of more than two classes, R is the mean negative log of a softmax of the scores of
+    all classes, each of which has a model and coefficients of its own, with the same
+    prior. Given the scores of the others, that of one class has a logistic likelihood
+    [2]_: each iteration moves the classes in turn. A function that all scores have in
+    common changes no probability, and only the prior holds it: compare effects between
+    classes.
 
     exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
     of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
@@ -232,7 +249,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         X : array-like of shape (n_samples, n_features)
             Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
-            Labels, of two classes.
+            Labels, of two classes or more.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row's loss: a row of weight 2 counts as two, one of weight 0
             is absent.
@@ -245,9 +262,15 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         Raises
         ------
         ValueError
-            If there are not two classes, or X or a weight is not valid.
+            If there is one class only, X or a weight is not valid, or
+            `inverse_temperature` is "pac" and there are more than two classes.
         """
-        rows = self._two_classes(X, y, sample_weight, self.class_weight)
+        rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
+        if self.inverse_temperature == "pac" and rows.positive.ndim == 2:
+            raise ValueError(
+                "inverse_temperature='pac' bounds the loss of two classes, got "
+                f"{len(rows.positive)}: use 'likelihood', or OneVsRestClassifier."
+            )
         problem = self._problem(rows)
         total = rows.weights.sum()
         temperature = self._temperature(total)
@@ -267,16 +290,17 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         given = self.inverse_temperature, self.class_weight, self.slab_scale
         settled = is_settled(self._computed) and self.max_order > 1
         if plausible and settled and given == ("likelihood", None, 1.0):
+            targets = np.atleast_2d(rows.positive).T.astype(float)
             warn_of_roughness(
                 rows.X,
-                rows.positive.astype(float),
-                lambda X: expit(self._log_odds(X)),
+                targets,
+                lambda X: self._probabilities(X)[:, -targets.shape[1] :],
                 self._categorical(),
             )
         return self
 
-    def decision_function(self, X):
-        """Log odds of the second class.
+    def predict(self, X):
+        """Predict the label of each row.
 
         Parameters
         ----------
@@ -285,13 +309,32 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
 
         Returns
         -------
-        log_odds : ndarray of shape (n_samples,)
-            Log odds of the probabilities of `predict_proba`.
+        labels : ndarray of shape (n_samples,)
+            Labels: the most probable classes.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def decision_function(self, X):
+        """Log odds of the second class, or log probabilities of more than two.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Log odds of the probabilities of `predict_proba`; of more than two classes
+            their logarithms.
         """
         check_is_fitted(self)
         X = self._rows(X)
         self._warn_of_far(X)
-        return self._log_odds(X)
+        return self._log_probabilities(X) if self._several else self._log_odds(X)
 
     def predict_proba(self, X):
         """Probability of each class.
@@ -303,12 +346,78 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, 2)
-            With `prediction="mean"` the logistic function of the score, averaged over
-            the posterior; else that of one function.
+        probabilities : ndarray of shape (n_samples, n_classes)
+            With `prediction="mean"` the logistic function of the score, or the softmax
+            of the scores, averaged over the posterior; else that of one function.
         """
-        log_odds = self.decision_function(X)
+        check_is_fitted(self)
+        X = self._rows(X)
+        self._warn_of_far(X)
+        return self._probabilities(X)
+
+    @property
+    def intercept_(self):
+        """Log odds where all effects are 0; of several classes their scores."""
+        intercept = self._answer().intercept
+        return intercept.copy() if self._several else float(intercept)
+
+    @property
+    def class_inclusion_probabilities_(self):
+        """Probability that each variable is in the score of each of several classes."""
+        if not self._several:
+            raise AttributeError(
+                "class_inclusion_probabilities_ is for more than two classes."
+            )
+        parts = self._answer().classes
+        return np.array([part.posterior.inclusion()[:, 0] for part in parts])
+
+    @property
+    def _several(self):
+        """Whether there are more than two classes."""
+        return bool(self._answer().classes)
+
+    def _probabilities(self, X):
+        """Probability of each class, at validated rows."""
+        if self._several:
+            return np.exp(self._log_probabilities(X))
+        log_odds = self._log_odds(X)
         return expit(np.column_stack([-log_odds, log_odds]))
+
+    def _log_probabilities(self, X):
+        """Log of the mean probabilities of the draws, or of one function's."""
+        if self.prediction != "mean":
+            return log_softmax(self._decision(X), axis=1)
+        result = np.empty((len(X), len(self.classes_)))
+        for rows, scores in self._scores_of_draws(X):
+            sums = logsumexp(log_softmax(scores, axis=0), axis=1)
+            result[rows] = (sums - math.log(scores.shape[1])).T
+        return result
+
+    def _decision(self, X):
+        """Score, or the scores of several classes, at validated rows."""
+        if not self._several:
+            return super()._decision(X)
+        parts = self._answer().classes
+        return np.column_stack([self._sum_of_effects(X, part) for part in parts])
+
+    def _effect(self, X, term):
+        """Effect of one variable at validated rows, and its deviation.
+
+        Of several classes, a column for each.
+        """
+        if not self._several:
+            return super()._effect(X, term)
+        parts = [self._effect_in(part, X, term) for part in self._answer().classes]
+        effects, deviations = zip(*parts, strict=True)
+        return np.column_stack(effects), np.column_stack(deviations)
+
+    def _drawn(self, rng):
+        """Draw coefficients, of all classes in one draw."""
+        if not self._several:
+            return super()._drawn(rng)
+        parts = self._answer().classes
+        draw = [rng.integers(len(parts[0].posterior.weights))]
+        return np.array([part.posterior.mean_of(draw) for part in parts])
 
     def _projected(self, X):
         return expit(self._log_odds(X)), True
@@ -381,6 +490,11 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         if self.inverse_temperature != "pac":
             return scores
         return scores.clip(-self.score_bound, self.score_bound)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
 
     def _loss(self, X, positive, bound=np.inf):
         """Mean over the draws of the log loss of rows, scores clipped to a bound."""

@@ -101,6 +101,11 @@ class LogisticChain:
         Prior variance of a coefficient.
     rng : numpy.random.Generator
         Source of random numbers.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_samples,) or float
+        Known parts of the scores: 0, unless a caller sets them.
     """
 
     def __init__(self, values, positive, weights, ranks, beta, most, variance, rng):
@@ -118,6 +123,7 @@ class LogisticChain:
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
         self.draw = Draw(*nothing, intercept)
         self.effects = np.zeros(len(weights))  # sums of the effects, at the rows
+        self.offsets = 0.0
         self._usable_values = self._values_of(self._usable)
         self._chain = None
         self.kept = []
@@ -156,9 +162,14 @@ class LogisticChain:
         log_prior = -0.5 * self.draw.intercept**2 / INTERCEPT_VARIANCE
         return self.log_likelihood() + log_prior
 
+    @property
+    def scores(self):
+        """Log odds of the current draw, at the rows."""
+        return self.draw.intercept + self.effects + self.offsets
+
     def log_likelihood(self):
         """Tempered log likelihood of the current draw."""
-        scores = self.draw.intercept + self.effects
+        scores = self.scores
         return self.weights @ log_expit(np.where(self.positive, scores, -scores))
 
     def sweep(self, n_moves=MOVES):
@@ -188,13 +199,14 @@ class LogisticChain:
             return
         scores = intercept + self.effects
         margins = np.where(self.positive, scores, -scores)
+        known = np.where(self.positive, self.offsets, -self.offsets)
         square = self.prior.ridge * (coefficients @ coefficients)
         square += intercept**2 / INTERCEPT_VARIANCE
         dimension = len(columns) + 1
 
         def log_density(log_factor):
             factor = math.exp(log_factor)
-            log_likelihood = self.weights @ log_expit(factor * margins)
+            log_likelihood = self.weights @ log_expit(factor * margins + known)
             return log_likelihood - 0.5 * factor**2 * square + dimension * log_factor
 
         factor = math.exp(slice_draw(log_density, 0.0, STEP, self.rng))
@@ -203,13 +215,14 @@ class LogisticChain:
 
     def _move(self, n_moves):
         """Draw the rates, move between the models, and draw the coefficients."""
-        rates = polya_gamma(self.weights, self.draw.intercept + self.effects, self.rng)
+        rates = polya_gamma(self.weights, self.scores, self.rng)
         features, orders = self.model
         chosen = self._choice(features)
         values = self._usable_values
         if len(chosen) < len(self._usable):
             values = self._values_of(chosen)
-        form = RatedRows(values, rates, self._pulls, self.ranks[chosen])
+        pulls = self._pulls - rates * self.offsets
+        form = RatedRows(values, rates, pulls, self.ranks[chosen])
         reader = form.reader()
         if self._chain is None:
             self._chain = Chain(reader, form.linear, self.prior, self.rng)

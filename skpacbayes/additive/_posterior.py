@@ -104,6 +104,34 @@ class Posterior:
             freedom=prior.freedom,
         )
 
+    @classmethod
+    def of_draws(cls, draws, shape):
+        """Posterior of equally probable draws, of known coefficients.
+
+        Parameters
+        ----------
+        draws : list of Draw
+            Functions of the models, and their coefficients.
+        shape
+            See the class.
+        """
+        largest = max(len(draw.columns) for draw in draws)
+        columns = np.full((len(draws), largest), -1)
+        means = np.zeros((len(draws), largest))
+        for row, draw in enumerate(draws):
+            columns[row, : len(draw.columns)] = draw.columns
+            means[row, : len(draw.columns)] = draw.coefficients
+        return cls(
+            np.full(len(draws), 1 / len(draws)),
+            columns,
+            means,
+            np.zeros(len(draws)),
+            shape,
+            variances=np.ones(len(draws)),
+            ridge=None,
+            among=None,
+        )
+
     @property
     def noise_variance(self):
         """Posterior mean of the noise variance."""
@@ -136,6 +164,13 @@ class Posterior:
             scale = np.sqrt(variance)
             values += scale * solve_triangular(factor, normal, lower=True, trans=1)
         return self._of_model(model, values)
+
+    def mean_of(self, draws):
+        """Mean of the coefficients of some draws of one model, of the same shape."""
+        columns = self._functions(draws[0])
+        return self._of_model(
+            draws[0], self.means[draws, : len(columns)].mean(axis=0)
+        )
 
     def variance(self, values, features=None):
         """Posterior variance of the sum of effects at rows.

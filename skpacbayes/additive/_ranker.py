@@ -248,7 +248,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         ValueError
             If there are not two classes, or X or a weight is not valid.
         """
-        rows = self._two_classes(X, y, sample_weight)
+        rows = self._classes(X, y, sample_weight)
         problem = self._problem(rows)
         rng = self._generator()
         target = TARGETS[self.loss](

@@ -25,10 +25,10 @@ def warn_of_roughness(X, y, predict, categorical):
     ----------
     X : ndarray of shape (n_samples, n_features)
         The rows of the fit.
-    y : ndarray of shape (n_samples,)
-        Their targets.
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets, or a column for each class.
     predict : callable
-        Returns the predictions of the fit at some rows.
+        Returns the predictions of the fit at some rows, of the shape of y.
     categorical : sequence of int
         Categorical variables, which have no neighbors.
     """
@@ -36,17 +36,14 @@ def warn_of_roughness(X, y, predict, categorical):
     X, y = X[::step], y[::step]
     if len(X) < FEWEST:
         return
-    residuals = y - predict(X)
-    largest = abs(residuals).max()
-    if not largest > 0:
-        return
-    scores, shares = similarity(X, residuals / largest)
-    scores[list(categorical)] = -np.inf
-    feature = int(scores.argmax())
-    limit = norm.isf(LEVEL / len(scores))
-    if not scores[feature] > limit:
-        return
-    if not shares[feature] > LEAST_GAIN * (y.std() / residuals.std()) ** 2:
+    residuals = (y - predict(X)).reshape(len(X), -1)
+    widths = y.reshape(len(X), -1).std(axis=0)
+    found = [
+        _roughest(X, own, width, LEVEL / residuals.shape[1], categorical)
+        for own, width in zip(residuals.T, widths, strict=True)
+    ]
+    feature = max(found)
+    if feature < 0:
         return
     column = X[:, feature][~np.isnan(X[:, feature])]
     advice = "larger max_order, basis='auto', or its ranks in its place"
@@ -58,6 +55,23 @@ def warn_of_roughness(X, y, predict, categorical):
         UserWarning,
         stacklevel=user_stack_level(),
     )
+
+
+def _roughest(X, residuals, width, level, categorical):
+    """Return the variable of most similar residuals; -1 if that may be chance.
+
+    `width`: the standard deviation of the targets.
+    """
+    largest = abs(residuals).max()
+    if not largest > 0:
+        return -1
+    scores, shares = similarity(X, residuals / largest)
+    scores[list(categorical)] = -np.inf
+    feature = int(scores.argmax())
+    if not scores[feature] > norm.isf(level / len(scores)):
+        return -1
+    rough = shares[feature] > LEAST_GAIN * (width / residuals.std()) ** 2
+    return feature if rough else -1
 
 
 def similarity(X, residuals):

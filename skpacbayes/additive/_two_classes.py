@@ -18,6 +18,7 @@ from ._classifier_chain import LogisticChain
 from ._doubts import warn_of_doubts, warn_of_weights
 from ._mixing import Run, mixing
 from ._posterior import Posterior
+from ._softmax_chain import SoftmaxChain
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # of the weights
 N_POINTS = 2001  # of the grid over which functions are orthonormal under "pac"
@@ -27,7 +28,7 @@ class Rows(NamedTuple):
     """Rows of positive weight, and whether they are of the second class."""
 
     X: np.ndarray
-    positive: np.ndarray
+    positive: np.ndarray  # of several classes (n_classes, n_samples): of which one
     weights: np.ndarray
 
 
@@ -70,8 +71,8 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
     def __sklearn_is_fitted__(self):
         return "_computed" in vars(self)
 
-    def _two_classes(self, X, y, sample_weight=None, class_weight=None):
-        """Validate rows of two classes; return those of positive weight."""
+    def _classes(self, X, y, sample_weight=None, class_weight=None, several=False):
+        """Validate rows of two classes, or several; return those of positive weight."""
         X, y = validate_data(
             self,
             X,
@@ -83,7 +84,7 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         )
         check_classification_targets(y)
         kind = type_of_target(y)
-        if kind != "binary":
+        if kind != "binary" and not (several and kind == "multiclass"):
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{kind}."
@@ -112,7 +113,8 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
                 "sample_weight by a constant."
             )
         self.classes_ = classes
-        return Rows(X, y == classes[1], weights)
+        positive = y == classes[1] if len(classes) == 2 else y == classes[:, None]
+        return Rows(X, positive, weights)
 
     def _labelled(self, X, y):
         """Validate rows and labels of the classes of the fit, for a certificate."""
@@ -148,7 +150,8 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
     def _chain(self, problem, exponents, variance, rng):
         """Make a chain of the logistic loss, each row's raised to its exponent."""
         most = MOST_VARIABLES if self.max_active is None else self.max_active
-        return LogisticChain(
+        several = problem.positive.ndim == 2
+        return (SoftmaxChain if several else LogisticChain)(
             problem.values,
             problem.positive,
             exponents,
@@ -171,25 +174,34 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
 
     def _fitted(self, problem, most, chains, inverse_temperature, rng):
         """Put the draws of the chains together."""
-        p, width = problem.functions.means.shape
+        found = self._put_together(problem, most, chains, inverse_temperature)
+        several = problem.positive.ndim == 2
+        parts = [found]
+        if several:
+            parts = [
+                self._put_together(problem, most, of_class, inverse_temperature)
+                for of_class in zip(*(chain.classes for chain in chains), strict=True)
+            ]
+        chosen = self._chosen_draws([part.posterior for part in parts], rng)
+        parts = [part.predicting_by(chosen) for part in parts]
+        if several:
+            found = found._replace(
+                classes=tuple(parts),
+                coefficients=np.array([part.coefficients for part in parts]),
+                intercept=np.array([part.intercept for part in parts]),
+                r_hat=max(part.r_hat for part in [found, *parts]),
+                full=max(part.full for part in parts),
+            )
+        else:
+            found = parts[0]
+        return found.reaching()
+
+    def _put_together(self, problem, most, chains, inverse_temperature):
+        """Put the draws of chains of one score together."""
+        shape = p, width = problem.functions.means.shape
         draws = [draw for chain in chains for draw in chain.kept]
-        largest = max(len(draw.columns) for draw in draws)
-        columns = np.full((len(draws), largest), -1)
-        means = np.zeros((len(draws), largest))
-        for row, draw in enumerate(draws):
-            columns[row, : len(draw.columns)] = draw.columns
-            means[row, : len(draw.columns)] = draw.coefficients
-        posterior = Posterior(
-            np.full(len(draws), 1 / len(draws)),
-            columns,
-            means,
-            np.zeros(len(draws)),
-            (p, width),
-            variances=np.ones(len(draws)),
-            ridge=None,
-            among=None,
-        )
-        intercepts = np.array([draw.intercept for draw in draws])
+        posterior = Posterior.of_draws(draws, shape)
+        columns = posterior.columns
         runs, start = [], 0
         for chain in chains:
             losses = np.array([draw.loss for draw in chain.kept])
@@ -197,7 +209,6 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             runs.append(Run(path, columns[start : start + len(losses)], losses))
             start += len(losses)
         agreement = mixing(runs, posterior.inclusion()[:, 0], width)
-        coefficients, intercept = self._chosen_draws(posterior, intercepts, rng)
         sizes = ((columns >= 0) & (columns % width == 0)).sum(axis=1)
         n_usable = np.count_nonzero(problem.functions.orders)
         tried, accepted = np.sum([chain.moves for chain in chains], axis=0)
@@ -205,16 +216,16 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
             dictionary=problem.dictionary,
             functions=problem.functions,
             posterior=posterior,
-            coefficients=coefficients,
-            intercept=intercept,
+            coefficients=np.zeros(shape),
+            intercept=0.0,
             inverse_temperature=inverse_temperature,
             acceptance_rate=float(accepted / max(tried, 1)),
             r_hat=agreement.r_hat,
             errors=agreement.errors,
             runs=agreement.runs,
             full=most if sizes.max() == most < n_usable else 0,
-            intercepts=intercepts,
-        ).reaching()
+            intercepts=np.array([draw.intercept for draw in draws]),
+        )
 
     def _doubt(self, problem, sample_weight):
         """Warn of weights, chains and selections; return whether weights are rows."""
@@ -244,34 +255,45 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
         return scores
 
     def _scores_of_draws(self, X):
-        """Yield slices of validated rows, and the scores that all draws give them."""
+        """Yield slices of validated rows, and the scores that all draws give them.
+
+        They are (n_draws, n_rows), of several classes (n_classes, n_draws, n_rows).
+        """
         found = self._answer()
-        posterior, width = found.posterior, found.posterior.shape[1]
-        features = np.unique(posterior.visited // width)
-        columns = posterior.columns
-        places = np.searchsorted(features, columns // width) * width + columns % width
-        places[columns < 0] = len(features) * width  # a place of their own
-        table = np.zeros((len(columns), len(features) * width + 1))
-        np.put_along_axis(table, places, posterior.means, axis=1)
-        for rows in self._blocks(X, features):
+        parts, width = found.classes or (found,), found.posterior.shape[1]
+        visited = np.concatenate([part.posterior.visited for part in parts])
+        features = np.unique(visited // width)
+        tables = [_coefficients_of_draws(part.posterior, features) for part in parts]
+        for rows in self._blocks(X, features, len(parts) * len(tables[0])):
             values = found.values(X[rows], features)
             flat = values.reshape(len(features) * width, values.shape[2])
-            yield rows, table[:, :-1] @ flat + found.intercepts[:, None]
+            scores = [
+                table @ flat + part.intercepts[:, None]
+                for table, part in zip(tables, parts, strict=True)
+            ]
+            yield rows, np.array(scores) if found.classes else scores[0]
 
-    def _chosen_draws(self, posterior, intercepts, rng):
-        """Coefficients and intercept that predict, as `prediction` says."""
+    def _chosen_draws(self, posteriors, rng):
+        """Draws that predict, as `prediction` says; None for all of them."""
+        n_draws = len(posteriors[0].weights)
         if self.prediction == "mean":
-            return posterior.mean(), float(intercepts.mean())
+            return None
         if self.prediction == "randomized":
-            draws = np.array([rng.integers(len(intercepts))])
-        else:  # the mean within the model that was visited most often
-            _, group, counts = np.unique(
-                posterior.columns, axis=0, return_inverse=True, return_counts=True
-            )
-            draws = np.flatnonzero(group.ravel() == counts.argmax())
-        coefficients = np.zeros(posterior.shape)
-        columns = posterior.columns[draws[0]]
-        columns = columns[columns >= 0]
-        means = posterior.means[draws, : len(columns)].mean(axis=0)
-        coefficients.flat[columns] = means
-        return coefficients, float(intercepts[draws].mean())
+            return np.array([rng.integers(n_draws)])
+        _, group, counts = np.unique(  # those of the model that was visited most often
+            np.hstack([posterior.columns for posterior in posteriors]),
+            axis=0,
+            return_inverse=True,
+            return_counts=True,
+        )
+        return np.flatnonzero(group.ravel() == counts.argmax())
+
+
+def _coefficients_of_draws(posterior, features):
+    """Coefficients of all draws, of all functions of some features: a row a draw."""
+    columns, width = posterior.columns, posterior.shape[1]
+    places = np.searchsorted(features, columns // width) * width + columns % width
+    places[columns < 0] = len(features) * width  # a place of their own
+    table = np.zeros((len(columns), len(features) * width + 1))
+    np.put_along_axis(table, places, posterior.means, axis=1)
+    return table[:, :-1]
