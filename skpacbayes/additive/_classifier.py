@@ -92,7 +92,8 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         Probability that each variable is in the model; of more than two classes, in the
         score of one of them at least.
     class_inclusion_probabilities_ : ndarray of shape (n_classes, n_features)
-        Probability that it is in the score of each class, for more than two.
+        Probability that it is in the score of each class; of two classes, which have
+        one score, (1, n_features).
     feature_importances_ : ndarray of shape (n_features,)
         The same probabilities, by the name that `SelectFromModel` reads.
     inclusion_errors_ : ndarray of shape (n_features,)
@@ -363,12 +364,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
 
     @property
     def class_inclusion_probabilities_(self):
-        """Probability that each variable is in the score of each of several classes."""
-        if not self._several:
-            raise AttributeError(
-                "class_inclusion_probabilities_ is for more than two classes."
-            )
-        parts = self._answer().classes
+        """Probability that each variable is in the score of each class."""
+        found = self._answer()
+        parts = found.classes or (found,)
         return np.array([part.posterior.inclusion()[:, 0] for part in parts])
 
     @property

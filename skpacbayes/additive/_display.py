@@ -70,7 +70,9 @@ class PartialEffectsDisplay:
         self.probabilities, self.names, self.marks = probabilities, names, marks
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, *, features=None, figure=None):
+    def from_estimator(
+        cls, estimator, X=None, *, features=None, target=None, figure=None
+    ):
         """Compute the effects of a fitted estimator, and plot them.
 
         Parameters
@@ -82,6 +84,8 @@ class PartialEffectsDisplay:
         features : list of int or str, or of pairs of these, default=None
             Variables, and pairs of them; None for those with an inclusion probability
             of at least 0.5, the most probable variable if there is none.
+        target : label, default=None
+            Of a classifier of more than two classes, the one whose score is meant.
         figure : matplotlib Figure or SubFigure, default=None
             Where to draw; None for a new figure.
 
@@ -89,11 +93,17 @@ class PartialEffectsDisplay:
         -------
         display : PartialEffectsDisplay
             The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If there is no variable, or a target is missing, unknown, or not asked for.
         """
         extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
         if features is None:
             features = likely_terms(estimator)
         terms = [estimator._term(feature) for feature in features]
+        found = found_of(estimator, target)
         if not terms:
             raise ValueError("features must name at least one variable, got [].")
         n_features = estimator.n_features_in_
@@ -101,12 +111,12 @@ class PartialEffectsDisplay:
             estimator, "feature_names_in_", [f"x{j}" for j in range(n_features)]
         )
         rows = None if X is None else estimator._rows(X)
-        probabilities = estimator._answer().posterior.inclusion()[terms, 0]
+        probabilities = found.posterior.inclusion()[terms, 0]
         columns, points, effects, stds = [], [], [], []
         for term in terms:
             columns.append(columns_of(estimator, term))
-            found = effect_along(estimator, term, columns[-1])
-            for values, parts in zip(found, (points, effects, stds), strict=True):
+            effect = effect_along(estimator, found, term, columns[-1])
+            for values, parts in zip(effect, (points, effects, stds), strict=True):
                 parts.append(values)
         return cls(
             [alone(own) for own in columns],
@@ -192,6 +202,21 @@ class PartialEffectsDisplay:
         axes.set_ylabel(self.names[place][1])
 
 
+def found_of(estimator, target):
+    """Return what is found of the score that is meant."""
+    found = estimator._answer()
+    if not found.classes:
+        if target is not None:
+            raise ValueError(
+                f"target is for classifiers of more than two classes, got {target!r}."
+            )
+        return found
+    known = estimator.classes_.tolist()
+    if target not in known:
+        raise ValueError(f"target must be one of the classes {known}, got {target!r}.")
+    return found.classes[known.index(target)]
+
+
 def likely_terms(estimator):
     """Return variables, then pairs, of probability 1/2 or more, or the likeliest.
 
@@ -219,7 +244,7 @@ def alone(parts):
     return parts[0] if len(parts) == 1 else parts
 
 
-def effect_along(estimator, term, columns):
+def effect_along(estimator, found, term, columns):
     """Return values of the columns of a term, its effect there, and the deviation."""
     n_points = N_POINTS if len(columns) == 1 else N_POINTS_OF_PAIR
     grids = [estimator._grid(column, n_points) for column in columns]
@@ -227,6 +252,6 @@ def effect_along(estimator, term, columns):
     table = np.zeros((meshes[0].size, estimator.n_features_in_))
     for column, mesh in zip(columns, meshes, strict=True):
         table[:, column] = mesh.ravel()
-    effect, std = estimator._effect(table, term)
+    effect, std = estimator._effect_in(found, table, term)
     points = alone(tuple(grids))
     return points, effect.reshape(meshes[0].shape), std.reshape(meshes[0].shape)

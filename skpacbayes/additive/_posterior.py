@@ -168,9 +168,7 @@ class Posterior:
     def mean_of(self, draws):
         """Mean of the coefficients of some draws of one model, of the same shape."""
         columns = self._functions(draws[0])
-        return self._of_model(
-            draws[0], self.means[draws, : len(columns)].mean(axis=0)
-        )
+        return self._of_model(draws[0], self.means[draws, : len(columns)].mean(axis=0))
 
     def variance(self, values, features=None):
         """Posterior variance of the sum of effects at rows.

@@ -71,9 +71,10 @@ class SoftmaxChain:
     def log_likelihood(self):
         """Tempered log likelihood of the current draw."""
         log_probabilities = log_softmax(self._scores(), axis=0)
-        return self.weights @ np.take_along_axis(
-            log_probabilities, self.codes[None], axis=0
-        )[0]
+        return (
+            self.weights
+            @ np.take_along_axis(log_probabilities, self.codes[None], axis=0)[0]
+        )
 
     def sweep(self):
         """Draw each class given the others, then what all intercepts have in common."""

@@ -198,10 +198,10 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _SparseAdditiveGibbs):
 
     def _put_together(self, problem, most, chains, inverse_temperature):
         """Put the draws of chains of one score together."""
-        shape = p, width = problem.functions.means.shape
+        shape = problem.functions.means.shape
         draws = [draw for chain in chains for draw in chain.kept]
         posterior = Posterior.of_draws(draws, shape)
-        columns = posterior.columns
+        columns, width = posterior.columns, shape[1]
         runs, start = [], 0
         for chain in chains:
             losses = np.array([draw.loss for draw in chain.kept])
