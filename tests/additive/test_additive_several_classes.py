@@ -10,6 +10,7 @@ import itertools
 import math
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -267,3 +268,18 @@ def test_a_class_of_its_own_effect_is_drawn():
     assert_allclose(display.effects[0][[0, -1]], [-4, 4], atol=1.5)
     with pytest.raises(ValueError, match="target must be one of the classes"):
         PartialEffectsDisplay.from_estimator(model, features=[0])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_threads_processes_and_float_errors_change_nothing():
+    X, y = load_iris(return_X_y=True)
+    settings = {"n_iter": 5, "burn_in": 2, "n_chains": 3}
+    expected = made(**settings).fit(X, y).predict_proba(30 * X)
+    for backend in ["threading", "loky"]:
+        with joblib.parallel_config(backend=backend, n_jobs=2):
+            found = made(**settings, n_jobs=2).fit(X, y)
+        assert_array_equal(found.predict_proba(30 * X), expected)
+    with np.errstate(all="raise"):
+        found = made(**settings).fit(X, y)
+        assert_array_equal(found.predict_proba(30 * X), expected)
+        found.decision_function(1e4 * X)
