@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from skpacbayes.additive import SparseAdditiveGibbsClassifier
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-MOST_ROWS = 600
+MOST_ROWS = 400
 LEAST_OF_A_CLASS = 10
 
 
@@ -72,7 +72,6 @@ TABLES = {
     "California": california,
     "Covertype, 10 columns": covertype,
     "image segments": segments,
-    "digits": lambda: datasets.load_digits(return_X_y=True),
     "waves": waves,
 }
 METHODS = {

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logsumexp
 
-from ._paco_mixture import inverse_wishart_evidence, log_components
+from ._paco_evidence import inverse_wishart_evidence
+from ._paco_mixture import log_components
 
 # Iterations of EM with a covariance for each component.
 _MAX_ITER = 60

@@ -13,7 +13,7 @@ from ._paco_calibration import (
     calibrate_stream,
 )
 from ._paco_chain import Chain, Proposal, QuasiPosterior
-from ._paco_mixture import MixtureProblem
+from ._paco_fitting import MixtureProblem
 from ._paco_path import Path
 from ._paco_rounding import mostly_whole, only_two_values, rounding_of, spread_by
 from ._paco_search import find_mixture

@@ -6,12 +6,8 @@ import numpy as np
 
 from ._paco_columns import CommonColumns
 from ._paco_covariances import covariance_evidence, separated
-from ._paco_mixture import (
-    LEAST_GAIN,
-    STUDENT_DOF,
-    evidence_of_shape,
-    n_shape_parameters,
-)
+from ._paco_evidence import evidence_of_shape, n_shape_parameters
+from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree

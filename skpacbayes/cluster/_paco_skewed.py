@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gamma
 
-from ._paco_mixture import LEAST_GAIN, PULL, Mixture
+from ._paco_fitting import PULL
+from ._paco_mixture import LEAST_GAIN, Mixture
 
 # Exponents of the tails: exponential, normal, between, and flatter than normal.
 _EXPONENTS = (1.0, 1.5, 2.0, 4.0)

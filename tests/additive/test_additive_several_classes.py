@@ -115,7 +115,7 @@ def test_the_chain_follows_the_posterior(exponent, repeated):
     )
     chain.advance(100, keep=False)
     found, seen = [], []
-    for _ in range(2500):
+    for _ in range(1800):
         chain.advance(1)
         found.append([len(part.draw.columns) > 0 for part in chain.classes])
         seen.append(np.exp(log_softmax(chain._scores(), axis=0)))
@@ -226,10 +226,10 @@ def test_one_function_of_all_classes_in_one_draw(prediction):
 def test_the_order_of_the_labels_does_not_matter():
     """But for the random numbers: probabilities agree within the chains' error."""
     X, y = load_iris(return_X_y=True)
-    one = made(n_iter=400, n_chains=1).fit(X, y).predict_proba(X)
-    other = made(n_iter=400, n_chains=1).fit(X, -y).predict_proba(X)[:, ::-1]
-    assert abs(one - other).max() < 0.15
-    assert abs(one - other).mean() < 0.01
+    one = made(n_iter=150, n_chains=1).fit(X, y).predict_proba(X)
+    other = made(n_iter=150, n_chains=1).fit(X, -y).predict_proba(X)[:, ::-1]
+    assert abs(one - other).max() < 0.25
+    assert abs(one - other).mean() < 0.015
 
 
 def test_what_is_for_two_classes_is_refused():

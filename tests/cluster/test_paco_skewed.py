@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes import PACOClusterer
-from skpacbayes.cluster._paco_mixture import MixtureProblem
+from skpacbayes.cluster._paco_fitting import MixtureProblem
 from skpacbayes.cluster._paco_skewed import (
     SkewedClusters,
     _quantile,

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skpacbayes.cluster._paco_mixture import MixtureProblem, _inverse_root
+from skpacbayes.cluster._paco_fitting import MixtureProblem, _inverse_root
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
 RNG = np.random.default_rng(0)

@@ -1,0 +1,373 @@
+"""Mixtures fitted to weighted points: EM, changes of coordinates, mergers."""
+
+import math
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import cdist
+from scipy.special import xlogy
+
+from .._kernels import paco_mixture as kernels
+from ._paco_evidence import share_of_evidence
+from ._paco_mixture import SHAPES, Mixture, log_components
+
+# Least variance of a direction, in units of the variances of the features.
+_RIDGE = 1e-10
+# Least variance of a feature, in units of the mean variance.
+_LEAST_WIDTH = 1e-30
+# Share of the overall variance up to which noise may be rounding.
+_LEAST_NOISE = 1e-6
+# Rows' worth of pull of a component's own variance to the common one.
+PULL = 5.0
+
+
+def _hidden_by_rounding(covariance, widths):
+    """Covariance of what rounding hides: in directions in which the rows do not vary.
+
+    Where columns depend on each other linearly, what is left of a difference between
+    them is rounding. Rows count as known there to within the root of `_RIDGE` of the
+    columns' widths, whatever their clusters, so that no partition explains the rest.
+    """
+    roots = np.sqrt(widths)
+    values, vectors = np.linalg.eigh(covariance / roots / roots[:, None])
+    vectors = vectors[:, values < _RIDGE * values[-1]] * roots[:, None]
+    return _RIDGE * vectors @ vectors.T
+
+
+class MixtureProblem:
+    """Weighted points, and mixtures fitted to them.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        About their mean.
+    weights, spreads : ndarray of shape (n_points,)
+    scatter : ndarray of shape (n_features, n_features)
+        Sum of the outer products of the rows about the points they were merged into.
+    """
+
+    @classmethod
+    def of(cls, rows, scatter):
+        """All points of `Rows`."""
+        return cls(rows.points, rows.weights, rows.spreads, scatter)
+
+    def subset(self, n_points, n_rows=None):
+        """Return the problem of at most so many points, drawn with a fixed seed.
+
+        `n_rows`: their weight; None: their own.
+        """
+        if len(self.points) <= n_points:
+            return self
+        drawn = np.random.default_rng(0).permutation(len(self.points))[:n_points]
+        kept = np.sort(self.order[drawn])
+        weights = self.weights[kept]
+        if n_rows is not None:
+            weights = weights * (n_rows / weights.sum())
+        return MixtureProblem(
+            self.points[kept],
+            weights,
+            self.spreads[kept],
+            weights.sum() / self.n_rows * self.scatter,
+        )
+
+    def __init__(self, points, weights, spreads, scatter):
+        self.points, self.weights = points, weights
+        self.spreads, self.scatter = spreads, scatter
+        self.n_rows = float(weights.sum())
+        self.d = points.shape[1]
+        gaps = points - weights @ points / self.n_rows
+        self.total = (gaps * weights[:, None]).T @ gaps + scatter
+        self.total /= self.n_rows
+        self.variance = max(np.trace(self.total) / self.d, 1e-300)
+        widths = np.maximum(np.diag(self.total), _LEAST_WIDTH * self.variance)
+        self.hidden = _hidden_by_rounding(self.total, widths)
+        self.total += _RIDGE * np.diag(widths)  # it may be singular
+        squares = ((gaps @ self.whitened("tied")) ** 2).sum(axis=1)
+        self.order = np.argsort(squares, kind="stable")
+
+    def whitened(self, shape):
+        """Coordinates of determinant 1 in which the points are as wide everywhere."""
+        if shape == "round":
+            return np.eye(self.d)
+        log_roots = 0.5 * np.log(np.diag(self.total))
+        roots = np.exp(log_roots - log_roots.mean())
+        if shape == "diagonal":
+            return np.diag(1 / roots)
+        correlations = self.total / roots / roots[:, None] / self.variance
+        values, vectors = np.linalg.eigh(correlations)
+        log_values = np.log(np.maximum(values, 1e-12 * values[-1]))
+        return vectors * np.exp(0.5 * (log_values.mean() - log_values)) / roots[:, None]
+
+    def flat_columns(self):
+        """Columns whose kurtosis is below that of a normal one, by two errors.
+
+        Groups of about equal size, far apart, flatten a column.
+        """
+        gaps = self.points - self.weights @ self.points / self.n_rows
+        gaps /= np.sqrt(np.diag(self.total))
+        kurtosis = self.weights @ gaps**4 / self.n_rows
+        return np.flatnonzero(kurtosis < 3 - 2 * math.sqrt(24 / self.n_rows))
+
+    def pooled(self, mixture):
+        """Return the covariance of the points within the clusters."""
+        weights = self.weights * mixture.robust
+        centers = mixture.centers @ np.linalg.inv(mixture.coordinates)
+        gaps = self.points - centers[mixture.labels]
+        covariance = (gaps * weights[:, None]).T @ gaps + self.scatter
+        return covariance / self.n_rows + _LEAST_NOISE**2 * self.total + self.hidden
+
+    def log_joint(self, mixture):
+        """Log of share and density of the likeliest component, at each point."""
+        points = self.points @ mixture.coordinates
+        squares = cdist(points, mixture.centers, "sqeuclidean")
+        squares += self.widths_in(mixture.coordinates)[:, None]
+        densities = log_components(squares, mixture.scales, mixture.dof, self.d)
+        return (np.log(np.maximum(mixture.shares, 1e-300)) + densities).max(axis=1)
+
+    def widths_in(self, coordinates):
+        """Return the spreads of the merged rows in some coordinates."""
+        traces = np.trace(self.scatter), self.scatter_in(coordinates)
+        return self.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
+
+    def scatter_in(self, coordinates):
+        """Return the trace of the scatter in some coordinates."""
+        return np.vdot(coordinates, self.scatter @ coordinates)
+
+    def noisy(self, mixture):
+        """Whether the components' variances are more than rounding."""
+        overall = self.variance_in(mixture.coordinates)
+        return mixture.scales.max() > _LEAST_NOISE * overall
+
+    def variance_in(self, coordinates):
+        """Return the mean variance of the points in some coordinates."""
+        return np.vdot(coordinates, self.total @ coordinates) / self.d
+
+    @property
+    def n_evidence(self):
+        """Rows whose likelihood counts as evidence."""
+        return share_of_evidence(self.n_rows) * self.n_rows
+
+    def variances(self, mixture):
+        """Return the variance of each component, pulled to the common one."""
+        gaps = self.points @ mixture.coordinates - mixture.centers[mixture.labels]
+        weights = self.weights * mixture.robust
+        squares = (gaps**2).mean(axis=1) + self.spreads / self.d
+        k = mixture.n_clusters
+        sums = np.bincount(mixture.labels, weights * squares, minlength=k)
+        pulled = sums + PULL * sums.sum() / self.n_rows
+        return pulled / (mixture.masses + PULL)
+
+    def fit(self, start, shape, own, dof, max_iter, tolerance=1e-2):
+        """EM from a `start`; a new mixture, or None if a component lost its rows."""
+        state = self.state(start, shape, own, dof)
+        state.run(max_iter, tolerance)
+        sound = math.isfinite(state.log_likelihoods[0])
+        return state.mixture() if sound and state.keep_alive() == 0 else None
+
+    def state(self, start, shape, own, dof):
+        """Return what EM changes, at a `start`."""
+        return _State(self, start, shape, own, dof)
+
+    def single(self, shape):
+        """All points in one normal component."""
+        n_points = len(self.points)
+        return Mixture(
+            shape,
+            False,
+            math.inf,
+            self.whitened(shape),
+            np.zeros((1, self.d)),
+            np.full(1, self.variance_in(self.whitened(shape))),
+            np.ones(1),
+            np.full(1, self.n_rows),
+            np.zeros(n_points, dtype=np.int64),
+            np.ones(n_points),
+            (0.0, 0.0),
+        )
+
+
+class _State:
+    """Arrays that the kernels change."""
+
+    def __init__(self, problem, start, shape, own, dof):
+        self.problem, self.shape, self.own, self.dof = problem, shape, own, dof
+        d, n_points = problem.d, len(problem.points)
+        self.k = k = len(start.centers)
+        self.coordinates = np.ascontiguousarray(start.coordinates).copy()
+        self.points = np.ascontiguousarray(problem.points @ self.coordinates)
+        self.scatter = self.coordinates.T @ problem.scatter @ self.coordinates
+        hidden = self.coordinates.T @ problem.hidden @ self.coordinates
+        self.overall = self.coordinates.T @ problem.total @ self.coordinates
+        self.variance = problem.variance_in(self.coordinates)
+        traces = np.trace(problem.scatter), np.trace(self.scatter)
+        self.spreads = problem.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
+        if shape == "tied":  # other shapes know no directions that rows do not have
+            self.scatter += problem.n_rows * hidden
+            self.spreads += np.trace(hidden)
+        self.centers = np.array(start.centers.T, order="C")
+        self.scales = start.scales.copy()
+        if not own:
+            self.scales[:] = start.masses @ start.scales / start.masses.sum()
+        self.shares = start.shares.copy()
+        self.masses = start.masses.copy()
+        self.labels = np.zeros(n_points, dtype=np.int64)
+        self.robust = np.ones(n_points)
+        self.sums, self.moments = np.empty((d, k)), np.empty((8, k))
+        self.covariance = np.empty((d, d))
+        self.log_likelihoods = (-math.inf, -math.inf)
+
+    def run(self, max_iter, tolerance):
+        """Run EM; the coordinates change now and then, if the shape is not round."""
+        mixture, n_done, change = -math.inf, 0, True
+        while change:
+            mixture, classified, n_done, change = kernels.run_em(
+                self.points,
+                self.problem.weights,
+                self.spreads,
+                SHAPES[self.shape],
+                self.own,
+                int(self.dof) if math.isfinite(self.dof) else 0,
+                PULL,
+                1e-15 * self.variance,
+                n_done,
+                max_iter,
+                mixture,
+                tolerance,
+                self.k,
+                self.centers,
+                self.scales,
+                self.shares,
+                self.masses,
+                self.labels,
+                self.robust,
+                self.sums,
+                self.moments,
+                self.covariance,
+            )
+            if change:
+                self._whiten()
+        self.log_likelihoods = mixture, classified
+
+    def _whiten(self):
+        """Change to coordinates in which the components are round.
+
+        The determinant is kept, so that densities in different coordinates compare.
+        """
+        n_rows, d, k = self.problem.n_rows, self.problem.d, self.k
+        merged = self.masses[:k] @ self.moments[2, :k] / n_rows
+        covariance = _symmetric(self.covariance, self.shape)
+        covariance += merged * _symmetric(self.scatter, self.shape)
+        if not np.trace(covariance) > 1e-3 * n_rows:
+            return
+        overall = _symmetric(self.overall, self.shape)
+        inverse = _inverse_root(overall)
+        if inverse is not None:  # shrunk by n_features rows' worth of all rows'
+            ratio = np.vdot(inverse, inverse @ covariance) / d
+            covariance += ratio * (d / n_rows + 1e-9) * overall
+        change = _inverse_root(covariance)
+        if change is None:
+            return
+        change /= math.exp(np.log(np.diag(change)).mean())
+        before = np.trace(self.scatter)
+        self.scatter = change @ self.scatter @ change.T
+        self.overall = change @ self.overall @ change.T
+        self.points = self.points @ change.T
+        self.coordinates = self.coordinates @ change.T
+        self.centers[:, :k] = change @ self.centers[:, :k]
+        if before > 0:
+            self.spreads *= np.trace(self.scatter) / before
+
+    def keep_alive(self):
+        """Drop the components that have lost their rows; how many."""
+        alive = self.masses[: self.k] >= min(1.0, 0.5 * self.problem.n_rows)
+        lost = self.k - int(alive.sum())
+        if lost:
+            k, self.k = self.k, self.k - lost
+            for values in (self.centers, self.scales, self.shares, self.masses):
+                values[..., : self.k] = values[..., :k][..., alive]
+        return lost
+
+    def merge(self, times):
+        """Merge the two components whose merger costs least, so many times."""
+        gains = self._gains(np.arange(self.k))
+        for _ in range(min(times, self.k - 1)):
+            a, b = sorted(np.unravel_index(gains.argmax(), gains.shape))
+            self._merge(a, b)
+            last = self.k - 1  # takes the place of the second
+            for values in (self.centers, self.scales, self.shares, self.masses):
+                values[..., b] = values[..., last]
+            gains[b], gains[:, b] = gains[last], gains[:, last]
+            self.k, gains = last, gains[:last, :last]
+            gains[a] = gains[:, a] = self._gains(np.array([a]))[0]
+            np.fill_diagonal(gains, -math.inf)
+
+    def _gains(self, components):
+        """Log-likelihood gained by mergers of components with each other component."""
+        n_rows, d, k = self.problem.n_rows, self.problem.d, self.k
+        masses, scales = np.maximum(self.masses[:k], 1e-9), self.scales[:k]
+        first, second = masses[components, None], masses
+        both, centers = first + second, self.centers[:, :k].T
+        added = cdist(centers[components], centers, "sqeuclidean")
+        added *= first * second / both
+        gains = xlogy(both, both) - xlogy(first, first) - xlogy(second, second)
+        if self.own:
+            theirs = scales[components, None]
+            scale = (first * theirs + second * scales + added / d) / both
+            fits = both * np.log(scale) - first * np.log(theirs)
+            gains -= d / 2 * (fits - second * np.log(scales))
+        else:
+            n_widened = n_rows * (1 if self.shape == "tied" else d)  # directions
+            gains -= n_widened / 2 * np.log1p(added / (scales[0] * n_widened))
+        gains[np.arange(len(components)), components] = -math.inf
+        return gains
+
+    def _merge(self, a, b):
+        """Give component a the moments of both."""
+        first, second = np.maximum(self.masses[[a, b]], 1e-9)
+        both = first + second
+        gap = self.centers[:, b] - self.centers[:, a]
+        self.centers[:, a] += second / both * gap
+        if self.own:
+            spread = first * second / both * (gap @ gap) / self.problem.d
+            scale = first * self.scales[a] + second * self.scales[b] + spread
+            self.scales[a] = scale / both
+        self.shares[a] += self.shares[b]
+        self.masses[a] = both
+
+    def mixture(self):
+        """Return the state as a mixture."""
+        k = self.k
+        return Mixture(
+            self.shape,
+            self.own,
+            self.dof,
+            self.coordinates.copy(),
+            np.array(self.centers[:, :k].T, order="C"),
+            self.scales[:k].copy(),
+            self.shares[:k].copy(),
+            self.masses[:k].copy(),
+            self.labels.copy(),
+            self.robust.copy(),
+            self.log_likelihoods,
+        )
+
+
+def _symmetric(matrix, shape):
+    """Return a symmetric matrix, given by its lower triangle, or its diagonal alone."""
+    if shape == "tied":
+        return np.tril(matrix) + np.tril(matrix, -1).T
+    return np.diag(np.diag(matrix))
+
+
+def _inverse_root(matrix):
+    """Inverse of the Cholesky factor of a covariance; None if it has none.
+
+    Directions without variance count as having next to none.
+    """
+    widths = np.diag(matrix)
+    least = np.maximum(1e-12 * widths, 1e-30 * widths.sum())
+    try:
+        factor = np.linalg.cholesky(matrix + np.diag(least))
+    except np.linalg.LinAlgError:
+        return None
+    return solve_triangular(factor, np.eye(len(matrix)), lower=True)
