@@ -14,11 +14,13 @@ from jinja2 import FileSystemLoader
 from jinja2.sandbox import SandboxedEnvironment
 from numpydoc import docscrape_sphinx
 from sphinx import addnodes
+from sphinx.errors import SphinxError
 
 import skpacbayes
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from check_pages import faults
 from make_benchmarks import BenchmarkTable, write_benchmarks, write_if_changed
 
 project = "skpacbayes"
@@ -62,6 +64,7 @@ suppress_warnings = [
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = ["names.js"]
 html_title = "skpacbayes"
 html_sidebars = {"api": [], "gallery": []}
 html_show_sourcelink = False
@@ -214,6 +217,14 @@ def write_whats_new(app):
     write_if_changed(Path(app.srcdir) / "whats_new.rst", "\n".join([*page, ""]))
 
 
+def check_pages(app, exception):
+    """End a build of pages with dead links, or with pictures without words."""
+    if exception is None and app.builder.name == "html":
+        lines = faults(app.outdir)
+        if lines:
+            raise SphinxError("\n".join(lines))
+
+
 def setup(app):
     """Connect what is above."""
     app.add_directive("fold", Fold)
@@ -223,3 +234,4 @@ def setup(app):
     app.connect("builder-inited", write_benchmarks)
     app.connect("doctree-read", group_the_sidebar, priority=100)  # before it is listed
     app.connect("missing-reference", resolve_short_names)
+    app.connect("build-finished", check_pages)
