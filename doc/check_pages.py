@@ -1,4 +1,4 @@
-"""What a built page must have: links that lead somewhere, and words for each picture."""
+"""What a built page must have: links that lead somewhere, words for each picture."""
 
 import re
 from html import unescape

@@ -125,8 +125,8 @@ axes.set_title("5000 new rows, with gross errors")
 # negative, and does as well: the ranker pays where the model is too small for the data.
 
 both = {
-    "classifier": SparseAdditiveGibbsClassifier(n_iter=250, random_state=0),
-    "ranker": SparseAdditiveGibbsRanker("auc", n_iter=400, random_state=0),
+    "classifier": SparseAdditiveGibbsClassifier(n_iter=150, random_state=0),
+    "ranker": SparseAdditiveGibbsRanker("auc", n_iter=300, random_state=0),
 }
 for name, model in both.items():
     area = roc_auc_score(y_test, model.fit(X, y).decision_function(X_test))

@@ -3,10 +3,10 @@
 Heavy tails on a stream: the Manhattan loss of PACOClusterer
 ===============================================================
 
-Three lognormal groups (Model 5 of [1]_). Once some sixty rows are there, `PACOClusterer`
-learns that the noise is skewed and has heavy tails, and both losses find three clusters.
-Before, the squared loss pays the square of the distance of a far row, and may give it a
-cluster of its own; the Manhattan loss pays the distance.
+Three lognormal groups (Model 5 of [1]_). After some sixty rows `PACOClusterer` learns
+that the noise is skewed and has heavy tails, and both losses find three clusters.
+Before, the squared loss pays the square of the distance of a far row, and may give the
+row a cluster of its own; the Manhattan loss pays the distance.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
@@ -37,10 +37,8 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constra
 for loss, ax in zip(("squared_euclidean", "manhattan"), axes, strict=True):
     found = np.array([numbers(loss, seed) for seed in SEEDS])
     for end in (50, 100, 200):
-        right = np.sum(found[:, ENDS == end] == 3)
-        print(
-            f"{loss:17} after {end:3} rows: three clusters in {right} of {len(found)}"
-        )
+        right = np.sum(found[:, end == ENDS] == 3)
+        print(f"{loss:17} after {end:3} rows: three in {right} of {len(found)} streams")
     ax.plot(ENDS, found.T, color="tab:blue", alpha=0.4, drawstyle="steps-post")
     ax.axhline(3, color="black", linestyle="--", label="groups")
     ax.set(title=f"loss={loss!r}", xlabel="rows learnt")

@@ -12,7 +12,7 @@ simulations would help.
 # %%
 # Observe and summarise
 # ---------------------
-# The posterior sees the data through summaries only: here the seven octiles, in percent.
+# The posterior sees the data through summaries only: here seven octiles, in percent.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,8 +31,8 @@ print(f"{len(returns)} days; octiles in percent:", *observed[0].round(1))
 # %%
 # Simulate
 # --------
-# The prior is a list of distributions, one for each parameter. The simulator takes as
-# many rows of parameters as it is given. `simulate` also stores the bounds of the prior.
+# The prior is a list of distributions, one for each parameter. The simulator gets many
+# rows of parameters at once. `simulate` also stores the bounds of the prior.
 
 NAMES = ["location", "scale", "skewness g", "tails k"]
 prior = [uniform(-2, 4), uniform(0.2, 4.8), uniform(-2, 4), uniform(0, 1)]
@@ -52,8 +52,7 @@ table = simulate(prior, g_and_k, 10_000, random_state=0)
 # Ask for the posterior
 # ---------------------
 # `fit` learns the table, and the posterior of any observation can then be asked for.
-# The title of each panel is the interval of 90 %. A share with normal returns would have
-# g = 0 and k = 0.
+# The title of each panel is the interval of 90 %. Normal returns have g = 0 and k = 0.
 
 posterior = ABCPosteriorKDE(random_state=0).fit(table)
 low, middle, high = posterior.predict_quantiles(observed, [0.05, 0.5, 0.95])[0]

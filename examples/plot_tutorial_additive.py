@@ -76,8 +76,9 @@ print(f"{inside.mean():.0%} of {len(inside)} new patients within 90 %")
 # Compare
 # -------
 # Errors by five folds, in units of the variance of the outcome: without the noise, and
-# with it. On fewer rows `fit` warns that the selection is unsure. The effects are nearly straight lines, so that a linear model does as well;
-# what is gained is the knowledge which measurements matter.
+# with it. On fewer rows `fit` warns that the selection is unsure. The effects are
+# nearly straight lines, so a linear model predicts as well; what is gained is to know
+# which measurements matter.
 
 rivals = {
     "additive Gibbs posterior": SparseAdditiveGibbsRegressor(random_state=0),

@@ -82,9 +82,7 @@ plt.show()
 values = [
     best.set_params(random_state=s).fit(returns).log_likelihood_ for s in range(5)
 ]
-print(
-    f"log-likelihood {np.mean(values):.2f}, deviation over seeds {np.std(values):.2f}"
-)
+print(f"log-likelihood {np.mean(values):.2f}, over seeds +- {np.std(values):.2f}")
 
 # %%
 # Forecast
@@ -102,6 +100,7 @@ print(f"a loss of more than 5 % in the week: {np.mean(week < -5):.0%}")
 # What next
 # ---------
 # A model of your own: :ref:`sphx_glr_auto_examples_plot_filtering_own_model.py`.
-# Intervals for the parameters: :class:`~skpacbayes.filtering.ParticleMarginalMetropolis`,
-# and on a stream :class:`~skpacbayes.filtering.SMC2`. Several modes: `n_clusters`,
-# `conservation`. All options: :ref:`filtering`.
+# Intervals for the parameters:
+# :class:`~skpacbayes.filtering.ParticleMarginalMetropolis`, and on a stream
+# :class:`~skpacbayes.filtering.SMC2`. Several modes: `n_clusters`, `conservation`. All
+# options: :ref:`filtering`.
