@@ -1,7 +1,7 @@
 """
-===============================================================
+============================================================
 Heavy tails on a stream: the Manhattan loss of PACOClusterer
-===============================================================
+============================================================
 
 Three lognormal groups (Model 5 of [1]_). After some sixty rows `PACOClusterer` learns
 that the noise is skewed and has heavy tails, and both losses find three clusters.
@@ -39,7 +39,7 @@ for loss, ax in zip(("squared_euclidean", "manhattan"), axes, strict=True):
     for end in (50, 100, 200):
         right = np.sum(found[:, end == ENDS] == 3)
         print(f"{loss:17} after {end:3} rows: three in {right} of {len(found)} streams")
-    ax.plot(ENDS, found.T, color="tab:blue", alpha=0.4, drawstyle="steps-post")
+    ax.plot(ENDS, found.T, color="tab:blue", alpha=0.6, lw=2, drawstyle="steps-post")
     ax.axhline(3, color="black", linestyle="--", label="groups")
     ax.set(title=f"loss={loss!r}", xlabel="rows learnt")
 axes[0].set_ylabel("number of clusters")
