@@ -8,7 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const texts = [];
     while (walker.nextNode()) texts.push(walker.currentNode);
     for (const text of texts) {
-      const parts = text.data.split(/(?<=[a-z])(?=[A-Z])|(?<=[a-z]_)(?=[a-z])/);
+      const parts = text.data.split(/(?<=[a-z])(?=[A-Z])|(?<=[a-z]{3}_)(?=[a-z]{3})/);
       if (parts.length < 2) continue;
       const pieces = parts.flatMap((part, i) =>
         i ? [document.createElement("wbr"), part] : [part]
