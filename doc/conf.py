@@ -98,11 +98,15 @@ sphinx_gallery_conf = {
 }
 
 
+LEARN = ("fit", "partial_fit", "fit_predict", "fit_transform")
+
+
 def public_methods(module, name):
     """Return the public methods of a class, with their summaries, for its page.
 
-    First those that the package defines, in the order of the source; then those that
-    scikit-learn adds, such as `get_params`, in the order of the alphabet.
+    First those that learn, then the others that the package defines, in the order of
+    the source; then those that scikit-learn adds, such as `get_params`, in the order of
+    the alphabet.
     """
     cls = getattr(import_module(module), name)
     ours, theirs = [], []
@@ -116,7 +120,7 @@ def public_methods(module, name):
                 (ours if written else theirs).append(method)
     return [
         (method, inspect.getdoc(getattr(cls, method)).partition("\n\n")[0])
-        for method in ours + sorted(theirs)
+        for method in sorted(ours, key=lambda name: name not in LEARN) + sorted(theirs)
     ]
 
 
