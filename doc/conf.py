@@ -14,11 +14,13 @@ from jinja2 import FileSystemLoader
 from jinja2.sandbox import SandboxedEnvironment
 from numpydoc import docscrape_sphinx
 from sphinx import addnodes
+from sphinx.errors import SphinxError
 
 import skpacbayes
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from check_pages import faults
 from make_benchmarks import BenchmarkTable, write_benchmarks, write_if_changed
 
 project = "skpacbayes"
@@ -62,6 +64,7 @@ suppress_warnings = [
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = ["names.js"]
 html_title = "skpacbayes"
 html_sidebars = {"api": [], "gallery": []}
 html_show_sourcelink = False
@@ -95,11 +98,15 @@ sphinx_gallery_conf = {
 }
 
 
+LEARN = ("fit", "partial_fit", "fit_predict", "fit_transform")
+
+
 def public_methods(module, name):
     """Return the public methods of a class, with their summaries, for its page.
 
-    First those that the package defines, in the order of the source; then those that
-    scikit-learn adds, such as `get_params`, in the order of the alphabet.
+    First those that learn, then the others that the package defines, in the order of
+    the source; then those that scikit-learn adds, such as `get_params`, in the order of
+    the alphabet.
     """
     cls = getattr(import_module(module), name)
     ours, theirs = [], []
@@ -113,7 +120,7 @@ def public_methods(module, name):
                 (ours if written else theirs).append(method)
     return [
         (method, inspect.getdoc(getattr(cls, method)).partition("\n\n")[0])
-        for method in ours + sorted(theirs)
+        for method in sorted(ours, key=lambda name: name not in LEARN) + sorted(theirs)
     ]
 
 
@@ -214,6 +221,14 @@ def write_whats_new(app):
     write_if_changed(Path(app.srcdir) / "whats_new.rst", "\n".join([*page, ""]))
 
 
+def check_pages(app, exception):
+    """End a build of pages with dead links, or with pictures without words."""
+    if exception is None and app.builder.name == "html":
+        lines = faults(app.outdir)
+        if lines:
+            raise SphinxError("\n".join(lines))
+
+
 def setup(app):
     """Connect what is above."""
     app.add_directive("fold", Fold)
@@ -223,3 +238,4 @@ def setup(app):
     app.connect("builder-inited", write_benchmarks)
     app.connect("doctree-read", group_the_sidebar, priority=100)  # before it is listed
     app.connect("missing-reference", resolve_short_names)
+    app.connect("build-finished", check_pages)

@@ -41,7 +41,7 @@ X, X_test, y, y_test = train_test_split(
     random_state=0,
     stratify=tumours.target,
 )
-classifier = SparseAdditiveGibbsClassifier(beta=0.1, n_iter=900, random_state=0)
+classifier = SparseAdditiveGibbsClassifier(beta=0.1, random_state=0)
 lasso = make_pipeline(
     StandardScaler(),
     LogisticRegressionCV(
@@ -106,7 +106,7 @@ def with_gross_errors(n_samples):
 
 X, y = with_gross_errors(300)
 X_test, y_test = with_gross_errors(5000)
-figure, axes = plt.subplots(figsize=(5, 5))
+figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
 for model in (
     SparseAdditiveGibbsClassifier(max_order=1, random_state=0),
     SparseAdditiveGibbsRanker("auc", max_order=1, random_state=0),
@@ -125,8 +125,8 @@ axes.set_title("5000 new rows, with gross errors")
 # negative, and does as well: the ranker pays where the model is too small for the data.
 
 both = {
-    "classifier": SparseAdditiveGibbsClassifier(random_state=0),
-    "ranker": SparseAdditiveGibbsRanker("auc", random_state=0),
+    "classifier": SparseAdditiveGibbsClassifier(n_iter=150, random_state=0),
+    "ranker": SparseAdditiveGibbsRanker("auc", n_iter=300, random_state=0),
 }
 for name, model in both.items():
     area = roc_auc_score(y_test, model.fit(X, y).decision_function(X_test))

@@ -67,4 +67,5 @@ for (name, parameters), style in zip(settings.items(), ["-", "--", ":"], strict=
 axes[0].set(xlabel="row", ylabel="possibilities alive", ylim=(0, 8.3))
 axes[1].set(xlabel="row", ylabel="total variation from equal weights", ylim=(0, 1))
 axes[0].legend()
+figure.suptitle("Eight modes of equal weight: which survive, and how evenly")
 plt.show()

@@ -64,5 +64,6 @@ for k in np.argsort(-mixture.weights_):
     homes = ", ".join(found[np.argsort(-counts)][:3])
     print(f"{mixture.weights_[k]:.0%} ({homes}): {' '.join(top[:8])}")
 
-ChoiceDisplay.from_estimator(mixture).ax_.set_xlabel("topics")
+display = ChoiceDisplay.from_estimator(mixture)
+display.ax_.set(xlabel="topics", title="evidence of each number of topics")
 plt.show()

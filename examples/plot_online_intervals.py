@@ -43,10 +43,10 @@ window = np.ones(100) / 100
 for label in memories:
     axes[0].semilogy(np.convolve(errors[label], window, "valid"), label=label)
     axes[1].plot(np.convolve(inside[label], window, "valid"), label=label)
-axes[0].set(ylabel="squared error, last 100 rows")
+axes[0].set(ylabel="squared error", title="means of the last 100 rows")
 axes[0].legend()
 axes[1].axhline(0.9, color="black", lw=1)
-axes[1].set(ylabel="in the 90 % interval, last 100 rows")
+axes[1].set(ylabel="share within 90 %")
 rates = model.forgetting_rates_
 axes[2].stackplot(
     range(1, n),

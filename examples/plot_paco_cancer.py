@@ -1,7 +1,7 @@
 """
-=================================================
-Clusters that are not round: cells of two tumours
-=================================================
+==============================================================
+Clusters that are not round: PACOClusterer on cells of tumours
+==============================================================
 
 569 tumours, 30 measurements of the cells of each, standardised. The measurements go
 together, so benign and malignant tumours are two long clouds and not two balls:

@@ -56,4 +56,5 @@ for number, summary in enumerate(summaries, start=1):
     ax.scatter(*points.T, s=weights / 10, alpha=0.6, label=f"partition {number}")
 ax.scatter(*clusterer.cluster_centers_.T, marker="x", color="black", s=80)
 ax.legend(markerscale=1)
+ax.set_title("summaries of four partitions, and the centres found")
 plt.show()

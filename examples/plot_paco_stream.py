@@ -18,6 +18,8 @@ nothing: neither how many groups there will be, nor their spread, nor when one b
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.datasets import make_paco_model
@@ -46,4 +48,53 @@ for ax, (t, (labels, centers)) in zip(axes.flat, pictures.items(), strict=False)
 rows = np.arange(1, len(X) + 1)
 StreamDisplay(rows, n_clusters, truth=truth).plot(ax=axes[1, 1])
 axes[1, 1].set_title("after every row")
+plt.show()
+
+# %%
+# Against k-means that starts again and again
+# -------------------------------------------
+# The peer reads all rows so far again after every twenty rows, tries up to twelve
+# clusters, and takes the number with the best silhouette. Three streams, each a thin
+# line. Both methods are judged after every twentieth row, when both have just read all
+# rows.
+
+EVERY, LARGEST = 20, 12
+
+
+def one_pass(X):
+    """Return the number of clusters after every twentieth row, by one pass."""
+    clusterer = PACOClusterer(random_state=0)
+    parts = np.split(X, len(X) // EVERY)
+    return [clusterer.partial_fit(part).n_clusters_ for part in parts]
+
+
+def best_silhouette(X):
+    """Return the same by k-means, fitted to all rows so far each time."""
+    found = []
+    for end in range(EVERY, len(X) + 1, EVERY):
+        models = [
+            KMeans(k, n_init=2, random_state=0).fit(X[:end])
+            for k in range(2, LARGEST + 1)
+        ]
+        scores = [silhouette_score(X[:end], model.labels_) for model in models]
+        found.append(models[int(np.argmax(scores))].n_clusters)
+    return found
+
+
+streams = [make_paco_model(6, random_state=seed)[0] for seed in range(3)]
+ends = np.arange(EVERY, len(X) + 1, EVERY)
+figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+for ax, method, title in (
+    (axes[0], one_pass, "PACOClusterer, one pass"),
+    (axes[1], best_silhouette, "k-means, best silhouette"),
+):
+    read = np.array([method(rows) for rows in streams])
+    right = np.mean(read == truth[ends - 1])
+    print(f"{title}: right at {right:.0%}")
+    ax.plot(ends, truth[ends - 1], color="black", lw=4, alpha=0.3, label="groups")
+    for found, style in zip(read, ["o-", "s--", "^:"], strict=True):
+        ax.plot(ends, found, style, ms=4)
+    ax.set(title=f"{title}: right at {right:.0%}", xlabel="rows learnt")
+axes[0].set_ylabel("number of clusters")
+axes[0].legend()
 plt.show()

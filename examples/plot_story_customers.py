@@ -37,6 +37,7 @@ figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
 display = StreamDisplay.from_estimator(
     PACOClusterer(random_state=0), X, every=5, truth=truth, ax=axes
 )
+axes.set_title("number of clusters after each customer")
 plt.show()
 
 # %%
@@ -64,7 +65,8 @@ clusterer = display.estimator_
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ClusterCountDisplay.from_estimator(clusterer, ax=left)
 EllipsesDisplay.from_estimator(clusterer, X, ax=right)
-right.set(xlabel=names[0], ylabel=names[1])
+left.set_title("how sure is the number?")
+right.set(xlabel=names[0], ylabel=names[1], title="the groups at the end")
 plt.show()
 
 # %%

@@ -66,7 +66,7 @@ figure, ax = plt.subplots(figsize=(9, 3), layout="constrained")
 ax.plot(range(50, len(X)), path)
 ax.axhline(8, color="0.3", linestyle="--", label="threshold")
 ax.axvline(START, color="0.6", linestyle=":", label="the gauge begins to drift")
-ax.set(xlabel="patient", ylabel="cumulative sum")
+ax.set(xlabel="patient", ylabel="cumulative sum", title="residuals, added up")
 ax.legend()
 plt.show()
 

@@ -56,9 +56,10 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 left.scatter(X[:, 4], X[:, 5], s=4, c="lightgray")
 own = mixture.labels_ == order[4]
 left.scatter(X[own, 4], X[own, 5], s=5, c="black")
-left.set(xlabel="feature 4", ylabel="feature 5")
+left.set(xlabel="feature 4", ylabel="feature 5", title="one group of nine")
 image = right.imshow(probability[order], vmin=0, vmax=1, cmap="Blues")
 right.set(xlabel="feature", ylabel="cluster", xticks=range(10), yticks=range(9))
+right.set_title("which features show which group?")
 figure.colorbar(image, label="probability of relevance")
 figure.tight_layout()
 

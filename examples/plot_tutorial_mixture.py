@@ -40,6 +40,8 @@ print(f"{mixture.n_components_} components, with weights {mixture.weights_.round
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ChoiceDisplay.from_estimator(mixture, ax=left)
 EllipsesDisplay.from_estimator(mixture, X, features=(0, 3), ax=right)
+left.set_title("evidence of each number")
+right.set_title("components, in two of four columns")
 plt.show()
 
 # %%

@@ -43,7 +43,7 @@ last = slice(380, 441)
 axes.fill_between(np.arange(1, 442)[last], low[last], high[last], alpha=0.3, lw=0)
 axes.plot(np.arange(1, 442)[last], middle[last], label="predicted, with 90 %")
 axes.plot(np.arange(1, 442)[last], y[1:][last], "k.", label="measured afterwards")
-axes.set(xlabel="patient", ylabel="progression")
+axes.set(xlabel="patient", ylabel="progression", title="the last sixty patients")
 axes.legend()
 plt.show()
 
@@ -57,7 +57,7 @@ plt.show()
 display = ProgressiveLossDisplay.from_estimator(
     OnlineVIRegressor(prior_scale="auto"), X, y
 )
-display.ax_.set_yscale("log")
+display.ax_.set(yscale="log", title="loss per patient so far, and its bound")
 plt.show()
 print(display.certificate.verdict)
 

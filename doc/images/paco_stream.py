@@ -1,4 +1,4 @@
-"""Draws the picture of the README anew, beside this file: it is that of an example."""
+"""Draws the picture of the README anew, beside this file: the first of an example."""
 
 import runpy
 import warnings
@@ -13,4 +13,4 @@ matplotlib.use("Agg")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # this backend shows nothing
     runpy.run_path(HERE.parents[1] / "examples" / "plot_paco_stream.py")
-plt.savefig(HERE / "paco_stream.png", dpi=80)
+plt.figure(1).savefig(HERE / "paco_stream.png", dpi=80)

@@ -1,5 +1,6 @@
 """A posterior, drawn: each parameter by itself, and each pair."""
 
+import math
 from numbers import Real
 
 import numpy as np
@@ -152,6 +153,7 @@ class PosteriorDisplay:
                     self._plot_marginal(axes, row, limits[row])
                 else:
                     self._plot_pair(axes, row, column, limits)
+                    axes.tick_params(labelleft=column == 0)  # a row shares its limits
             self.axes_[row, 0].set_ylabel(names[row] if row else "density")
             self.axes_[p - 1, row].set_xlabel(names[row])
         return self
@@ -164,7 +166,7 @@ class PosteriorDisplay:
         inside = (grid >= low) & (grid <= high)
         axes.fill_between(grid, density, where=inside, alpha=0.3, lw=0)
         axes.plot(grid, density)
-        axes.set_title(f"{low:.3g} to {high:.3g}", fontsize="small")
+        axes.set_title(_interval(low, high), fontsize="small")
         axes.set_yticks([])
         axes.set_ylim(0, None)
         if self.truth is not None:
@@ -195,6 +197,14 @@ def _smooth(draws, limits):
     widths = spread * n_draws ** (-1 / (n_columns + 4)) / cells
     grids = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
     return grids, gaussian_filter(counts, widths, mode="reflect")
+
+
+def _interval(low, high):
+    """Return an interval in words, each end to about a hundredth of its length."""
+    if not 1e-4 < high - low < 1e5:
+        return f"{low:.3g} to {high:.3g}"
+    decimals = max(0, 1 - math.floor(math.log10(high - low)))
+    return f"{low:.{decimals}f} to {high:.{decimals}f}"
 
 
 def _check_probability(probability):

@@ -225,3 +225,34 @@ def test_every_picture_has_words_for_those_who_cannot_see_it():
         if ":alt:" not in options
     ]
     assert silent == []
+
+
+def test_faults_of_a_built_page_are_named(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "doc"))
+    faults = importlib.import_module("check_pages").faults
+    (tmp_path / "good.html").write_text(
+        '<h1 id="top">A</h1><a href="#top">x</a><a href="https://a.b/c">y</a>'
+        '<a href="good.html?a=1#top">z</a><img alt="Two clusters." src="data:,">'
+        '<a href="good.html"><img alt="" src="data:a_thumb.png">words</a>',
+        encoding="utf-8",
+    )
+    assert faults(tmp_path) == []
+    (tmp_path / "poor.html").write_text(
+        '<a href="gone.html">x</a><a href="good.html#gone">y</a>'
+        '<img src="data:,"><img alt="plot of what" src="data:,">',
+        encoding="utf-8",
+    )
+    kinds = [line.partition(": ")[2][:9] for line in faults(tmp_path)]
+    assert sorted(kinds) == ["no anchor", "no file g", "no words ", "no words "]
+
+
+def test_every_family_has_a_tutorial():
+    pages = (ROOT / "examples").glob("plot_tutorial_*.py")
+    texts = "\n".join(page.read_text("utf-8") for page in pages)
+    shown, families = set(), set()
+    for path, cls in public_classes():
+        if hasattr(cls, "fit"):
+            families.add(path.split(".")[1])
+            if re.search(rf"\b{cls.__name__}\(", texts):
+                shown.add(path.split(".")[1])
+    assert shown == families

@@ -168,10 +168,15 @@ def test_display_is_smooth_up_to_the_bounds_and_marks_the_interval():
     assert np.trapezoid(density, grid) == pytest.approx(1, abs=0.02)
     shaded = marginal.collections[0].get_paths()[0].vertices[:, 0]
     assert_allclose([shaded.min(), shaded.max()], [0.1, 0.9], atol=0.02)
-    assert marginal.get_title() == "{:.3g} to {:.3g}".format(
-        *np.quantile(draws[:, 0], [0.1, 0.9])
-    )
     plt.close("all")
+
+    for scale, origin in [(1, 0), (1, -0.1), (1e3, 1e6), (1e-3, 5), (1e9, 0)]:
+        moved = scale * draws[:, :1] + origin
+        display = PosteriorDisplay(moved, probability=0.8).plot()
+        ends = [float(end) for end in display.axes_[0, 0].get_title().split(" to ")]
+        wanted = np.quantile(moved, [0.1, 0.9])
+        assert_allclose(ends, wanted, rtol=0, atol=0.01 * np.ptp(wanted))
+        plt.close("all")
 
     draws = np.random.default_rng(0).normal(size=(50_000, 2))
     display = PosteriorDisplay(draws, probability=0.9).plot()

@@ -1,18 +1,17 @@
 """
-=====================================================================
-Calm and nervous months of a market: regimes with DirichletProcessHMM
+Tutorial: calm and nervous months of a market, by DirichletProcessHMM
 =====================================================================
 
-Monthly prices of the S&P 500 and of two shares, 1990 to 2022 (they ship with
-matplotlib). Returns have a calm regime and a nervous one.
-:class:`~skpacbayes.hmm.DirichletProcessHMM` finds which held when, how long they last,
-and how returns are distributed in each; and, since its answer is a posterior, how sure
-all of that is.
+Monthly prices of the S&P 500 and of two shares, 1990 to 2022, which ship with
+matplotlib. Returns have a calm regime and a nervous one. This page goes through one
+analysis: find the regimes, ask how sure they are and whether two suffice, look at when
+they held and how returns are distributed in each, forecast, and read three series at
+once.
 """
 
 # %%
-# One series, two regimes
-# -----------------------
+# Find the regimes
+# ----------------
 # ``emission="per_state"`` gives each regime a shape of its own: they differ in spread,
 # not only in place.
 
@@ -34,8 +33,8 @@ returns = 100 * np.diff(np.log(prices), axis=0)
 
 def calm_first(model, X):
     """States of the model by how far rows are from 0 in them, on average."""
-    laws = model.predict_proba(X)
-    return np.argsort(np.abs(X).mean(axis=1) @ laws / laws.sum(axis=0))
+    shares = model.predict_proba(X)
+    return np.argsort(np.abs(X).mean(axis=1) @ shares / shares.sum(axis=0))
 
 
 index = returns[:, :1]
@@ -50,6 +49,18 @@ for name, state in [("calm", calm), ("nervous", nervous)]:
     print(f"{name:8} {share:.0%} of the months; lasts", end=" ")
     print(f"{middle:.0f} months (90 %: {low:.0f} to {high:.0f})")
 print(f"R-hat of the chains: {market.r_hat_:.2f}")
+
+# %%
+# Do two regimes suffice?
+# -----------------------
+# The model is fitted to the first two thirds of the months, with one, two and three
+# regimes, and the others are forecast one by one: the mean log density of a month.
+
+n_past = 2 * len(index) // 3
+for n_states in (1, 2, 3):
+    candidate = DirichletProcessHMM(n_states, emission="per_state", random_state=0)
+    score = candidate.fit(index[:n_past]).score(index[n_past:])
+    print(f"{n_states} regimes: {score:.3f}")
 
 # %%
 # When, and how returns are distributed
@@ -104,3 +115,11 @@ dots = axes["how"].scatter(*returns[:, [0, 2]].T, c=together, cmap="coolwarm", s
 axes["how"].set(xlabel="S&P 500, % a month", ylabel="Microsoft, % a month")
 figure.colorbar(dots, label="probability")
 plt.show()
+
+# %%
+# What next
+# ---------
+# A decision from the regimes: :ref:`the portfolio
+# <sphx_glr_auto_examples_plot_story_regimes.py>`. Chains that disagree:
+# :ref:`diagnostics`. Counts, or regimes that last a given time: :ref:`hidden_markov`.
+# All options: :class:`~skpacbayes.hmm.DirichletProcessHMM`.

@@ -1,0 +1,54 @@
+"""What a built page must have: links that lead somewhere, words for each picture."""
+
+import re
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
+
+AWAY = re.compile(r"[a-z]+:", re.I)  # http:, mailto:, data:
+
+
+def faults(folder):
+    """Return the faults of the pages below a folder, a line for each.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where the pages were built.
+
+    Returns
+    -------
+    lines : list of str
+        Links and pictures that lead to no file or anchor, and pictures without words.
+        A picture in a link that has words of its own, as a thumbnail has, needs none.
+    """
+    folder = Path(folder).resolve()
+    pages = {
+        page: page.read_text(encoding="utf-8")
+        for page in sorted(folder.rglob("*.html"))
+        if "_static" not in page.relative_to(folder).parts
+    }
+    anchors = {
+        page: set(re.findall(r'\b(?:id|name)="([^"]+)"', text))
+        for page, text in pages.items()
+    }
+    found = []
+    for page, text in pages.items():
+        name = page.relative_to(folder).as_posix()
+        for link in set(re.findall(r'\b(?:href|src)="([^"]+)"', text)):
+            path, _, anchor = unquote(unescape(link)).partition("#")
+            if AWAY.match(path):
+                continue
+            path = path.partition("?")[0]
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists():
+                found.append(f"{name}: no file {link}")
+            elif anchor and anchor not in anchors.get(target, {anchor}):
+                found.append(f"{name}: no anchor {link}")
+        for picture in re.findall(r"<img\b[^>]*>", text):
+            words = re.search(r'\balt="([^"]*)"', picture)
+            if "_thumb." in picture and words:
+                continue
+            if not words or not words[1].strip() or words[1].startswith("plot "):
+                found.append(f"{name}: no words for {picture}")
+    return found
