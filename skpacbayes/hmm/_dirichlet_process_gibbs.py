@@ -94,7 +94,8 @@ class GibbsChain:
         if not steps.one_each:
             self.states = steps.states[self.states]
         log_densities = highest + np.log(evidence)
-        return atoms[self.states, np.arange(len(atoms[0]))], log_densities
+        n_rows = len(self.states)
+        return atoms.take(self.states * n_rows + np.arange(n_rows)), log_densities
 
     def _filtered(self, densities):
         """Stages and their probabilities given the rows so far; evidence of the rows.

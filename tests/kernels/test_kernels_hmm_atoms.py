@@ -150,7 +150,9 @@ class Given:
         self.standard_exponential = lambda shape: drawn.reshape(shape)
 
 
-def test_swap_neighbors():
+@twin_of(hmm_atoms.exchange_neighbors)
+def test_swap_neighbors(kernel, monkeypatch):
+    monkeypatch.setattr(_atoms, "exchange_neighbors", kernel)
     rng = np.random.default_rng(1)
     for _ in range(50):
         shapes, atoms = rng.integers(2, size=30), rng.integers(-1, 4, size=30)
