@@ -173,3 +173,49 @@ def exchange_neighbors(sizes, thresholds, concentration, order):
             if n_rows == 0.0:  # the other atoms are all empty
                 break
     return moved
+
+
+@kernel
+def stick_log_weights(taken, left, log_weights):
+    """Fill in the logarithms of the pieces of sticks.
+
+    Of what remains of the stick of a shape a piece takes the share ``taken / (taken +
+    left)``, both (n_shapes, n_atoms - 1); the last takes all. `log_weights` (n_shapes,
+    n_atoms).
+    """
+    last = taken.shape[1]
+    for shape in range(taken.shape[0]):
+        passed = 0.0
+        for a in range(last):
+            log_sum = np.log(taken[shape, a] + left[shape, a])
+            log_weights[shape, a] = passed + (np.log(taken[shape, a]) - log_sum)
+            passed += np.log(left[shape, a]) - log_sum
+        log_weights[shape, last] = passed
+
+
+@kernel
+def diagonal_atoms(
+    counts, sums, products, origins, scales, mean_count, gammas, noise, means, factors
+):
+    """Draw means and variances of atoms whose features are independent, given rows.
+
+    The moments `counts`, `sums` (n_shapes, n_atoms, n_features) and `products`, of
+    which the diagonals are read, are about `means`, which the draws replace. `origins`
+    and `scales` (n_shapes, n_features): the prior. `gammas`, gamma variables whose
+    shapes are those of the precisions, and `noise`, normal variables, decide. The
+    diagonals of `factors`, zeros, receive the square roots of the precisions.
+    """
+    n_shapes, n_atoms, n_features = means.shape
+    for g in range(n_shapes):
+        for a in range(n_atoms):
+            for f in range(n_features):
+                n, total = counts[g, a, f], mean_count + counts[g, a, f]
+                gap = means[g, a, f] - origins[g, f]
+                step = (sums[g, a, f] - mean_count * gap) / total
+                square = products[g, a, f, f] + step * (n * step - 2.0 * sums[g, a, f])
+                gap = means[g, a, f] + step - origins[g, f]
+                square += mean_count * gap * gap
+                rate = scales[g, f] + 0.5 * (square if square > 0.0 else 0.0)
+                root = math.sqrt(gammas[g, a, f] / rate)
+                factors[g, a, f, f] = root
+                means[g, a, f] += step + noise[g, a, f] / root / math.sqrt(total)

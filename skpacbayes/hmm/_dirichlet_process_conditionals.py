@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.hmm import accept_transitions, add_moments
+from .._kernels.hmm_atoms import diagonal_atoms, stick_log_weights
 from ._dirichlet_process_durations import stationary_of
 from ._dirichlet_process_model import precisions_of
 
@@ -58,11 +59,8 @@ def draw_log_weights(sizes, concentration, rng):
     after = sizes[:, :0:-1].cumsum(axis=1)[:, ::-1]
     taken = rng.standard_gamma(1.0 + sizes[:, :-1])
     left = rng.standard_gamma(concentration + after)
-    log_weights = np.zeros(sizes.shape)
-    with np.errstate(divide="ignore"):
-        log_sum = np.log(taken + left)
-        log_weights[:, 1:] = (np.log(left) - log_sum).cumsum(axis=1)
-        log_weights[:, :-1] += np.log(taken) - log_sum
+    log_weights = np.empty(sizes.shape)
+    stick_log_weights(taken, left, log_weights)
     return log_weights
 
 
@@ -108,24 +106,20 @@ def draw_atoms(moments, means, origins, scales, model, rng):
     and `scales` (n_shapes, n_features).
     """
     _, counts, sums, products = moments
+    noise = rng.standard_normal(means.shape)
+    if not model.full:
+        gammas = rng.standard_gamma(model.shape + 0.5 * counts)
+        means, factors = means.copy(), np.zeros(products.shape)
+        prior = origins, scales, model.mean_count
+        diagonal_atoms(counts, sums, products, *prior, gammas, noise, means, factors)
+        return means, factors
     total = model.mean_count + counts
     origins, scales = origins[:, None], scales[:, None]
     step = (sums - model.mean_count * (means - origins)) / total
     best = means + step
-    noise = rng.standard_normal(means.shape)
-    if model.full:
-        prior = (best - origins, scales)
-        factors = _draw_factors(model, counts[..., 0], sums, products, step, prior, rng)
-        noise = np.linalg.solve(factors, noise[..., None])[..., 0]
-    else:
-        squares = products.diagonal(axis1=-2, axis2=-1)
-        squares = squares + step * (counts * step - 2 * sums)
-        squares += model.mean_count * (best - origins) ** 2
-        precisions = rng.standard_gamma(model.shape + 0.5 * counts)
-        precisions /= scales + 0.5 * np.maximum(squares, 0.0)
-        roots = np.sqrt(precisions)
-        factors = roots[..., None] * np.eye(model.n_features)
-        noise /= roots
+    prior = (best - origins, scales)
+    factors = _draw_factors(model, counts[..., 0], sums, products, step, prior, rng)
+    noise = np.linalg.solve(factors, noise[..., None])[..., 0]
     return best + noise / np.sqrt(total), factors
 
 
