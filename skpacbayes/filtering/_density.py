@@ -4,13 +4,20 @@ Both rest on the change of variables from the noise `z` to the state ``transitio
 t)``: its density is that of `z` over the absolute Jacobian determinant.
 """
 
+import warnings
+
 import numpy as np
+
+from .._base import user_stack_level
 
 LOG_2_PI = np.log(2 * np.pi)
 N_CHECKED = 8  # moves at which a density is compared
 STEP = 1e-4  # of the noise, in a central difference
 MOST_CHANGE = 1e-3  # of a log determinant at twice this step: it is not rounding
 TOLERANCE = 1e-2  # in nats; the difference quotients err by far less
+LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # of distances at which a density is summed
+MOST_COUNT = 400  # whole numbers over which it is
+NEAR_ONE = 1e-2  # from one, for a density's integral
 
 
 def check_transition(model, particles, time, past):
@@ -25,6 +32,49 @@ def check_transition(model, particles, time, past):
             f"{model.name}.transition returned other states for the same x, z and t: "
             "it draws random numbers itself, or remembers its calls. It should use the "
             "noise z, n_noise standard normals for each particle."
+        )
+
+
+def check_logarithm(model, particles, row, time, past):
+    """Warn of a `log_likelihood` that returns densities instead of their logarithms.
+
+    Its values are then zero or more and, as the row varies, have the integral or the
+    sum 1 at every particle, which no logarithm of a likelihood has but by intent.
+    Checked for rows of one feature, at the particles of the largest values.
+    """
+    if len(row) != 1 or np.isnan(row[0]):
+        return
+    values = model.log_likelihood(particles, row, time, past)
+    if not values.min() >= 0:
+        return
+    some = particles[np.argsort(values)[-N_CHECKED:]]
+
+    def integral_is_one(rows, widths):
+        total = np.zeros(len(some))
+        for y, width in zip(rows, widths, strict=True):
+            values = model.log_likelihood(some.copy(), np.array([y]), time, past)
+            if not values.min() >= 0:
+                return False
+            total += width * values
+        return np.abs(total - 1).max() < NEAR_ONE
+
+    y, sums = row[0], []
+    steps = np.exp(np.arange(-LOG_REACH, LOG_REACH, LOG_STEP)) * (abs(y) or 1.0)
+    sums.append((np.append(y - steps, y + steps), LOG_STEP * np.tile(steps, 2)))
+    if y >= 0 and y == np.floor(y) and y < MOST_COUNT / 4:
+        sums += [(np.arange(n), np.ones(n)) for n in (2, MOST_COUNT)]
+    try:
+        with np.errstate(all="ignore"):
+            wrong = any(integral_is_one(*each) for each in sums)
+    except Exception:  # of a user, at rows that never come
+        return
+    if wrong:
+        warnings.warn(
+            f"{model.name}.log_likelihood returns densities, not their logarithms: its "
+            f"values are at least 0, and over all rows y they sum to 1 at each of "
+            f"{len(some)} particles. Return the logarithm.",
+            UserWarning,
+            stacklevel=user_stack_level(),
         )
 
 

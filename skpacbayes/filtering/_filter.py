@@ -16,7 +16,7 @@ from .._compat import (
 )
 from .._stream import StreamingEstimator, partial_fit_context
 from ._cloud import forecast, moments, rows_of, weigh
-from ._density import check_log_transition, check_transition
+from ._density import check_log_transition, check_logarithm, check_transition
 from ._forecast import log_scores, simulated, summarised
 from ._generators import continued, seeded
 from ._inputs import DrivenSeriesEstimator
@@ -748,12 +748,16 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return other
 
     def _learn_row(self, cloud, row, model, sampling, generator):
-        """Learn one row; at the first move, check the moves and their density."""
+        """Learn one row; of the first two check the likelihood and the moves."""
         if self._checks_moves and cloud is not None and cloud.time == 0:
             past = {"y_prev": cloud.row, "u": row.inputs}
             check_transition(model, cloud.particles, 1, past)
             check_log_transition(model, cloud.particles, 1, past)
-        return advance(cloud, row, model, sampling, generator, self.underflow)
+        step = advance(cloud, row, model, sampling, generator, self.underflow)
+        if self._checks_moves and cloud is None and not row.silent:
+            past = {"x_prev": None, "y_prev": None, "u": row.inputs}
+            check_logarithm(model, step.cloud.particles, row.values, 0, past)
+        return step
 
     # What the methods that learn nothing share.
 

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm, uniform
+from scipy.stats import norm, poisson, uniform
+from scipy.stats import t as t_distribution
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -473,3 +474,65 @@ def test_a_row_partly_observed_is_not_dropped_in_silence(kind):
         warnings.filterwarnings("error", "What was observed")
         few.fit(X)
         tracker(line()).fit(X[:, :1])
+
+
+# A likelihood that is no logarithm.
+
+
+class Seen(LinearGaussian):
+    """The line of `line()`, seen as a function of the state says."""
+
+    def __init__(self, function=None):
+        super().__init__([[0.9]], [[1.0]], [[1.0]], [[1.0]])
+        self.function = function
+
+    proposal = initial_proposal = log_lookahead = None
+
+    def log_likelihood(self, x, y, t):
+        return self.function(x[:, 0], y[0])
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+DENSITIES = {
+    "normal": lambda x, y: norm.pdf(y, x, 0.3),
+    "volatility": lambda x, y: norm.pdf(y, 0, np.exp(x / 2)),
+    "heavy tails": lambda x, y: t_distribution.pdf(y, 3, x, 0.3),
+    "two places": lambda x, y: (norm.pdf(y, x, 0.1) + norm.pdf(y, -x, 0.1)) / 2,
+    "counts": lambda x, y: poisson.pmf(y, np.exp(x)),
+    "coin": lambda x, y: np.where(y == 1, logistic(x), logistic(-x)),
+}
+LOGARITHMS = {
+    "narrow": lambda x, y: norm.logpdf(y, x, 0.05),
+    "raised": lambda x, y: 50 - (y - x) ** 2,
+    "bounded loss": lambda x, y: np.exp(-((y - x) ** 2)),
+    "clutter": lambda x, y: np.log1p(5 * norm.pdf(y, x, 0.3)),
+    "no row": lambda x, y: np.abs(x),
+    "chance": lambda x, y: logistic(x - y),
+    "counts": lambda x, y: poisson.logpmf(y, np.exp(x)),
+    "coin": lambda x, y: np.log(np.where(y == 1, logistic(x), logistic(-x))),
+}
+
+
+def seen_by(name, function, factor=1.0):
+    X = rows(12)
+    if name in ("counts", "coin"):
+        most = 1 if name == "coin" else 5
+        X = np.abs(X).round().clip(0, most)
+    return tracker(Seen(function)).fit(X * factor)
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_densities_in_place_of_logarithms(name):
+    with pytest.warns(UserWarning, match="returns densities, not their logarithms"):
+        seen_by(name, DENSITIES[name])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("error:.*not their logarithms")
+@pytest.mark.parametrize("factor", [1.0, 1e-3])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_likelihood_may_be_above_one_or_without_a_norm(name, factor):
+    seen_by(name, LOGARITHMS[name], 1.0 if name in ("counts", "coin") else factor)
