@@ -754,10 +754,17 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
             check_transition(model, cloud.particles, 1, past)
             check_log_transition(model, cloud.particles, 1, past)
         step = advance(cloud, row, model, sampling, generator, self.underflow)
-        if self._checks_moves and cloud is None and not row.silent:
-            past = {"x_prev": None, "y_prev": None, "u": row.inputs}
-            check_logarithm(model, step.cloud.particles, row.values, 0, past)
+        began = cloud is None or cloud.log_likelihood == 0.0  # no row was observed
+        if self._checks_moves and began and not row.silent:
+            self._check_likelihood(cloud, step.cloud, row, model)
         return step
+
+    def _check_likelihood(self, before, cloud, row, model):
+        """Check the first row that is observed, where the past is known."""
+        if before is None or "x_prev" not in self._asks["log_likelihood"]:
+            y_prev = None if before is None else before.row
+            past = {"x_prev": None, "y_prev": y_prev, "u": row.inputs}
+            check_logarithm(model, cloud.particles, row.values, cloud.time, past)
 
     # What the methods that learn nothing share.
 

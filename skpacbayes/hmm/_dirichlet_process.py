@@ -24,6 +24,7 @@ from ._dirichlet_process_durations import log_durations, of_rows
 from ._dirichlet_process_forecast import (
     Forecast,
     forecast_quantiles,
+    n_unsettled,
     state_forecasts,
     states_now,
 )
@@ -573,9 +574,11 @@ class DirichletProcessHMM(
         if found.model.emission == "categorical":
             shares = category_probabilities(states, draws, found.model)
             return Forecast(None, means, shares)
-        if found.model.emission == "poisson":
-            return Forecast(count_quantiles(states, draws, found.model, levels), means)
-        values = forecast_quantiles(states, draws, found.model, levels)
+        counts = found.model.emission == "poisson"
+        quantiles_of = count_quantiles if counts else forecast_quantiles
+        unsettled = states[:, : n_unsettled(states)]
+        values = quantiles_of(unsettled, draws, found.model, levels)
+        values = values[:, np.arange(n_steps).clip(max=values.shape[1] - 1)]
         return Forecast(found.units.restored(values), means)
 
     @_small_is_zero
