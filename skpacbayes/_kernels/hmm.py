@@ -179,30 +179,54 @@ def draw_states(
 
 
 @kernel
-def add_moments(rows, states, atoms, centers, full, sizes, counts, sums, products):
+def add_moments(
+    rows, states, atoms, locations, near, full, sizes, counts, sums, products
+):
     """Add the moments of rows about the centre of their component.
 
     `rows` (n_rows, n_features), NaN where missing; `states` and `atoms` (n_rows,), of
-    which the latter is negative for a row to leave out. `sizes` (n_states, n_atoms):
-    rows; `counts`: values, and `sums`, like `centers` (n_states, n_atoms, n_features);
-    `products` (n_states, n_atoms, n_features, n_features), of which the lower triangle
-    is filled if `full`, else the diagonal. If `full`, rows that are not left out miss
-    nothing.
+    which the latter is negative for a row to leave out. A centre is the location of the
+    state, of `locations` (n_states, n_features), and the mean of the rows of the atom
+    about their locations, which `near` (n_shapes, n_atoms, n_features) receives: one
+    shape is shared by all states, or each has its own. What receives is zero before.
+    `sizes` (n_states, n_atoms): rows; `counts`: values, and `sums` (n_states, n_atoms,
+    n_features); `products` (n_states, n_atoms, n_features, n_features), of which the
+    lower triangle is filled if `full`, else the diagonal. If `full`, rows that are not
+    left out miss nothing.
     """
     n_features = rows.shape[1]
+    shared = near.shape[0] == 1
     for t in range(rows.shape[0]):
         if atoms[t] < 0:
             continue
         j, a = states[t], atoms[t]
         sizes[j, a] += 1.0
+        shape = 0 if shared else j
         for f in range(n_features):
-            gap = rows[t, f] - centers[j, a, f]
+            value = rows[t, f] - locations[j, f]
+            if not math.isnan(value):
+                counts[j, a, f] += 1.0
+                near[shape, a, f] += value
+    for shape in range(near.shape[0]):
+        for a in range(near.shape[1]):
+            for f in range(n_features):
+                total = 0.0
+                for j in range(sizes.shape[0]):
+                    total += counts[j, a, f] if shared or j == shape else 0.0
+                near[shape, a, f] /= total if total > 1.0 else 1.0
+    for t in range(rows.shape[0]):
+        if atoms[t] < 0:
+            continue
+        j, a = states[t], atoms[t]
+        shape = 0 if shared else j
+        for f in range(n_features):
+            gap = rows[t, f] - (locations[j, f] + near[shape, a, f])
             if math.isnan(gap):
                 continue
-            counts[j, a, f] += 1.0
             sums[j, a, f] += gap
             for g in range(0 if full else f, f + 1):
-                products[j, a, f, g] += gap * (rows[t, g] - centers[j, a, g])
+                other = rows[t, g] - (locations[j, g] + near[shape, a, g])
+                products[j, a, f, g] += gap * other
 
 
 @kernel
@@ -230,6 +254,39 @@ def stationary_distribution(transitions, distribution):
         total += distribution[n]
     for n in range(k):
         distribution[n] /= total
+
+
+@kernel
+def accept_transitions(
+    proposed, staged, stages, firsts, thresholds, transitions, start, matrix, work
+):
+    """Replace rows of transitions by those proposed, by Metropolis steps.
+
+    A step is taken if the log ratio of the stationary probabilities of the first
+    states, ``firsts[j]`` of them j, is larger than its threshold. `proposed` and
+    `transitions` (n_states, n_states), of stages if `staged`, of which a state passes
+    through ``stages[j]``; `start` (n_states,): the stationary distribution. The latter
+    two are changed; `matrix` and `work`, of their shapes, are work space.
+    """
+    k = start.shape[0]
+    for i in range(k):
+        for a in range(k):
+            for b in range(k):
+                value = proposed[a, b] if a == i else transitions[a, b]
+                if staged and a == b:
+                    value = 1.0 - (1.0 - value) / stages[a]
+                elif staged:
+                    value /= stages[a]
+                matrix[a, b] = value
+        stationary_distribution(matrix, work)
+        gain = 0.0
+        for j in range(k):
+            if firsts[j] > 0.0:
+                gain += firsts[j] * np.log(work[j] / start[j])
+        if gain > thresholds[i]:
+            for j in range(k):
+                transitions[i, j] = proposed[i, j]
+                start[j] = work[j]
 
 
 @kernel

@@ -93,11 +93,12 @@ def share_out(
     factors,
     work,
 ):
-    """Share rows out between two groups; log probability of the shares.
+    """Share rows out between two groups; log ratio of their densities apart and joined.
 
     The first row goes to the first group, the second to the other, and the rest one
     after the other by their predictive densities: in a `split` as ``uniforms[t]`` says,
-    else as ``to_first[t]`` says. All rows go to the third group as well.
+    else as ``to_first[t]`` says. All rows go to the third group as well. The ratio is
+    divided by the probability of the shares.
 
     `rows` (n_rows, n_features); `to_first` (n_rows,): whether a row goes to the first
     group, receives that in a split. ``table[n]``: log ratio of the gamma functions of
@@ -105,7 +106,11 @@ def share_out(
     receive those of the groups; `work` (n_features + 2,) is work space.
     """
     n_first, last = 0.0, rows.shape[1]
-    log_probability = 0.0
+    degrees = 2.0 * shape + size - 1.0
+    log_ratio = 0.0
+    for f in range(last):
+        log_ratio += degrees * math.log(factors[2, f, f])
+        log_ratio -= math.lgamma(0.5 * (degrees - f % size))
     for t in range(rows.shape[0]):
         row, here = rows[t], to_first[t]
         if t > 1:
@@ -118,9 +123,99 @@ def share_out(
             if split:
                 here = uniforms[t] < chance
                 to_first[t] = here
-            log_probability += math.log((chance if here else 1.0 - chance) + 1e-300)
+            log_ratio -= math.log((chance if here else 1.0 - chance) + 1e-300)
         n_first += 1.0 if here else 0.0
         for step in range(2):
             g = 2 if step == 1 else (0 if here else 1)
             _join(row, g, mean_count, rounding, size, counts, means, factors, work)
-    return log_probability
+    for g in range(3):
+        sign = -1.0 if g == 2 else 1.0
+        for f in range(last):
+            n = counts[g, f]
+            log_density = math.lgamma(0.5 * (degrees - f % size + n))
+            log_density -= (degrees + n) * math.log(factors[g, f, f])
+            log_density -= 0.5 * math.log(1.0 + n / mean_count)
+            log_ratio += sign * log_density
+    return log_ratio
+
+
+@kernel
+def exchange_neighbors(sizes, thresholds, concentration, order):
+    """Exchange neighbouring atoms on the stick of their shape, by Metropolis steps.
+
+    `sizes` (n_shapes, n_atoms): rows of each atom, and `order`: which atom stands in
+    each place; both are changed. `thresholds` (n_shapes, n_atoms - 1): a step is taken
+    if the log ratio of probabilities is larger. Returns whether an atom has moved.
+    """
+    last = sizes.shape[1] - 1
+    moved = False
+    for shape in range(sizes.shape[0]):
+        n_rows = 0.0
+        for a in range(last + 1):
+            n_rows += sizes[shape, a]
+        for a in range(last):
+            own, other = sizes[shape, a], sizes[shape, a + 1]
+            if own == 0.0 and other == 0.0:
+                continue
+            log_ratio = math.log(concentration + (n_rows - own))
+            log_ratio -= math.log(concentration + (n_rows - other))
+            if a + 1 == last:
+                log_ratio = math.lgamma(concentration + own) - math.lgamma(1.0 + own)
+                log_ratio -= math.lgamma(concentration + other)
+                log_ratio += math.lgamma(1.0 + other)
+            if thresholds[shape, a] < log_ratio:
+                sizes[shape, a], sizes[shape, a + 1] = other, own
+                before = order[shape, a]
+                order[shape, a] = order[shape, a + 1]
+                order[shape, a + 1] = before
+                moved = True
+            n_rows -= sizes[shape, a]
+            if n_rows == 0.0:  # the other atoms are all empty
+                break
+    return moved
+
+
+@kernel
+def stick_log_weights(taken, left, log_weights):
+    """Fill in the logarithms of the pieces of sticks.
+
+    Of what remains of the stick of a shape a piece takes the share ``taken / (taken +
+    left)``, both (n_shapes, n_atoms - 1); the last takes all. `log_weights` (n_shapes,
+    n_atoms).
+    """
+    last = taken.shape[1]
+    for shape in range(taken.shape[0]):
+        passed = 0.0
+        for a in range(last):
+            log_sum = np.log(taken[shape, a] + left[shape, a])
+            log_weights[shape, a] = passed + (np.log(taken[shape, a]) - log_sum)
+            passed += np.log(left[shape, a]) - log_sum
+        log_weights[shape, last] = passed
+
+
+@kernel
+def diagonal_atoms(
+    counts, sums, products, origins, scales, mean_count, gammas, noise, means, factors
+):
+    """Draw means and variances of atoms whose features are independent, given rows.
+
+    The moments `counts`, `sums` (n_shapes, n_atoms, n_features) and `products`, of
+    which the diagonals are read, are about `means`, which the draws replace. `origins`
+    and `scales` (n_shapes, n_features): the prior. `gammas`, gamma variables whose
+    shapes are those of the precisions, and `noise`, normal variables, decide. The
+    diagonals of `factors`, zeros, receive the square roots of the precisions.
+    """
+    n_shapes, n_atoms, n_features = means.shape
+    for g in range(n_shapes):
+        for a in range(n_atoms):
+            for f in range(n_features):
+                n, total = counts[g, a, f], mean_count + counts[g, a, f]
+                gap = means[g, a, f] - origins[g, f]
+                step = (sums[g, a, f] - mean_count * gap) / total
+                square = products[g, a, f, f] + step * (n * step - 2.0 * sums[g, a, f])
+                gap = means[g, a, f] + step - origins[g, f]
+                square += mean_count * gap * gap
+                rate = scales[g, f] + 0.5 * (square if square > 0.0 else 0.0)
+                root = math.sqrt(gammas[g, a, f] / rate)
+                factors[g, a, f, f] = root
+                means[g, a, f] += step + noise[g, a, f] / root / math.sqrt(total)

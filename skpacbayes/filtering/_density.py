@@ -4,13 +4,22 @@ Both rest on the change of variables from the noise `z` to the state ``transitio
 t)``: its density is that of `z` over the absolute Jacobian determinant.
 """
 
+import warnings
+
 import numpy as np
+
+from .._base import user_stack_level
 
 LOG_2_PI = np.log(2 * np.pi)
 N_CHECKED = 8  # moves at which a density is compared
 STEP = 1e-4  # of the noise, in a central difference
 MOST_CHANGE = 1e-3  # of a log determinant at twice this step: it is not rounding
 TOLERANCE = 1e-2  # in nats; the difference quotients err by far less
+LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # of distances at which a density is summed
+LOG_FEWER, LOG_WIDER = np.log(1e4), 0.3  # the same in two dimensions
+FAR = 1e3, 1e6, 1e9  # in units of the row, where a loss grows
+MOST_COUNT = 400  # whole numbers over which it is
+NEAR_ONE = 2e-2  # from one, for a density's integral
 
 
 def check_transition(model, particles, time, past):
@@ -26,6 +35,83 @@ def check_transition(model, particles, time, past):
             "it draws random numbers itself, or remembers its calls. It should use the "
             "noise z, n_noise standard normals for each particle."
         )
+
+
+def check_logarithm(model, particles, row, time, past):
+    """Warn of a `log_likelihood` that cannot be one of a row.
+
+    Of one that returns densities values are zero or more and, as the row varies, have
+    the integral or the sum 1 at every particle, which no logarithm of a likelihood has
+    but by intent. Of a loss they grow without end as the row moves away on either side.
+    Checked for rows of one feature, or of two, at the particles of the largest values.
+    """
+    if len(row) > 2 or np.isnan(row).any():
+        return
+    values = model.log_likelihood(particles, row, time, past)
+    some = particles[np.argsort(values)[-N_CHECKED:]]
+
+    def values_at(y):
+        return model.log_likelihood(some.copy(), np.array(y), time, past)
+
+    try:
+        with np.errstate(all="ignore"):
+            complaint = _complaint(values_at, row, values.min() >= 0)
+    except Exception:  # of a user, at rows that never come
+        return
+    if complaint:
+        warnings.warn(
+            f"{model.name}.log_likelihood returns {complaint}",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
+
+
+def _complaint(values_at, row, positive):
+    """Return what is wrong with a log-likelihood; None if nothing is."""
+    scale = np.abs(row).max() or 1.0
+    near, far, farther = (
+        np.array([values_at(row + side * reach * scale) for side in (-1, 1)])
+        for reach in FAR
+    )
+    if (far > near + 1).all() and (farther > far + 1).all():
+        return (
+            "larger values the farther a row is from the state: a loss? Return the "
+            "logarithm of the density, whose sign is the opposite."
+        )
+    if positive and any(
+        _sum_is_one(values_at, *each) for each in _grids_about(row, scale)
+    ):
+        return (
+            "densities, not their logarithms: its values are at least 0 and, over all "
+            "rows y, sum to 1 at each particle. Return the logarithm."
+        )
+    return None
+
+
+def _grids_about(row, scale):
+    """Yield rows and the widths of their cells: far ones first, and counts."""
+    reach, step = (LOG_REACH, LOG_STEP) if len(row) == 1 else (LOG_FEWER, LOG_WIDER)
+    steps = np.exp(np.arange(reach, -reach, -step)) * scale
+    offsets, widths = np.append(steps, -steps), step * np.tile(steps, 2)
+    if len(row) == 2:
+        pairs = np.indices((len(offsets), len(offsets))).reshape(2, -1)
+        yield row + offsets[pairs.T], widths[pairs].prod(axis=0)
+        return
+    yield row + offsets[:, None], widths
+    if row[0] >= 0 and row[0] == np.floor(row[0]) and row[0] < MOST_COUNT / 4:
+        for n in (2, MOST_COUNT):
+            yield np.arange(n)[:, None], np.ones(n)
+
+
+def _sum_is_one(values_at, rows, widths):
+    """Whether values, never negative, sum to one at each particle."""
+    total = 0.0
+    for y, width in zip(rows, widths, strict=True):
+        values = values_at(y)
+        if not values.min() >= 0:
+            return False
+        total = total + width * values
+    return np.abs(total - 1).max() < NEAR_ONE
 
 
 def check_log_transition(model, particles, time, past):

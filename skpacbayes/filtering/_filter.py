@@ -16,7 +16,7 @@ from .._compat import (
 )
 from .._stream import StreamingEstimator, partial_fit_context
 from ._cloud import forecast, moments, rows_of, weigh
-from ._density import check_log_transition, check_transition
+from ._density import check_log_transition, check_logarithm, check_transition
 from ._forecast import log_scores, simulated, summarised
 from ._generators import continued, seeded
 from ._inputs import DrivenSeriesEstimator
@@ -748,12 +748,23 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return other
 
     def _learn_row(self, cloud, row, model, sampling, generator):
-        """Learn one row; at the first move, check the moves and their density."""
+        """Learn one row; of the first two check the likelihood and the moves."""
         if self._checks_moves and cloud is not None and cloud.time == 0:
             past = {"y_prev": cloud.row, "u": row.inputs}
             check_transition(model, cloud.particles, 1, past)
             check_log_transition(model, cloud.particles, 1, past)
-        return advance(cloud, row, model, sampling, generator, self.underflow)
+        step = advance(cloud, row, model, sampling, generator, self.underflow)
+        began = cloud is None or cloud.log_likelihood == 0.0  # no row was observed
+        if self._checks_moves and began and not row.silent:
+            self._check_likelihood(cloud, step.cloud, row, model)
+        return step
+
+    def _check_likelihood(self, before, cloud, row, model):
+        """Check the first row that is observed, where the past is known."""
+        if before is None or "x_prev" not in self._asks["log_likelihood"]:
+            y_prev = None if before is None else before.row
+            past = {"x_prev": None, "y_prev": y_prev, "u": row.inputs}
+            check_logarithm(model, cloud.particles, row.values, cloud.time, past)
 
     # What the methods that learn nothing share.
 

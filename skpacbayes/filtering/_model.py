@@ -173,8 +173,9 @@ class CalledModel:
         if name not in self.asks:
             return noise, None
         arguments = (row,) if particles is None else (particles, row, time)
+        found = self._call(name, given, *arguments)
         try:
-            location, scale = self._call(name, given, *arguments)
+            location, scale = found
             drawn, widths = _moved_noise(noise, location, scale)
         except (ValueError, TypeError) as error:
             raise ValueError(
@@ -229,6 +230,8 @@ class CalledModel:
             and values.dtype is FLOAT64
             and values.flags.c_contiguous
         ):
+            if np.iscomplexobj(values):
+                raise ValueError(f"{self.name}.{name} returned complex numbers.")
             values = np.ascontiguousarray(values, dtype=np.float64)
         if values.shape != shape:
             expected = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"

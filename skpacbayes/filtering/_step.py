@@ -47,12 +47,15 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
     """Move the cloud on by one row: resample, move, weigh (a bootstrap filter's step).
 
     The arguments are those of `look`; `underflow`, "warn" or "raise", says what to do
-    where the likelihood vanishes. Returns the `Step`.
+    where the likelihood vanishes (`Collapses` warns). Returns the `Step`.
     """
     ahead, weighting = look(cloud, row, model, sampling, generator)
     time = ahead.moved.time
-    if weighting.evidence == -math.inf:
-        _report_underflow(time, underflow)
+    if weighting.evidence == -math.inf and underflow == "raise":
+        raise FloatingPointError(
+            f"The likelihood of row {time} (0 is the first) vanishes at every "
+            "particle: more particles, or a wider model, may reach it."
+        )
     resampled = ahead.ancestors is not None
     if cloud is None:
         roots, n_resamplings, past = np.arange(len(weighting.weights)), 0, 0.0
@@ -75,20 +78,32 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
 
 
 class Collapses:
-    """Rows at which hardly a particle agrees with the row, for one warning."""
+    """Rows with which no particle agrees, or hardly one: for a warning of each."""
 
     def __init__(self):
-        self._times, self._n = [], 0
+        self._times, self._n, self._vanished = [], 0, []
 
     def note(self, step, row):
-        """Note a step whose row leaves most of the weight to one particle."""
+        """Note a step whose row leaves the weight to one particle, or to none."""
         cloud = step.cloud
+        if step.evidence == -math.inf:
+            self._vanished.append(cloud.time)
         if cloud.effective_size < FEWEST and not row.silent:
             self._times.append(cloud.time)
             self._n = len(cloud.weights)
 
     def warn(self):
         """Warn if there were such rows, and particles enough to hope for more."""
+        if self._vanished:
+            first, count = self._vanished[0], len(self._vanished)
+            rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
+            warnings.warn(
+                f"The likelihood of {rows} (0 is the first) vanishes at every "
+                "particle; the filter goes on as if what vanishes were missing, with a "
+                "log-likelihood of -inf. More particles, or a wider model, may help.",
+                ConvergenceWarning,
+                stacklevel=user_stack_level(),
+            )
         if self._times and self._n >= ENOUGH:
             first, count = self._times[0], len(self._times)
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
@@ -100,19 +115,3 @@ class Collapses:
                 ConvergenceWarning,
                 stacklevel=user_stack_level(),
             )
-
-
-def _report_underflow(time, underflow):
-    message = (
-        f"The likelihood of row {time} (0 is the first) vanishes at every particle"
-    )
-    if underflow == "raise":
-        raise FloatingPointError(
-            f"{message}: more particles, or a wider model, may reach it."
-        )
-    warnings.warn(
-        f"{message}; the filter goes on as if the row were missing, with a log-"
-        "likelihood of -inf. More particles, or a wider model, may reach it.",
-        ConvergenceWarning,
-        stacklevel=user_stack_level(),
-    )

@@ -367,6 +367,7 @@ class LinearGaussian(LinearObservations):
 
     def initial(self, z):
         """States at row 0."""
+        self._check_form()
         mean, covariance = self._start()
         return mean + z @ factored(covariance)[0]
 
@@ -379,6 +380,7 @@ class LinearGaussian(LinearObservations):
     def _parts(self, move, x):
         """Centers and factor of a move, from the matrices."""
         if x is None:
+            self._check_form()
             mean, covariance = self._start()
             return mean[None], factored(covariance)[0].T
         center = x @ np.asarray(self.transition_matrix).T.copy()
@@ -426,6 +428,34 @@ class LinearGaussian(LinearObservations):
             covariances.append(covariance)
             log_likelihoods.append(log_likelihood)
         return np.array(means), np.array(covariances), np.array(log_likelihoods)
+
+    def _check_form(self):
+        """Refuse matrices of the wrong shape, and covariances that are none."""
+        n, m = self.n_noise, len(self.observation_matrix)
+        shapes = {
+            "transition_matrix": (n, n),
+            "observation_matrix": (m, n),
+            "transition_covariance": (n, n),
+            "observation_covariance": (m, m),
+            "initial_mean": (n,),
+            "initial_covariance": (n, n),
+        }
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if np.shape(value) != shape:
+                raise ValueError(
+                    f"{name} has shape {np.shape(value)}, expected {shape}: "
+                    f"transition_matrix has {n} rows, observation_matrix {m}."
+                )
+            if name.endswith("covariance"):
+                try:
+                    factored(value)
+                except np.linalg.LinAlgError as error:
+                    raise ValueError(
+                        f"{name} should be positive definite, got {value!r}."
+                    ) from error
 
     def _start(self):
         mean, covariance = self.initial_mean, self.initial_covariance

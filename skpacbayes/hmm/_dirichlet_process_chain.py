@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaln
 
-from .._kernels.hmm import add_moments, emission_densities
+from .._kernels.hmm import emission_densities
 from ._dirichlet_process_atoms import split_or_merge, swap_neighbors
 from ._dirichlet_process_conditionals import (
     Moments,
@@ -15,7 +15,7 @@ from ._dirichlet_process_conditionals import (
     mean_transitions,
 )
 from ._dirichlet_process_gibbs import GibbsChain
-from ._dirichlet_process_model import Parameters, covariances
+from ._dirichlet_process_model import Parameters, covariances, precisions_of
 from ._dirichlet_process_start import groups
 
 BLOCK = 256  # rows whose densities are computed together: they fit in a cache
@@ -34,26 +34,33 @@ def components(parameters, model, features, rounding):
     adds to the squares.
     """
     shape = model.n_states, model.n_atoms, len(features)
-    factors = parameters.factors
-    if len(features) < model.n_features:
+    factors, centers = parameters.factors, parameters.centers()
+    precisions = precisions_of(factors, model.full)
+    if shape[2] < model.n_features:
         of_features = np.ix_(features, features)
         if model.full:
             seen = covariances(factors)[(..., *of_features)]
             factors = np.linalg.inv(np.linalg.cholesky(seen))
         else:
-            factors = factors[(..., *of_features)]
+            factors, precisions = (
+                factors[(..., *of_features)],
+                precisions[..., features],
+            )
+            rounding = rounding[features]
+        centers = centers[..., features]
     constants = parameters.log_weights - 0.5 * shape[2] * _LOG_2_PI
-    precisions = np.einsum("...ef,...ef->...f", parameters.factors, parameters.factors)
-    hidden = slice(None) if model.full else features  # a gap is filled in if full
-    constants = constants - 0.5 * precisions[..., hidden] @ rounding[hidden]
+    constants -= 0.5 * precisions @ rounding  # if full, gaps are filled in
     diagonals = factors.diagonal(axis1=-2, axis2=-1)
-    constants = constants + np.log(diagonals).sum(axis=-1)
-    centers = parameters.centers()[..., features, None]
-    shifts = (factors @ centers).reshape(-1, shape[2])
+    constants += np.log(diagonals).sum(axis=-1)
+    if model.full:
+        shifts = (factors @ centers[..., None])[..., 0]
+    else:
+        shifts = diagonals * centers
     # Copies, which are writable and contiguous: one compilation serves all models.
-    factors = np.array(np.broadcast_to(factors, (*shape, shape[2])), order="C")
-    constants = np.array(np.broadcast_to(constants, shape[:2]), order="C")
-    return factors.reshape(-1, *shape[2:] * 2), shifts, constants.ravel()
+    all_factors, all_constants = np.empty((*shape, shape[2])), np.empty(shape[:2])
+    all_factors[:], all_constants[:] = factors, constants
+    all_factors = all_factors.reshape(-1, *shape[2:] * 2)
+    return all_factors, shifts.reshape(-1, shape[2]), all_constants.ravel()
 
 
 def densities_of(rows, parameters, model, uniforms=None):
@@ -92,21 +99,9 @@ def densities_of(rows, parameters, model, uniforms=None):
 def sizes_of(shapes, atoms, model):
     """Return the number of rows of each atom, (n_shapes, n_atoms)."""
     size = model.n_shapes, model.n_atoms
-    index = (shapes * model.n_atoms + atoms)[atoms >= 0]
-    return np.bincount(index, minlength=size[0] * size[1]).reshape(size) * 1.0
-
-
-def means_of(values, shapes, atoms, model):
-    """Return the mean of the rows of each atom, (n_shapes, n_atoms, n_features)."""
-    known = atoms >= 0
-    index = (shapes * model.n_atoms + atoms)[known]
-    means = np.zeros((model.n_features, model.n_shapes * model.n_atoms))
-    for mean, column in zip(means, values[known].T, strict=True):
-        seen = ~np.isnan(column)
-        counts = np.bincount(index[seen], minlength=len(mean))
-        sums = np.bincount(index[seen], column[seen], len(mean))
-        mean[:] = sums / np.maximum(counts, 1)
-    return means.T.reshape(model.n_shapes, model.n_atoms, model.n_features)
+    # Rows to leave out have atom -1: they are counted in a place before the first.
+    index = np.where(atoms < 0, 0, shapes * model.n_atoms + atoms + 1)
+    return np.bincount(index, minlength=1 + size[0] * size[1])[1:].reshape(size) * 1.0
 
 
 class Chain(GibbsChain):
@@ -135,10 +130,9 @@ class Chain(GibbsChain):
         base = draw_base(sizes > 0, old, model, rng)
         if model.n_atoms > 1:
             self._move_between_atoms(values, shapes, atoms, sizes, base)
-        near = means_of(values, shapes, atoms, model)
-        centers = np.ascontiguousarray(old.locations[:, None] + near)
-        moments = Moments.zero(model)
-        add_moments(self._complete, self.states, atoms, centers, model.full, *moments)
+        near, moments = Moments.of_rows(
+            self._complete, self.states, atoms, old.locations, model
+        )
         hidden = moments.counts * self.rows.rounding
         np.einsum("...ff->...f", moments.products)[:] += hidden
         of_shapes = moments.of_shapes(model.shared)

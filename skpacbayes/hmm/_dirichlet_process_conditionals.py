@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.hmm import accept_transitions, add_moments
+from .._kernels.hmm_atoms import diagonal_atoms, stick_log_weights
 from ._dirichlet_process_durations import stationary_of
+from ._dirichlet_process_model import precisions_of
 
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
@@ -26,11 +29,19 @@ class Moments(NamedTuple):
     products: np.ndarray
 
     @classmethod
-    def zero(cls, model):
-        """Return the moments of no rows."""
+    def of_rows(cls, rows, states, atoms, locations, model):
+        """Return the means of atoms about `locations`, and the moments about both.
+
+        `rows` (n_rows, n_features), NaN where missing; `states` and `atoms` (n_rows,);
+        `locations` (n_states, n_features). The means (n_shapes, n_atoms, n_features)
+        are those of the rows of an atom, in all states if they share a shape.
+        """
         shape = model.n_states, model.n_atoms, model.n_features
-        zeros = [np.zeros(shape) for _ in range(2)]
-        return cls(np.zeros(shape[:2]), *zeros, np.zeros((*shape, shape[2])))
+        near = np.zeros((model.n_shapes, *shape[1:]))
+        parts = np.zeros(shape[:2]), np.zeros(shape), np.zeros(shape)
+        found = cls(*parts, np.zeros((*shape, shape[2])))
+        add_moments(rows, states, atoms, locations, near, model.full, *found)
+        return near, found
 
     def of_shapes(self, shared):
         """Sum over states if one shape is shared; as they are if not."""
@@ -48,11 +59,8 @@ def draw_log_weights(sizes, concentration, rng):
     after = sizes[:, :0:-1].cumsum(axis=1)[:, ::-1]
     taken = rng.standard_gamma(1.0 + sizes[:, :-1])
     left = rng.standard_gamma(concentration + after)
-    log_weights = np.zeros(sizes.shape)
-    with np.errstate(divide="ignore"):
-        log_sum = np.log(taken + left)
-        log_weights[:, 1:] = (np.log(left) - log_sum).cumsum(axis=1)
-        log_weights[:, :-1] += np.log(taken) - log_sum
+    log_weights = np.empty(sizes.shape)
+    stick_log_weights(taken, left, log_weights)
     return log_weights
 
 
@@ -69,12 +77,12 @@ def draw_base(occupied, parameters, model, rng):
         total = precisions.sum(axis=1)
         rates = np.einsum("gff->gf", total)
     else:
-        precisions = np.einsum("glff->glf", factors) ** 2 * occupied[..., None]
+        precisions = precisions_of(factors, full=False) * occupied[..., None]
         total = rates = precisions.sum(axis=1)
     # A Wishart distribution counts half its degrees of freedom for each feature.
     shape = model.shape + (0.5 * (model.n_features - 1) if model.full else 0.0)
     shapes = model.scale_shape + shape * occupied.sum(axis=1, keepdims=True)
-    scales = rng.standard_gamma(np.broadcast_to(shapes, rates.shape))
+    scales = rng.standard_gamma(shapes, rates.shape)
     scales /= model.scale_rate + rates
     if model.shared:
         return parameters.origins, scales
@@ -98,24 +106,20 @@ def draw_atoms(moments, means, origins, scales, model, rng):
     and `scales` (n_shapes, n_features).
     """
     _, counts, sums, products = moments
+    noise = rng.standard_normal(means.shape)
+    if not model.full:
+        gammas = rng.standard_gamma(model.shape + 0.5 * counts)
+        means, factors = means.copy(), np.zeros(products.shape)
+        prior = origins, scales, model.mean_count
+        diagonal_atoms(counts, sums, products, *prior, gammas, noise, means, factors)
+        return means, factors
     total = model.mean_count + counts
     origins, scales = origins[:, None], scales[:, None]
     step = (sums - model.mean_count * (means - origins)) / total
     best = means + step
-    noise = rng.standard_normal(means.shape)
-    if model.full:
-        prior = (best - origins, scales)
-        factors = _draw_factors(model, counts[..., 0], sums, products, step, prior, rng)
-        noise = np.linalg.solve(factors, noise[..., None])[..., 0]
-    else:
-        squares = products.diagonal(axis1=-2, axis2=-1)
-        squares = squares + step * (counts * step - 2 * sums)
-        squares += model.mean_count * (best - origins) ** 2
-        precisions = rng.standard_gamma(model.shape + 0.5 * counts)
-        precisions /= scales + 0.5 * np.maximum(squares, 0.0)
-        roots = np.sqrt(precisions)
-        factors = roots[..., None] * np.eye(model.n_features)
-        noise /= roots
+    prior = (best - origins, scales)
+    factors = _draw_factors(model, counts[..., 0], sums, products, step, prior, rng)
+    noise = np.linalg.solve(factors, noise[..., None])[..., 0]
     return best + noise / np.sqrt(total), factors
 
 
@@ -175,17 +179,19 @@ def draw_transitions(moved, parameters, model, rng):
     firsts = moved.firsts
     if not model.stationary:
         return proposed, draw_dirichlet(firsts + model.transition_prior, rng)
-    transitions, start = parameters.transitions, parameters.start
-    present = firsts > 0
     thresholds = -rng.standard_exponential(model.n_states)
-    for i, threshold in enumerate(thresholds):
-        candidate = transitions.copy()
-        candidate[i] = proposed[i]
-        new_start = stationary_of(candidate, parameters.stages, model)
-        with np.errstate(divide="ignore"):
-            gains = firsts[present] * np.log(new_start[present] / start[present])
-        if gains.sum() > threshold:
-            transitions, start = candidate, new_start
+    transitions, start = parameters.transitions.copy(), parameters.start.copy()
+    work = np.empty_like(transitions), np.empty_like(start)
+    accept_transitions(
+        proposed,
+        model.staged,
+        parameters.stages,
+        firsts,
+        thresholds,
+        transitions,
+        start,
+        *work,
+    )
     return transitions, start
 
 

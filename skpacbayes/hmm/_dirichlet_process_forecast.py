@@ -10,6 +10,8 @@ from ._dirichlet_process_model import covariances
 from ._dirichlet_process_posterior import filtered_states
 
 _N_HALVINGS = 60
+_SAME = 1e-15  # change of probabilities of stages from one step to the next
+_SETTLED = 1e-12  # from probabilities of states at the last step
 _MOST_POINTS = 100  # at which distribution functions are computed together
 
 
@@ -45,9 +47,21 @@ def state_forecasts(now, draws, model, n_steps):
         steps = Steps.of(draw, model)
         ahead = now[number, : len(steps.states)]
         for step in range(n_steps):
-            ahead = ahead @ steps.matrix
-            found[number, step] = steps.of_states(ahead)
+            before, ahead = ahead, ahead @ steps.matrix
+            found[number, step:] = steps.of_states(ahead)
+            if np.abs(ahead - before).max() <= _SAME:
+                break
     return found
+
+
+def n_unsettled(states):
+    """Return the number of steps until states are as probable as at the last.
+
+    `states` (n_draws, n_steps, n_states); at least one.
+    """
+    gaps = np.abs(states - states[:, -1:]).max(axis=(0, 2))
+    unsettled = np.flatnonzero(gaps > _SETTLED)
+    return 2 + int(unsettled[-1]) if len(unsettled) else 1
 
 
 def forecast_quantiles(states, draws, model, levels):
@@ -59,8 +73,9 @@ def forecast_quantiles(states, draws, model, levels):
     quantiles = np.empty((len(levels), n_steps, model.n_features))
     for feature in range(model.n_features):
         distribution = Margin(draws, model, feature)
-        for first in range(0, n_steps, max(1, _MOST_POINTS // len(levels))):
-            steps = slice(first, first + max(1, _MOST_POINTS // len(levels)))
+        at_once = max(1, _MOST_POINTS // len(levels))
+        for first in range(0, n_steps, at_once):
+            steps = slice(first, first + at_once)
             weights = np.repeat(states[:, steps], len(levels), axis=1)
             targets = np.tile(levels, weights.shape[1] // len(levels))
             found = distribution.quantiles(weights, targets)

@@ -131,3 +131,10 @@ def covariances(factors):
     """Covariances whose inverses are the factors transposed times themselves."""
     inverses = np.linalg.inv(factors)
     return inverses @ inverses.swapaxes(-1, -2)
+
+
+def precisions_of(factors, full):
+    """Diagonals of the factors transposed times themselves; diagonal unless `full`."""
+    if full:
+        return np.einsum("...ef,...ef->...f", factors, factors)
+    return factors.diagonal(axis1=-2, axis2=-1) ** 2

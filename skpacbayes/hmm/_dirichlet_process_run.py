@@ -44,10 +44,13 @@ class Run:
     def _keep(self):
         states, k = self.chain.states, len(self.votes)
         counts = [np.bincount(states, votes, minlength=k) for votes in self.votes]
-        labels = assigned(np.column_stack(counts))
+        labels = assigned(np.array(counts).T)
         for state, label in enumerate(labels):
             self.votes[label] += states == state
-        self.draws.append(self.chain.parameters.reordered(np.argsort(labels)))
+        draw = self.chain.parameters
+        if (labels != np.arange(k)).any():
+            draw = draw.reordered(np.argsort(labels))
+        self.draws.append(draw)
 
     def relabel(self, votes):
         """Rename the states of all draws, to agree best with the votes of another."""
@@ -58,6 +61,9 @@ class Run:
 
 def assigned(table):
     """Label of each state: the assignment with the largest sum."""
+    best = table.argmax(axis=1)
+    if len(set(best.tolist())) == len(best):
+        return best
     return linear_sum_assignment(table, maximize=True)[1].astype(np.int64)
 
 

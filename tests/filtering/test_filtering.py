@@ -325,8 +325,9 @@ class Narrow(StochasticVolatility):
 @each_method
 def test_a_likelihood_that_vanishes(parameters):
     X = returns(6)
-    with pytest.warns(ConvergenceWarning, match="likelihood of row 3"):
+    with pytest.warns(ConvergenceWarning, match="likelihood of row 3") as caught:
         fitted = tracker(Narrow(), **parameters).fit(X)
+    assert len(caught) == 1
     assert fitted.log_likelihood_ == -np.inf
     assert np.isfinite(fitted.weights_).all()
     begun = tracker(Narrow(), underflow="raise", **parameters).partial_fit(X[:2])

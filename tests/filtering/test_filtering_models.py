@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm, uniform
+from scipy.stats import norm, poisson, uniform
+from scipy.stats import t as t_distribution
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -473,3 +474,114 @@ def test_a_row_partly_observed_is_not_dropped_in_silence(kind):
         warnings.filterwarnings("error", "What was observed")
         few.fit(X)
         tracker(line()).fit(X[:, :1])
+
+
+# A likelihood that is no logarithm.
+
+
+class Seen(LinearGaussian):
+    """The line of `line()`, seen as a function of the state says."""
+
+    def __init__(self, function=None):
+        super().__init__([[0.9]], [[1.0]], [[1.0]], [[1.0]])
+        self.function = function
+
+    proposal = initial_proposal = log_lookahead = None
+
+    def log_likelihood(self, x, y, t):
+        return self.function(x[:, 0], y[0])
+
+
+class DensityOfTwo(Seen):
+    def log_likelihood(self, x, y, t):
+        return norm.pdf(y, x, 0.3).prod(axis=1)
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+DENSITIES = {
+    "normal": lambda x, y: norm.pdf(y, x, 0.3),
+    "volatility": lambda x, y: norm.pdf(y, 0, np.exp(x / 2)),
+    "heavy tails": lambda x, y: t_distribution.pdf(y, 3, x, 0.3),
+    "two places": lambda x, y: (norm.pdf(y, x, 0.1) + norm.pdf(y, -x, 0.1)) / 2,
+    "counts": lambda x, y: poisson.pmf(y, np.exp(x)),
+    "coin": lambda x, y: np.where(y == 1, logistic(x), logistic(-x)),
+}
+LOSSES = {
+    "squares": lambda x, y: (y - x) ** 2,
+    "normal": lambda x, y: -norm.logpdf(y, x, 0.3),
+    "heavy tails": lambda x, y: -t_distribution.logpdf(y, 3, x, 0.3),
+}
+LOGARITHMS = {
+    "narrow": lambda x, y: norm.logpdf(y, x, 0.05),
+    "raised": lambda x, y: 50 - (y - x) ** 2,
+    "bounded loss": lambda x, y: np.exp(-((y - x) ** 2)),
+    "clutter": lambda x, y: np.log1p(5 * norm.pdf(y, x, 0.3)),
+    "without squares": lambda x, y: x * y - x**2 / 2,
+    "no row": lambda x, y: np.abs(x),
+    "chance": lambda x, y: logistic(x - y),
+    "counts": lambda x, y: poisson.logpmf(y, np.exp(x)),
+    "coin": lambda x, y: np.log(np.where(y == 1, logistic(x), logistic(-x))),
+}
+
+
+def seen_by(name, function, factor=1.0):
+    X = rows(12)
+    if name in ("counts", "coin"):
+        most = 1 if name == "coin" else 5
+        X = np.abs(X).round().clip(0, most)
+    return tracker(Seen(function)).fit(X * factor)
+
+
+def test_densities_of_two_features_after_a_gap():
+    X = np.hstack([rows(5), rows(5, seed=1)])
+    X[0] = np.nan
+    with pytest.warns(UserWarning, match="returns densities, not their logarithms"):
+        tracker(DensityOfTwo()).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_in_place_of_logarithms(name):
+    with pytest.warns(UserWarning, match="the farther a row is from the state: a loss"):
+        seen_by(name, LOSSES[name])
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_densities_in_place_of_logarithms(name):
+    with pytest.warns(UserWarning, match="returns densities, not their logarithms"):
+        seen_by(name, DENSITIES[name])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("error:.*log_likelihood returns")
+@pytest.mark.parametrize("factor", [1.0, 1e-3])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_likelihood_may_be_above_one_or_without_a_norm(name, factor):
+    seen_by(name, LOGARITHMS[name], 1.0 if name in ("counts", "coin") else factor)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        (
+            "observation_covariance",
+            [[0.0]],
+            "observation_covariance should be positive",
+        ),
+        ("transition_covariance", [[-1.0]], "transition_covariance should be positive"),
+        ("transition_matrix", [[0.9, 0.0]], "transition_matrix has shape"),
+        ("initial_mean", [0.0, 0.0], "initial_mean has shape"),
+    ],
+)
+def test_a_linear_model_of_the_wrong_form(name, value, complaint):
+    for proposal in ("prior", "auto"):
+        with pytest.raises(ValueError, match=complaint):
+            tracker(line().set_params(**{name: value}), proposal=proposal).fit(rows(4))
+
+
+def test_a_model_that_returns_complex_numbers():
+    with pytest.raises(ValueError, match="log_likelihood returned complex numbers"):
+        tracker(Seen(lambda x, y: 1j * x)).fit(rows(4))

@@ -299,7 +299,8 @@ def test_the_law_of_an_atom_without_rows(covariance_type):
     rows = Rows(point, sequence_bounds(2))
     model = Model(1, 2000, 3, True, covariance_type == "full", 1.0, 1.0, 0.0, True)
     rng = np.random.default_rng(0)
-    nothing = Moments.zero(model)
+    no_rows = np.empty((0, 3)), *np.empty((2, 0), dtype=np.int64), np.zeros((1, 3))
+    _, nothing = Moments.of_rows(*no_rows, model)
     origins, scales = np.zeros((1, 3)), np.array([[0.25, 1.0, 0.01]])
     means, factors = draw_atoms(
         nothing, np.zeros((1, 2000, 3)), origins, scales, model, rng

@@ -276,6 +276,9 @@ def test_far_forecasts_are_of_the_stationary_distribution():
     low, middle, high = far.quantiles[:, -1, 0]
     assert low < middle < high
     assert np.mean((low < X) & (high > X)) > 0.85
+    farther = model.forecast(4000)  # which costs little more
+    assert_allclose(farther.quantiles[:, :60], far.quantiles, rtol=1e-9)
+    assert_allclose(farther.quantiles[:, -1, 0], [low, middle, high], atol=0.02)
 
 
 @pytest.mark.parametrize(

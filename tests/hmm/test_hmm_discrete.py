@@ -168,9 +168,9 @@ def joint_draw(model, units, rng, n_rows=6):
     start = invariant_law(transitions)
     with np.errstate(divide="ignore"):
         log_weights = np.log(sticks * before)
-    draw = DiscreteParameters(
-        transitions, start, log_weights, natural, rates, np.ones((k, n_atoms), bool)
-    )
+    occupied, stages = np.ones((k, n_atoms), bool), np.ones(k, dtype=np.int64)
+    parts = transitions, start, log_weights, natural, rates, occupied, stages
+    draw = DiscreteParameters(*parts)
     states = np.empty(n_rows, dtype=int)
     values = np.empty((n_rows, d))
     for t in range(n_rows):

@@ -238,6 +238,7 @@ def test_transitions_given_states(firsts, min_transition):
     start = _conditionals.draw_dirichlet(np.ones((3, 3)), rng)
     start = min_transition + share * start
     parameters = Parameters(start, invariant_law(start), *[None] * 6)
+    parameters = parameters._replace(stages=np.ones(3, dtype=np.int64))
     chain = []
     for _ in range(3000):
         transitions, law = _conditionals.draw_transitions(

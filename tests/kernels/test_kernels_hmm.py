@@ -190,9 +190,10 @@ def test_draw_states(kernel):
     assert_array_equal(firsts, wanted_firsts)
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @both
 @twin_of(hmm.add_moments)
-def test_add_moments(kernel, full):
+def test_add_moments(kernel, full, shared):
     rng = np.random.default_rng(3)
     rows, d = rng.normal(size=(40, 2)), 2
     atoms = rng.integers(N_ATOMS, size=40)
@@ -202,10 +203,17 @@ def test_add_moments(kernel, full):
         rows[::5, 1] = np.nan
     states = rng.integers(N_STATES, size=40)
     count = N_STATES * N_ATOMS
-    centers = rng.normal(size=(N_STATES, N_ATOMS, d))
+    locations = rng.normal(size=(N_STATES, d))
+    near = np.zeros((1 if shared else N_STATES, N_ATOMS, d))
     found = [np.zeros((N_STATES, N_ATOMS)), *np.zeros((2, N_STATES, N_ATOMS, d))]
     products = np.zeros((N_STATES, N_ATOMS, d, d))
-    kernel(rows, states, atoms, centers, full, *found, products)
+    kernel(rows, states, atoms, locations, near, full, *found, products)
+    residuals = rows - locations[states]
+    for shape, a in np.ndindex(near.shape[:2]):
+        own = residuals[(atoms == a) & (shared | (states == shape))]
+        n = np.maximum((~np.isnan(own)).sum(axis=0), 1)
+        assert_allclose(near[shape, a], np.nansum(own, axis=0) / n, atol=1e-12)
+    centers = locations[:, None] + near
     labels = states * N_ATOMS + atoms
     labels[7] = -1
     found = [part.reshape(count, *part.shape[2:]) for part in found]
@@ -254,3 +262,38 @@ def test_viterbi(kernel):
         assert_array_equal(states[rows], found[weights.argmax()])
         expected += np.log(weights.max())
     assert_allclose(total, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@twin_of(hmm.accept_transitions)
+def test_accept_transitions(kernel, staged):
+    """A row is accepted with the ratio of the stationary probabilities."""
+    rng, k, done = np.random.default_rng(5), 3, []
+
+    def stationary(matrix):
+        means = matrix / (stages[:, None] if staged else 1)
+        np.fill_diagonal(means, 0.0)
+        means += np.diag(1 - means.sum(axis=1))
+        return np.linalg.solve(
+            np.vstack([(means.T - np.eye(k))[:-1], np.ones(k)]), last
+        )
+
+    last = np.array([0.0, 0.0, 1.0])
+    for _ in range(30):
+        stages = rng.integers(1, 4, size=k)
+        transitions, proposed = rng.dirichlet(np.ones(k), size=(2, k))
+        firsts, thresholds = np.array([2.0, 0.0, 1.0]), -rng.exponential(size=k)
+        start = stationary(transitions)
+        expected, wanted = transitions.copy(), start.copy()
+        for i in range(k):
+            candidate = expected.copy()
+            candidate[i] = proposed[i]
+            other = stationary(candidate)
+            done.append(firsts @ np.log(other / wanted) > thresholds[i])
+            if done[-1]:
+                expected, wanted = candidate, other
+        work = np.empty((k, k)), np.empty(k)
+        kernel(proposed, staged, stages, firsts, thresholds, transitions, start, *work)
+        assert_array_equal(transitions, expected)
+        assert_allclose(start, wanted)
+    assert 0 < sum(done) < len(done)

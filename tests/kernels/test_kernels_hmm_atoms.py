@@ -150,7 +150,9 @@ class Given:
         self.standard_exponential = lambda shape: drawn.reshape(shape)
 
 
-def test_swap_neighbors():
+@twin_of(hmm_atoms.exchange_neighbors)
+def test_swap_neighbors(kernel, monkeypatch):
+    monkeypatch.setattr(_atoms, "exchange_neighbors", kernel)
     rng = np.random.default_rng(1)
     for _ in range(50):
         shapes, atoms = rng.integers(2, size=30), rng.integers(-1, 4, size=30)
@@ -172,3 +174,39 @@ def test_swap_neighbors():
         assert_array_equal(atoms, expected)
         index = (4 * shapes + atoms)[atoms >= 0]
         assert_allclose(sizes.ravel(), np.bincount(index, minlength=8))
+
+
+@twin_of(hmm_atoms.stick_log_weights)
+def test_stick_log_weights(kernel):
+    rng = np.random.default_rng(2)
+    taken, left = rng.gamma(1.0, size=(2, 3, 4))
+    taken[0, 2] = left[1, 1] = 0.0
+    shares = taken / (taken + left)
+    remains = np.cumprod(1 - shares, axis=1)
+    before = np.hstack([np.ones((3, 1)), remains])
+    expected = before * np.hstack([shares, np.ones((3, 1))])
+    found = np.empty((3, 5))
+    with np.errstate(divide="ignore"):
+        kernel(taken, left, found)
+    assert_allclose(np.exp(found), expected)
+
+
+@twin_of(hmm_atoms.diagonal_atoms)
+def test_diagonal_atoms(kernel):
+    """Against the conjugate posterior of the rows themselves."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(6, 2)) + 1.0
+    center, origin, scale = rng.normal(size=(3, 2)) ** 2
+    gaps = rows - center
+    moments = np.full((1, 1, 2), 6.0), gaps.sum(axis=0).reshape(1, 1, 2)
+    products = (gaps.T @ gaps)[None, None]
+    gammas, noise = rng.gamma(4.0, size=(1, 1, 2)), rng.normal(size=(1, 1, 2))
+    means, factors = center.reshape(1, 1, 2).copy(), np.zeros((1, 1, 2, 2))
+    prior = origin[None], scale[None], MEAN_COUNT
+    kernel(*moments, products, *prior, gammas, noise, means, factors)
+    total = MEAN_COUNT + 6
+    best = (MEAN_COUNT * origin + rows.sum(axis=0)) / total
+    squares = ((rows - best) ** 2).sum(axis=0) + MEAN_COUNT * (origin - best) ** 2
+    precisions = gammas[0, 0] / (scale + squares / 2)
+    assert_allclose(factors[0, 0], np.diag(np.sqrt(precisions)))
+    assert_allclose(means[0, 0], best + noise[0, 0] / np.sqrt(total * precisions))
