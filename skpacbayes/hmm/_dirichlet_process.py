@@ -196,16 +196,15 @@ class DirichletProcessHMM(
     hidden Markov model of these is the second. States may differ in spread or
     correlation alone: the likeliest of five short chains of a hidden Markov model with
     one Gaussian a state is the third, from which each shape begins with one atom. Of
-    five chains the two likeliest after 20 sweeps go on for 40 more; and of more than
-    6,000 rows, twelve pieces of 500 serve for all of this. After 15 sweeps from each
-    start, the next 15 are scored; another than the first is taken if its predictive
-    score is higher by more than 15 nats in total. States have no names: after each
-    sweep those of the draw are assigned to the labels that the rows had before, and
-    those of the chains to each other's. Where R-hat is above 1.1 there is a warning,
-    and only the chain with the largest mean log-likelihood has its draws kept. There is
-    a warning, too, where less than 95 % of the rows have the same most probable state
-    in all chains, where the rows hardly tell the states apart, where "translated"
-    predicts clearly worse than "per_state" would, or "poisson" worse than
+    five chains the two likeliest after 20 sweeps go on for 40 more. After 15 sweeps
+    from each start, the next 15 are scored; another than the first is taken if its
+    predictive score is higher by more than 15 nats in total. States have no names:
+    after each sweep those of the draw are assigned to the labels that the rows had
+    before, and those of the chains to each other's. Where R-hat is above 1.1 there is a
+    warning, and only the chain with the largest mean log-likelihood has its draws kept.
+    There is a warning, too, where less than 95 % of the rows have the same most
+    probable state in all chains, where the rows hardly tell the states apart, where
+    "translated" predicts clearly worse than "per_state" would, or "poisson" worse than
     "categorical", and where neighbouring rows of a state have a correlation above 1/2,
     or rows farther apart, up to 400, one above 0.4: then rows depend on those before
     beyond their states, as in an autoregression or a season; and where rows have a

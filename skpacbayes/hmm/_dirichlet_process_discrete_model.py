@@ -127,12 +127,6 @@ class DiscreteRows:
     def __len__(self):
         return len(self.values)
 
-    def taken(self, index, bounds):
-        """Return some of the rows, as sequences with these bounds."""
-        parts = (self.values, self.design, self.base, self.coordinates)
-        values, design, base, coordinates = (part[index] for part in parts)
-        return DiscreteRows(values, bounds, design, base, coordinates, self.means)
-
 
 class DiscreteModel(NamedTuple):
     """The prior of a hidden Markov model of counts or categories.

@@ -16,7 +16,6 @@ from ._dirichlet_process_start import starts
 
 _N_DROPPED, _N_TRIAL = 15, 15  # sweeps from each start: dropped, and then scored
 _MARGIN = 15.0  # nats by which the score of another start must be higher
-_N_PIECES, _PIECE = 12, 500  # of a longer series, in which starts are looked for
 
 
 def observed_rows(rows):
@@ -26,20 +25,9 @@ def observed_rows(rows):
     return observed, values, np.searchsorted(observed, rows.bounds)
 
 
-def rows_to_start(rows):
-    """Rows in which starts are looked for: all, or evenly spaced pieces of many."""
-    if len(rows) <= _N_PIECES * _PIECE:
-        return rows
-    firsts = np.linspace(0, len(rows) - _PIECE, _N_PIECES).astype(np.int64)
-    index = (firsts[:, None] + np.arange(_PIECE)).ravel()
-    begins = np.isin(index, rows.bounds)
-    begins[::_PIECE] = True
-    return rows.taken(index, np.append(np.flatnonzero(begins), len(index)))
-
-
 def starts_for(rows, model, rng):
     """Return starts for the rows of which something was observed."""
-    _, values, bounds = observed_rows(rows_to_start(rows))
+    _, values, bounds = observed_rows(rows)
     return starts(values, bounds, model.n_states, model.full, rng)
 
 
@@ -137,11 +125,6 @@ class GibbsChain:
         chance is excluded, for where the order of the rows says nothing all starts are
         about as good.
         """
-        rows = rows_to_start(self.rows)
-        if rows is not self.rows:
-            few = type(self)(rows, self.model, self.rng, starts=starts)
-            self.parameters = few.parameters
-            return
         if len(starts) == 1:
             self._start_from(starts[0])
             return

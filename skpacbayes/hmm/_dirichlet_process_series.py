@@ -180,10 +180,6 @@ class Rows:
     def __len__(self):
         return len(self.values)
 
-    def taken(self, index, bounds):
-        """Return some of the rows, as sequences with these bounds."""
-        return Rows(self.values[index], bounds, self.rounding)
-
     def _grouped(self, observed):
         everything = np.arange(observed.shape[1])
         if observed.all():
