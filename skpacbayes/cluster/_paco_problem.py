@@ -239,6 +239,37 @@ class GibbsProblem:
                 scatter=scatter,
             )
 
+    def clusters_of_flat_columns(self):
+        """Return the few columns flatter than normal ones, and their clusters alone.
+
+        Columns of two values are left out: several make clusters of any table.
+
+        Returns
+        -------
+        columns : list of int
+            Empty if none are flat, or not fewer than half.
+        fewest : int
+            The fewest clusters that rows of these columns alone do not exclude.
+        """
+        inverse = np.linalg.inv(self.coordinates)
+        scatter = inverse.T @ self.rows.scatter @ inverse
+        plain = replace(self.rows, points=self.rows.points @ inverse, scatter=scatter)
+        flat = [
+            j
+            for j in MixtureProblem.of(plain, scatter).flat_columns()
+            if len(np.unique(plain.points[:, j].round(12))) > 2
+        ]
+        if not 0 < 2 * len(flat) < len(inverse):
+            return [], 1
+        rounding = (inverse.T @ self.rounding @ inverse)[np.ix_(flat, flat)]
+        alone = np.ascontiguousarray(plain.points[:, flat])
+        alone = replace(plain, points=alone, scatter=scatter[np.ix_(flat, flat)])
+        alone = spread_by(alone, rounding)
+        problem = MixtureProblem.of(alone, alone.scatter)
+        found = find_mixture(problem, self.setting.shapes, None)
+        fewest = min([found.mixture.n_clusters, *found.rivals])
+        return np.flatnonzero(self.varying)[flat].tolist(), fewest
+
     def _calibration(self, tracker, past, rng):
         """Weights, k-means path and inverse temperature, in the units inside."""
         setting, rows, most = self.setting, self.rows, self.setting.largest_prior
