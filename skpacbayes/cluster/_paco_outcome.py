@@ -235,7 +235,14 @@ def _doubts(problem, n_clusters, visited, rivals):
 
 def _doubts_of_columns(problem, n_clusters):
     """Yield a sentence on few columns that show more clusters than all."""
-    columns, fewest = problem.clusters_of_flat_columns()
+    columns, rows, found = problem.clusters_of_flat_columns()
+    if not columns:
+        return
+    mixture = found.mixture
+    points = rows.points @ mixture.coordinates
+    labels = mixture.log_densities(points).argmax(axis=1)
+    apart = n_groups_with_gaps(points, rows.weights, labels, mixture.centers)
+    fewest = min([mixture.n_clusters, *found.rivals, apart])
     if fewest > n_clusters:
         named = ", ".join(map(str, columns[:_NAMED]))
         more = ", ..." if len(columns) > _NAMED else ""

@@ -29,6 +29,9 @@ _CLEAR = 4.0
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 # By how much a stream must grow before another kind of mixture is looked for.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
+# Flat columns from which on their clusters are not looked for: that takes as long as
+# the fit.
+_MANY_COLUMNS = 12
 
 
 class GibbsProblem:
@@ -247,9 +250,11 @@ class GibbsProblem:
         Returns
         -------
         columns : list of int
-            Empty if none are flat, or not fewer than half.
-        fewest : int
-            The fewest clusters that rows of these columns alone do not exclude.
+            Empty if none are flat, not fewer than half, or many.
+        rows : Rows or None
+            These columns of the rows.
+        found : Found or None
+            The mixture of these columns, and its rivals.
         """
         inverse = np.linalg.inv(self.coordinates)
         scatter = inverse.T @ self.rows.scatter @ inverse
@@ -259,16 +264,15 @@ class GibbsProblem:
             for j in MixtureProblem.of(plain, scatter).flat_columns()
             if len(np.unique(plain.points[:, j].round(12))) > 2
         ]
-        if not 0 < 2 * len(flat) < len(inverse):
-            return [], 1
+        if not 0 < len(flat) < min(len(inverse) / 2, _MANY_COLUMNS):
+            return [], None, None
         rounding = (inverse.T @ self.rounding @ inverse)[np.ix_(flat, flat)]
-        alone = np.ascontiguousarray(plain.points[:, flat])
-        alone = replace(plain, points=alone, scatter=scatter[np.ix_(flat, flat)])
+        points = np.ascontiguousarray(plain.points[:, flat])
+        alone = replace(plain, points=points, scatter=scatter[np.ix_(flat, flat)])
         alone = spread_by(alone, rounding)
         problem = MixtureProblem.of(alone, alone.scatter)
         found = find_mixture(problem, self.setting.shapes, None)
-        fewest = min([found.mixture.n_clusters, *found.rivals])
-        return np.flatnonzero(self.varying)[flat].tolist(), fewest
+        return np.flatnonzero(self.varying)[flat].tolist(), alone, found
 
     def _calibration(self, tracker, past, rng):
         """Weights, k-means path and inverse temperature, in the units inside."""
