@@ -75,7 +75,7 @@ class GibbsProblem:
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
-        self.found = None
+        self.found = self.in_columns = None
         varied = self.rows.points.any()
         if setting.mixtures and varied:
             self._find_mixture(tracker, past)
@@ -217,6 +217,7 @@ class GibbsProblem:
                 return
         self.rounding = np.diag(self._rounding(tracker))
         self.categories = only_two_values(rows)
+        self.in_columns = rows, self.rounding
         spread = spread_by(rows, self.rounding)
         everything = MixtureProblem.of(spread, spread.scatter)
         found = find_mixture(everything, self.setting.shapes, kind)
@@ -256,20 +257,17 @@ class GibbsProblem:
         found : Found or None
             The mixture of these columns, and its rivals.
         """
-        inverse = np.linalg.inv(self.coordinates)
-        scatter = inverse.T @ self.rows.scatter @ inverse
-        plain = replace(self.rows, points=self.rows.points @ inverse, scatter=scatter)
+        rows, rounding = self.in_columns
         flat = [
             j
-            for j in MixtureProblem.of(plain, scatter).flat_columns()
-            if len(np.unique(plain.points[:, j].round(12))) > 2
+            for j in MixtureProblem.of(rows, rows.scatter).flat_columns()
+            if len(np.unique(rows.points[:, j])) > 2
         ]
-        if not 0 < len(flat) < min(len(inverse) / 2, _MANY_COLUMNS):
+        if not 0 < len(flat) < min(rows.points.shape[1] / 2, _MANY_COLUMNS):
             return [], None, None
-        rounding = (inverse.T @ self.rounding @ inverse)[np.ix_(flat, flat)]
-        points = np.ascontiguousarray(plain.points[:, flat])
-        alone = replace(plain, points=points, scatter=scatter[np.ix_(flat, flat)])
-        alone = spread_by(alone, rounding)
+        points, which = np.ascontiguousarray(rows.points[:, flat]), np.ix_(flat, flat)
+        alone = replace(rows, points=points, scatter=rows.scatter[which])
+        alone = spread_by(alone, rounding[which])
         problem = MixtureProblem.of(alone, alone.scatter)
         found = find_mixture(problem, self.setting.shapes, None)
         return np.flatnonzero(self.varying)[flat].tolist(), alone, found
