@@ -768,10 +768,11 @@ class PACOClusterer(
         n_iter, n_jobs, blocks = self.n_iter, self.n_jobs, tasks or range
         chains = problem.start_chains(self._stream.rng)
         run_chains(chains, burn_in=0, n_iter=n_iter, tasks=blocks, n_jobs=n_jobs)
-        outcome = read_chains(problem, chains, with_doubts=tasks is not None)
+        with_doubts = tasks is not None or self._stream.doubting()
+        outcome = read_chains(problem, chains, with_doubts=with_doubts)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))
-        if tasks is not None:
+        if with_doubts:
             self._warn_of(outcome)
 
     def _publish_outcome(self, outcome, order):

@@ -227,8 +227,31 @@ def _doubts(problem, n_clusters, visited, rivals):
             f"well: the evidence is {errors} standard errors lower. shape, "
             "cluster_penalty or max_clusters can decide."
         )
-    if found is not None and not bound and n_clusters > 1:
-        yield from _doubts_of_clusters(problem, n_clusters)
+    if found is not None and not bound:
+        yield from _doubts_of_columns(problem, n_clusters)
+        if n_clusters > 1:
+            yield from _doubts_of_clusters(problem, n_clusters)
+
+
+def _doubts_of_columns(problem, n_clusters):
+    """Yield a sentence on few columns that show more clusters than all."""
+    columns, rows, found = problem.clusters_of_flat_columns()
+    if not columns:
+        return
+    mixture = found.mixture
+    points = rows.points @ mixture.coordinates
+    labels = mixture.log_densities(points).argmax(axis=1)
+    apart = n_groups_with_gaps(points, rows.weights, labels, mixture.centers)
+    fewest = min([mixture.n_clusters, *found.rivals, apart])
+    if fewest > n_clusters:
+        named = ", ".join(map(str, columns[:_NAMED]))
+        more = ", ..." if len(columns) > _NAMED else ""
+        yield (
+            f"n_clusters_={n_clusters}, and columns flatter than a normal one "
+            f"({named}{more}) alone show at least {fewest} clusters: the other "
+            f"{len(problem.varying) - len(columns)} columns may hide them. Fit these "
+            "columns alone, and compare."
+        )
 
 
 def _doubts_of_clusters(problem, n_clusters):

@@ -29,6 +29,9 @@ _CLEAR = 4.0
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 # By how much a stream must grow before another kind of mixture is looked for.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
+# Flat columns from which on their clusters are not looked for: that takes as long as
+# the fit.
+_MANY_COLUMNS = 12
 
 
 class GibbsProblem:
@@ -72,7 +75,7 @@ class GibbsProblem:
         self.offset = scaled(center, exponent)
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
-        self.found = None
+        self.found = self.in_columns = None
         varied = self.rows.points.any()
         if setting.mixtures and varied:
             self._find_mixture(tracker, past)
@@ -214,6 +217,7 @@ class GibbsProblem:
                 return
         self.rounding = np.diag(self._rounding(tracker))
         self.categories = only_two_values(rows)
+        self.in_columns = rows, self.rounding
         spread = spread_by(rows, self.rounding)
         everything = MixtureProblem.of(spread, spread.scatter)
         found = find_mixture(everything, self.setting.shapes, kind)
@@ -238,6 +242,35 @@ class GibbsProblem:
                 spreads=width * rows.spreads,
                 scatter=scatter,
             )
+
+    def clusters_of_flat_columns(self):
+        """Return the few columns flatter than normal ones, and their clusters alone.
+
+        Columns of two values are left out: several make clusters of any table.
+
+        Returns
+        -------
+        columns : list of int
+            Empty if none are flat, not fewer than half, or many.
+        rows : Rows or None
+            These columns of the rows.
+        found : Found or None
+            The mixture of these columns, and its rivals.
+        """
+        rows, rounding = self.in_columns
+        flat = [
+            j
+            for j in MixtureProblem.of(rows, rows.scatter).flat_columns()
+            if len(np.unique(rows.points[:, j])) > 2
+        ]
+        if not 0 < len(flat) < min(rows.points.shape[1] / 2, _MANY_COLUMNS):
+            return [], None, None
+        points, which = np.ascontiguousarray(rows.points[:, flat]), np.ix_(flat, flat)
+        alone = replace(rows, points=points, scatter=rows.scatter[which])
+        alone = spread_by(alone, rounding[which])
+        problem = MixtureProblem.of(alone, alone.scatter)
+        found = find_mixture(problem, self.setting.shapes, None)
+        return np.flatnonzero(self.varying)[flat].tolist(), alone, found
 
     def _calibration(self, tracker, past, rng):
         """Weights, k-means path and inverse temperature, in the units inside."""

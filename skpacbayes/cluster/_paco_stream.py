@@ -16,6 +16,9 @@ _EVERY_ROW = 200
 # lie where this share of its rows do; but not until the stream has grown by a share.
 _FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
+# Doubts are looked for at the first chain after so many rows, and again whenever the
+# rows are twice as many.
+_FIRST_DOUBTS = 400
 _GROWTH = 0.1
 
 
@@ -53,6 +56,7 @@ class Stream:
             summary.watch.early = refresh == "auto"
         self.decreasing = True
         self.warned = False
+        self.doubts_at = _FIRST_DOUBTS
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
@@ -138,6 +142,13 @@ class Stream:
         self.summary.follow(self.labels)
         self.summary.schedule(self._after(n_rows))
         return order
+
+    def doubting(self):
+        """Whether to look for doubts at this chain; once each time the rows double."""
+        due = self.summary.n_rows >= self.doubts_at
+        while self.summary.n_rows >= self.doubts_at:
+            self.doubts_at *= 2
+        return due
 
     def forget(self):
         """Drop the rows of clusters that are gone, and those that weigh nothing.

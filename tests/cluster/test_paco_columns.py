@@ -1,6 +1,7 @@
 """Columns in which all clusters have one centre."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.special import comb
 from scipy.stats import norm
 
+from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_columns import CommonColumns
 from skpacbayes.cluster._paco_fitting import MixtureProblem
 
@@ -55,3 +57,38 @@ def test_no_gain_where_every_column_differs_or_none_can():
         kept.pop("evidence", None)
         assert CommonColumns(problem).gain(type(mixture)(**kept)) == 0.0
     assert CommonColumns(problem).gain(problem.single("diagonal")) == 0.0
+
+
+def warning_of_columns(X):
+    """Number of clusters, and the warning of columns that show more of them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PACOClusterer(random_state=0, n_iter=20).fit(X)
+    messages = [str(warning.message) for warning in caught]
+    return model.n_clusters_, [one for one in messages if "flatter" in one]
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e-4, 30.0)])
+def test_columns_that_alone_show_more_clusters_are_named(scale, shift):
+    """Four groups in 3 of 51 columns, of which others are correlated."""
+    rng = np.random.default_rng(4)
+    labels = rng.integers(4, size=400)
+    others = rng.normal(size=(400, 47))
+    others @= np.eye(47) + 0.3 * rng.normal(size=(47, 47))
+    centers = 6.0 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    telling = centers[labels] + rng.normal(size=(400, 3))
+    X = np.column_stack([telling, np.zeros((400, 1)), others])  # one is constant
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    n_clusters, found = warning_of_columns(shift + scale * X)
+    assert n_clusters < 4
+    assert len(found) == 1
+    assert "(1, 2, 13) alone show at least 3 clusters" in found[0]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_flat_columns_without_clusters_are_not_named(seed):
+    """Uniform columns, two values, ratings: flat, without groups of their own."""
+    rng = np.random.default_rng(seed)
+    flat = [rng.uniform(size=400), rng.integers(2, size=400), rng.integers(5, size=400)]
+    X = np.column_stack([*flat, rng.normal(size=(400, 12))])
+    assert warning_of_columns(X) == (1, [])
