@@ -426,6 +426,12 @@ class PACOClusterer(
             If X or `sample_weight` is not valid, or, where the chain would run, if a
             parameter other than the chains' was changed since the first call; the
             estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As `fit` does, but for chains that disagree: at the first chain after 400
+            rows, and again whenever the rows are twice as many.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)

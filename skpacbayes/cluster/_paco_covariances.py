@@ -1,5 +1,6 @@
 """Clusters whose covariances differ, against one cluster with heavy tails."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -73,7 +74,10 @@ def separated(problem, mixture):
         ).sum(axis=1)
         log_joint = log_joint + log_components(squares, 1.0, dof, d)
         shares = np.exp(log_joint - logsumexp(log_joint, axis=1)[:, None])
-        robust = (dof + d) / (dof + squares)
+        if math.isfinite(dof):
+            robust = (dof + d) / (dof + squares)
+        else:
+            robust = np.ones_like(squares)
     return _of_one_shape(problem, mixture, centers, log_joint.argmax(axis=1), robust)
 
 

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 
+from skpacbayes.cluster._paco_covariances import separated
 from skpacbayes.cluster._paco_fitting import MixtureProblem, _inverse_root
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
@@ -117,3 +120,17 @@ def test_mergers_at_once_are_those_one_by_one(own):
         one_by_one.merge(1)
     assert at_once.k == one_by_one.k == 10
     assert_allclose(at_once.centers[:, :10], one_by_one.centers[:, :10], rtol=1e-9)
+
+
+def test_covariances_of_their_own_with_normal_tails():
+    """Two long groups of different directions, from a bad start: as scikit-learn's."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(200, 2)) * [5, 0.5], rng.normal(size=(200, 2)) / 2])
+    X[200:] = X[200:] * [1, 8] + [0, 12]
+    problem = problem_of(X)
+    start = problem.fit(Tree(problem, "round").mixture(2), "round", False, math.inf, 20)
+    found = separated(problem, start)
+    expected = GaussianMixture(2, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(expected, found.labels) > 0.98
+    assert_array_equal(found.robust, 1.0)
+    assert np.isfinite(found.scales).all()

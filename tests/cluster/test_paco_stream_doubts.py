@@ -1,0 +1,72 @@
+"""Streams warn as `fit` does: at the first chain after 400 rows, 800, and so on."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from skpacbayes.cluster import PACOClusterer
+
+
+def banana(n_rows, seed=0):
+    """One group that no shape fits: it is cut into pieces."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows)
+    return np.column_stack([x, x**2 + 0.3 * rng.normal(size=n_rows)])
+
+
+def warned_at(X, n_at_once):
+    """Stream the rows; return after which of them there were warnings."""
+    model, found = PACOClusterer(n_iter=50, random_state=0), []
+    for begin in range(0, len(X), n_at_once):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.partial_fit(X[begin : begin + n_at_once])
+        assert all(each.category is ConvergenceWarning for each in caught)
+        found += [min(begin + n_at_once, len(X))] * bool(caught)
+    return found, model
+
+
+def test_a_group_that_is_cut_is_named_whenever_the_rows_double():
+    X = banana(900)
+    found, model = warned_at(X, 50)
+    assert model.n_clusters_ > 2
+    assert len(found) == 2
+    for at, expected in zip(found, (400, 800), strict=True):
+        assert expected <= at <= 1.1 * expected + 50  # chains run at some positions
+    assert len(warned_at(X, 450)[0]) == 2
+
+
+def test_groups_that_are_right_are_not_named():
+    for seed in range(2):
+        X, _ = make_blobs(1000, 3, centers=4, cluster_std=0.6, random_state=seed)
+        found, model = warned_at(X, 100)
+        assert model.n_clusters_ == 4
+        assert found == []
+
+
+def test_a_copy_of_a_stream_warns_where_the_stream_does():
+    X = banana(900, seed=1)
+    model = PACOClusterer(n_iter=50, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.partial_fit(X[:500])
+    other = PACOClusterer(n_iter=50, random_state=0)
+    other.partial_fit(X[:300])
+    with pytest.warns(ConvergenceWarning):
+        other.partial_fit(X[300:500])
+    assert model.n_clusters_ == other.n_clusters_
+
+
+def test_a_warning_that_is_an_error_leaves_the_stream_as_it_was():
+    X = banana(600, seed=2)
+    model = PACOClusterer(n_iter=50, random_state=0).partial_fit(X[:200])
+    before = model.cluster_centers_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            model.partial_fit(X[200:])
+    np.testing.assert_array_equal(model.cluster_centers_, before)
+    with pytest.warns(ConvergenceWarning):
+        model.partial_fit(X[200:])
