@@ -190,19 +190,18 @@ class DirichletProcessHMM(
     distinct values, whose variance is added to the squares of an atom: no atom shrinks
     to a point.
 
-    A chain has three starts. The first is k-means that sees rows beyond the 5 % and 95
-    % quantiles there, so that outliers make no state. Groups of rows need not be
+    A chain has three starts. The first is k-means that sees rows beyond the 5 % and
+    95 % quantiles there, so that outliers make no state. Groups of rows need not be
     states: so with 40 such groups as symbols, the likeliest of five short chains of a
     hidden Markov model of these is the second. States may differ in spread or
     correlation alone: the likeliest of five short chains of a hidden Markov model with
-    one Gaussian a state is the third, from which each shape begins with one atom. Of
-    five chains the two likeliest after 20 sweeps go on for 40 more. After 15 sweeps
-    from each start, the next 15 are scored; another than the first is taken if its
-    predictive score is higher by more than 15 nats in total. States have no names:
-    after each sweep those of the draw are assigned to the labels that the rows had
-    before, and those of the chains to each other's. Where R-hat is above 1.1 there is a
-    warning, and only the chain with the largest mean log-likelihood has its draws kept.
-    There is a warning, too, where less than 95 % of the rows have the same most
+    one Gaussian a state is the third, from which each shape begins with one atom. After
+    15 sweeps from each start, the next 15 are scored; another than the first is taken
+    if its predictive score is higher by more than 15 nats in total. States have no
+    names: after each sweep those of the draw are assigned to the labels that the rows
+    had before, and those of the chains to each other's. Where R-hat is above 1.1 there
+    is a warning, and only the chain with the largest mean log-likelihood has its draws
+    kept. There is a warning, too, where less than 95 % of the rows have the same most
     probable state in all chains, where the rows hardly tell the states apart, where
     "translated" predicts clearly worse than "per_state" would, or "poisson" worse than
     "categorical", and where neighbouring rows of a state have a correlation above 1/2,

@@ -18,8 +18,7 @@ _REACH = 2  # rows before and after one that are averaged with it
 _N_SYMBOLS, _LEAST_ROWS = 40, 10  # symbols at most, and rows of one on average
 _N_RANDOM = 3  # starts of the symbols' chain that are random
 _PIECES = 5, 20, 80  # rows of the random pieces that the Gaussians' chains start from
-_N_FIRST, _N_MORE = 20, 40  # sweeps of each chain, and more of the two likeliest
-_N_COUNTED = 10  # sweeps that are compared, the last
+_N_SWEEPS, _N_COUNTED = 60, 10  # sweeps of each, of which the last are compared
 _LOG_2_PI = np.log(2 * np.pi)
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
 
@@ -82,14 +81,10 @@ def random_pieces(n_rows, length, n_states, rng):
 
 def likeliest(emissions, bounds, guesses, n_states, rng):
     """Return the states of the likeliest of short chains from each guess."""
-    for n_sweeps, n_kept in ((_N_FIRST, 2), (_N_MORE, 1)):
-        trials = [
-            sampled_states(emissions, bounds, guess, n_states, n_sweeps, rng)
-            for guess in guesses
-        ]
-        trials.sort(key=lambda trial: -trial[0])
-        guesses = [states for _, states in trials[:n_kept]]
-    return guesses[0]
+    trials = [
+        sampled_states(emissions, bounds, guess, n_states, rng) for guess in guesses
+    ]
+    return max(trials, key=lambda trial: trial[0])[1]
 
 
 def means_of_neighbours(values, bounds):
@@ -100,7 +95,7 @@ def means_of_neighbours(values, bounds):
     return np.mean([values[(rows + s).clip(firsts, lasts)] for s in steps], axis=0)
 
 
-def sampled_states(emissions, bounds, states, n_states, n_sweeps, rng):
+def sampled_states(emissions, bounds, states, n_states, rng):
     """Gibbs sampler of states given emissions: mean log-likelihood, and last states.
 
     The rows of transitions have uniform priors; a sequence starts in any state.
@@ -111,7 +106,7 @@ def sampled_states(emissions, bounds, states, n_states, n_sweeps, rng):
         np.add.at(moves, (states[start : stop - 1], states[start + 1 : stop]), 1.0)
     uniform, evidence = np.full(n_states, 1.0 / n_states), np.empty(len(states))
     log_likelihoods = []
-    for _ in range(n_sweeps):
+    for _ in range(_N_SWEEPS):
         ways = ways_into(draw_dirichlet(1.0 + moves, rng))
         log_units, probabilities = emissions.drawn(states, rng)
         forward_filter(probabilities, *ways, uniform, bounds, evidence)
