@@ -69,7 +69,7 @@ def is_plain(values, shape, dtype=np.float64):
 
 def refuse_masked(values, asked):
     """Refuse an array that hides values: scikit-learn would read what is hidden."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
             f"{asked} got an array of which {np.ma.count_masked(values)} values are "
             "masked, and a mask is not read: give what is missing as NaN, "
@@ -126,12 +126,21 @@ def validate_data(estimator, X, *others, **checks):
     return validated
 
 
+def _column_names(X):
+    """Names of the columns of a data frame or an Arrow table, else None.
+
+    A column of a data frame may have the name of an attribute of an Arrow table.
+    """
+    own = "column_names" if hasattr(type(X), "column_names") else "columns"
+    return getattr(X, own, None)
+
+
 def _first_date(X):
     """Name of the first column of dates or spans of time, and its first value.
 
     scikit-learn takes their ticks, some 1e18, for numbers.
     """
-    names = getattr(X, "column_names", getattr(X, "columns", None))
+    names = _column_names(X)
     if names is None:
         kind = getattr(getattr(X, "dtype", None), "kind", "")
         return (0, np.ravel(X)[0]) if kind in ("m", "M") and np.size(X) else None
@@ -145,7 +154,7 @@ def _first_date(X):
 
 def _first_words(X):
     """Name of the first column with a date or a word, and this value."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))
+    names = _column_names(X)
     if names is None:
         if issparse(X):
             return None

@@ -15,6 +15,7 @@ LEVEL = 1e-3  # of the test of all variables together
 LEAST_GAIN = 0.01  # share of the variance of y that the dependence has at least
 FEWEST, MOST = 50, 2000  # rows
 N_NEIGHBORS = 5  # rows before a row, of each variable, that are compared with it
+TELLS_APART = 0.9  # share of the rows that a row's variables, or its target, identify
 PER_LEVEL = 3  # rows for each value of a variable that may be a category
 
 
@@ -34,6 +35,8 @@ def warn_of_roughness(X, y, predict, categorical):
     """
     step = -(-len(X) // MOST)
     X, y = X[::step], y[::step]
+    distinct = without_copies(X, y)
+    X, y = X[distinct], y[distinct]
     if len(X) < FEWEST:
         return
     residuals = (y - predict(X)).reshape(len(X), -1)
@@ -72,6 +75,22 @@ def _roughest(X, residuals, width, level, categorical):
         return -1
     rough = shares[feature] > LEAST_GAIN * (width / residuals.std()) ** 2
     return feature if rough else -1
+
+
+def without_copies(X, y):
+    """Return the indices of rows, each of which is there once.
+
+    Copies, as in a bootstrap sample, have the same residual, whatever the effects are.
+    Where neither the variables nor the targets tell rows apart, as with categories and
+    classes alone, rows are equal by chance, and all of them are kept.
+    """
+    first = {}
+    for i, row in enumerate(np.column_stack([X, y])):
+        first.setdefault(row.tobytes(), i)
+    most = max(len({row.tobytes() for row in part}) for part in (X, y))
+    if most < TELLS_APART * len(first):
+        return np.arange(len(X))
+    return np.array(list(first.values()))
 
 
 def similarity(X, residuals):

@@ -221,7 +221,8 @@ class LinearObservations(BaseEstimator):
     Then particles are moved by the optimal proposal, in which row t decides the noise
     as far as it can, and the ancestors may be drawn by the density of row t
     (``proposal="auxiliary"``). A row that is partly observed says what its other
-    features say, unless a subclass has a `log_likelihood` of its own.
+    features say, unless a subclass has a `log_likelihood` or a proposal of its own and
+    does not say ``handles_missing = True``.
 
     Examples
     --------
@@ -244,10 +245,14 @@ class LinearObservations(BaseEstimator):
     (3, 1)
     """
 
-    @property
-    def handles_missing(self):
-        """Whether the density of a row that is partly observed is known."""
-        return type(self).log_likelihood is LinearObservations.log_likelihood
+    handles_missing = True
+
+    def __init_subclass__(cls, **kwargs):
+        """Show a subclass rows that are partly observed if it reads none of its own."""
+        super().__init_subclass__(**kwargs)
+        readers = "log_likelihood", "log_lookahead", "proposal", "initial_proposal"
+        if any(name in vars(cls) for name in readers):
+            cls.handles_missing = vars(cls).get("handles_missing", False)
 
     def log_likelihood(self, x, y, t):
         """Log density of row t, or of what was observed of it."""

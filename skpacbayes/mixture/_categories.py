@@ -1,13 +1,16 @@
 """Numbers of successes and categories: columns of chances."""
 
 from copy import copy
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
+from .._compat import Interval
 from ._column_family import ColumnFamily
 from ._divergences import dirichlet_divergence
+from ._family import POSITIVE
 
 
 class BetaPosterior(NamedTuple):
@@ -27,6 +30,11 @@ class Binomial(ColumnFamily):
     concentration_prior : float, default=1.0
         Both parameters of the Beta prior of each chance.
     """
+
+    _parameter_constraints: dict = {
+        "n_trials": [Interval(Integral, 1, None, closed="left")],
+        "concentration_prior": [POSITIVE],
+    }
 
     def __init__(self, n_trials=1, concentration_prior=1.0):
         self.n_trials = n_trials
@@ -98,6 +106,8 @@ class Categorical(ColumnFamily):
     concentration_prior : float, default=1.0
         Concentration of the symmetric Dirichlet prior of the chances of a column.
     """
+
+    _parameter_constraints: dict = {"concentration_prior": [POSITIVE]}
 
     def __init__(self, concentration_prior=1.0):
         self.concentration_prior = concentration_prior

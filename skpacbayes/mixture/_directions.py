@@ -8,7 +8,7 @@ import numpy as np
 
 from .._base import user_stack_level
 from ._bessel import log_bessel
-from ._family import ExponentialFamily
+from ._family import POSITIVE, ExponentialFamily
 from ._gaussian_families import LOG_2_PI
 
 
@@ -35,6 +35,11 @@ class VonMisesFisher(ExponentialFamily):
         Ends of the grid. Directions scatter by about 1 / sqrt(concentration) radians in
         each direction; `fit` warns where a component is at the upper end.
     """
+
+    _parameter_constraints: dict = {
+        "min_concentration": [POSITIVE],
+        "max_concentration": [POSITIVE],
+    }
 
     def __init__(self, min_concentration=0.1, max_concentration=1e4):
         self.min_concentration = min_concentration

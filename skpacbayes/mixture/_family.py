@@ -1,12 +1,16 @@
 """What a family of components is, and the exponential families among them."""
 
 from copy import copy
+from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._compat import Interval
 from ._rows import LinearDensity
 from ._scorers import FunctionScorer, LinearScorer
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class Family:

@@ -23,7 +23,7 @@ from .._validation import refuse_large
 from ._answers import Answer
 from ._learner import Learner
 from ._outliers import OutlierFamily
-from ._product import FAMILIES, ProductFamily, refuse_texts
+from ._product import FAMILIES, ProductFamily, check_parameters, refuse_texts
 from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
@@ -708,6 +708,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """Validate rows: numbers that the family can take."""
         learned = None if reset else self._learned_family()
         family = learned or self._family()
+        if reset:
+            check_parameters(family)
         rows = None if reset else self._plain(X)
         if rows is None:
             takes = self._takes_missing(reset=reset)

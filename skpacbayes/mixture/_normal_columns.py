@@ -9,6 +9,7 @@ from scipy.special import digamma, gammaln
 from ._column_family import ColumnFamily
 from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
 from ._divergences import gamma_divergence, matrix_f_divergence
+from ._family import POSITIVE
 from ._gaussian_families import LOG_2_PI
 
 DEGREES = 3  # of freedom, of the prior precisions of normal columns
@@ -42,6 +43,8 @@ class Normal(ColumnFamily):
     """
 
     continuous = True
+
+    _parameter_constraints: dict = {"mean_precision_prior": [POSITIVE]}
 
     def __init__(self, mean_precision_prior=0.05):
         self.mean_precision_prior = mean_precision_prior

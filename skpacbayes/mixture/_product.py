@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from .._compat import validate_parameter_constraints
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
 from ._family import ExponentialFamily
@@ -228,6 +229,18 @@ class ProductFamily(ExponentialFamily):
             for (name, family, _), part in zip(self.families, posterior, strict=True)
             for key, value in family.attributes(part).items()
         }
+
+
+def check_parameters(family):
+    """Raise a ValueError that names a parameter of the family with a wrong value."""
+    if isinstance(family, ProductFamily):
+        for _, part, _ in family.parts():
+            check_parameters(part)
+        return
+    constraints = getattr(family, "_parameter_constraints", None)  # a user's has none
+    if constraints:
+        given = family.get_params(deep=False)
+        validate_parameter_constraints(constraints, given, type(family).__name__)
 
 
 def is_conditional(name, family, columns):

@@ -8,8 +8,10 @@ import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
 from .._base import user_stack_level
+from .._compat import StrOptions
 from ._column_family import ColumnFamily
 from ._divergences import gamma_divergence
+from ._family import POSITIVE
 
 ENDS = "smallest", "largest"
 ADVICE = "take logarithms", 'the family "lognormal" or "normal" may fit better'
@@ -32,6 +34,8 @@ class Poisson(ColumnFamily):
     shape_prior : float, default=0.5
         Shape of the Gamma prior of each rate. Its mean is the mean of the column.
     """
+
+    _parameter_constraints: dict = {"shape_prior": [POSITIVE]}
 
     def __init__(self, shape_prior=0.5):
         self.shape_prior = shape_prior
@@ -129,6 +133,11 @@ class Gamma(ColumnFamily):
     """
 
     continuous = True
+
+    _parameter_constraints: dict = {
+        "shape": [StrOptions({"auto"}), POSITIVE],
+        "shape_prior": [POSITIVE],
+    }
 
     def __init__(self, shape=1.0, shape_prior=0.5):
         self.shape = shape

@@ -5,7 +5,7 @@ from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 
 from ._default_priors import BLUR, NormalMatrixF
-from ._family import Family
+from ._family import POSITIVE, Family
 from ._gaussian_families import covariance, variances
 from ._rows import product_pairs
 from ._scorers import FullScorer, FunctionScorer
@@ -29,6 +29,11 @@ class Student(Family, BaseEstimator):
     """
 
     continuous = True
+
+    _parameter_constraints: dict = {
+        "degrees_of_freedom": [POSITIVE],
+        "mean_precision_prior": [POSITIVE],
+    }
 
     def __init__(self, degrees_of_freedom=4.0, mean_precision_prior=0.05):
         self.degrees_of_freedom = degrees_of_freedom

@@ -9,6 +9,7 @@ from .._base import user_stack_level
 # Labels come in long runs where they change so many times as rarely as in random order:
 # with forgetting="auto", accuracy fell there, at 2,000 rows of three classes.
 FEW_CHANGES = 0.05
+MOST_CHANGES = 0.5  # the same share, where each of many classes makes one change
 MANY_CHANGES = 20.0  # expected in random order; with fewer, the order shows nothing
 HEAVY = 0.25  # share of one row in the total weight
 SEVERAL = 20  # rows beside it
@@ -28,6 +29,7 @@ def warn_of_order(y, *, numbers):
     expected = len(y) - (counts / len(y)) @ counts
     changes = np.count_nonzero(y[1:] != y[:-1])
     few = max(len(counts) - 1, FEW_CHANGES * expected)
+    few = min(few, MOST_CHANGES * expected)
     if expected < MANY_CHANGES or not (numbers or changes <= few):
         return
     found = "sorted by y"

@@ -10,7 +10,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._roughness import similarity
+from skpacbayes.additive._roughness import similarity, without_copies
 
 SHORT = {
     SparseAdditiveGibbsRegressor: {"n_iter": 600, "burn_in": 200},
@@ -157,6 +157,35 @@ def test_effects_that_are_rougher_than_the_functions_are_told_of(kind):
         made(kind, max_order=20).fit(*wave(kind))  # no warning: errors otherwise
     made(kind, max_order=15, categorical_features=[0]).fit(*codes(kind))
     made(kind, max_order=1).fit(*wave(kind, 500))  # lines are what was asked for
+
+
+@TWO_KINDS
+def test_copies_of_rows_are_not_taken_for_rough_effects(kind):
+    """A bootstrap sample, and rows that are there twice; rough effects are still seen.
+
+    Classes of categories are equal by chance, and no copies.
+    """
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 5))
+        y = X[:, 0] + rng.normal(size=400)
+        y = y if kind is SparseAdditiveGibbsRegressor else y > 0
+        for chosen in (rng.integers(400, size=400), np.repeat(np.arange(400), 2)):
+            warned_of_roughness(kind, X[chosen], y[chosen], False)
+    X, y = wave(kind, 400)
+    X[::9, 3] = np.nan
+    warned_of_roughness(kind, np.r_[X, X], np.r_[y, y], True)
+    labels = np.arange(90) % 2
+    assert len(without_copies(labels[:, None], np.arange(90) // 2 % 2)) == 90
+    numbers = np.arange(90) // 2
+    assert len(without_copies(numbers[:, None] % 2, numbers)) == 45
+
+
+def warned_of_roughness(kind, X, y, expected):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made(kind).fit(X, y)
+    assert any("are neighbors" in str(w.message) for w in caught) == expected
 
 
 @pytest.mark.parametrize("noise", ["normal", "Cauchy", "skewed, its scale a function"])

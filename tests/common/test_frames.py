@@ -50,6 +50,19 @@ def test_a_frame_is_its_array_with_names(name, method, kind):
         np.testing.assert_array_equal(ours, expected)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["SubspaceMixture", "OnlineVIRegressor"])
+def test_columns_may_have_any_name(name, kind):
+    """Also those of attributes that other kinds of arrays and tables have."""
+    expected = answers_of_array(name, "fit")
+    for pair in (("_mask", "column_names"), ("columns", "dtype"), ("mask", "rows")):
+        table = frame(kind, dict(zip(pair, X.T, strict=True)))
+        for ours, theirs in zip(
+            answers(cheap(name).fit(table, Y), table), expected, strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "array", "list"])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_words_are_refused_by_column(name, method, kind):

@@ -437,6 +437,32 @@ def test_rows_that_are_partly_observed(proposal):
     assert_allclose(model.kalman(X)[2], alone.kalman(X[:, :1])[2])
 
 
+class Guided(LinearGaussian):
+    """Guides the noise by all features of a row: it needs them all."""
+
+    def proposal(self, x, y, t):
+        return np.broadcast_to(0.1 * (y - y.mean()), x.shape), np.ones(2)
+
+
+@pytest.mark.parametrize("own", ["log_likelihood", "log_lookahead", "proposal"])
+def test_rows_partly_observed_are_shown_to_no_function_that_knows_no_gaps(own):
+    """Unless the class, or one derived from it, says that it does."""
+    told = {own: getattr(LinearGaussian, own)}
+    Silent = type("Silent", (LinearGaussian,), told)
+    assert LinearGaussian.handles_missing
+    assert not Silent.handles_missing
+    assert not type("Derived", (Silent,), {}).handles_missing
+    assert type("Knows", (Silent,), {"handles_missing": True}).handles_missing
+    identities = [np.eye(2)] * 4
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    X[2, 0] = np.nan
+    with pytest.warns(ConvergenceWarning, match="1 rows with some NaN is not used"):
+        assert np.isfinite(tracker(Guided(*identities)).fit(X).log_likelihood_)
+    shown = type("Shown", (Guided,), {"handles_missing": True})
+    with pytest.raises(ValueError, match="proposal is not a density at row 2"):
+        tracker(shown(*identities)).fit(X)
+
+
 class SeenTwice(BaseEstimator):
     """A random walk, seen by two sensors; knows nothing of missing values."""
 

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 from skpacbayes.mixture import Student, TemperedVBMixture
+from skpacbayes.mixture._product import FAMILIES
 
 
 def mixed_rows(n):
@@ -68,6 +69,22 @@ def test_values_that_a_family_cannot_take_are_refused(family, value, message):
     X[0] = [0 if family == "von_mises_fisher" else 1, value]
     with pytest.raises(ValueError, match=message):
         TemperedVBMixture(family).fit(X)
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "product"])
+def test_parameters_that_no_family_has_are_refused(name):
+    """They would give NaN, or numbers of no distribution."""
+    values = {name: family().get_params() for name, family in FAMILIES.items()}
+    own = "gamma" if name == "product" else name
+    for parameter in values[own]:
+        for wrong in (-1.0, 0.0, np.nan, np.inf, "word", None):
+            family = FAMILIES[own]().set_params(**{parameter: wrong})
+            family = [("a", family, [0])] if name == "product" else family
+            message = f"The '{parameter}' parameter of .* must be a"
+            mixture = TemperedVBMixture(family)
+            for learn in (mixture.fit, mixture.partial_fit):
+                with pytest.raises(ValueError, match=message):
+                    learn(np.ones((10, 2)))
 
 
 def test_other_refusals():

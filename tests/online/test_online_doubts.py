@@ -65,6 +65,18 @@ def test_labels_in_long_runs_are_named_and_random_ones_are_not(classes):
         model.fit(X[np.argsort(y)], np.sort(y))
 
 
+@pytest.mark.parametrize("classes", [40, 35, 20])
+def test_classes_of_few_rows_are_in_no_order(classes):
+    """Where each class has a row or two, labels change often in any order."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    for seed in range(20):
+        y = np.random.default_rng(seed).permutation(40) % classes
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "The rows are nearly sorted")
+            warnings.filterwarnings("ignore", "The number of unique classes")
+            OnlineVIClassifier().fit(X, y)
+
+
 def test_few_rows_show_no_order_and_a_rare_class_at_the_end_is_none():
     for y in (np.repeat([0, 1], 15), np.repeat([0, 1], [300, 5])):
         OnlineVIClassifier().fit(np.random.default_rng(0).normal(size=(len(y), 2)), y)
