@@ -70,8 +70,9 @@ class OnlineLinearModel(OnlineEstimator):
         )
 
     def _depends_on_order(self):
-        """Whether it does: hardly, with a full covariance that forgets nothing."""
+        """Whether it does: hardly, where a full covariance is exact."""
         exact = self._state.full and not self._state.phases.size
+        exact = exact and self.loss == "squared_error"
         return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
 
     def _learner_of_rows(self):

@@ -24,6 +24,7 @@ DEPEND_ON_ORDER = [
     OnlineVIRegressor(forgetting=0.01),
     OnlineVIRegressor(covariance="diagonal"),
     OnlineVIRegressor(loss="quantile"),
+    OnlineVIRegressor(loss="poisson"),
     OnlineVIRegressor(n_fourier=8, random_state=0),
     EWARegressor(),
 ]
@@ -33,6 +34,8 @@ def rows_for(model, n=300, classes=2):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, 4))
     y = X @ [1.0, 2.0, 3.0, 0.0] + rng.normal(size=n)
+    if getattr(model, "loss", "") == "poisson":
+        y = rng.poisson(np.exp(0.3 * y)).astype(float)
     return X, (rng.permutation(n) % classes if is_classifier(model) else y)
 
 
@@ -105,6 +108,12 @@ def test_a_row_that_outweighs_the_others_is_named(model):
 
 
 def test_the_warning_of_order_is_true():
+    X, y = rows_for(OnlineVIRegressor(loss="poisson"))
+    order, model = np.argsort(y, kind="stable"), OnlineVIRegressor(loss="poisson")
+    as_given = np.log(model.fit(X, y).predict(X))
+    with pytest.warns(UserWarning, match="sorted by y"):
+        model.fit(X[order], y[order])
+    assert abs(np.log(model.predict(X)) - as_given).max() > 0.5
     X, y = rows_for(OnlineVIRegressor())
     order, model = np.argsort(y), OnlineVIRegressor(forgetting="auto")
     as_given = model.fit(X, y).score(X, y)
