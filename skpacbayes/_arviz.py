@@ -75,11 +75,19 @@ def inference_data(draws, what):
     """
     arviz = extra_module("arviz", "arviz", what)
     groups = {"posterior": draws.posterior, "sample_stats": draws.sample_stats}
-    groups = {name: group for name, group in groups.items() if group}
+    groups = {name: _numbers(group) for name, group in groups.items() if group}
     axes = {"dims": draws.dims, "coords": draws.coords}
     if "posterior" in inspect.signature(arviz.from_dict).parameters:
         return arviz.from_dict(**groups, **axes)  # before ArviZ 1.0
     return arviz.from_dict(groups, **axes)
+
+
+def _numbers(group):
+    """Draws with 0 and 1 for False and True, which ArviZ 1.3 cannot summarise."""
+    return {
+        name: drawn.astype(np.int64) if drawn.dtype == bool else drawn
+        for name, drawn in group.items()
+    }
 
 
 def feature_labels(estimator):

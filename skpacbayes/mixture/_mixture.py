@@ -777,6 +777,22 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     # Steps of a stream.
 
+    def _learn_at_once(self, X, y=None, sample_weight=None):
+        """Let rows wait that need no validation and fill no block; whether they do."""
+        if sample_weight is not None or "_computed" in vars(self):
+            return False  # rows are checked by the stream's family, not the answer's
+        rows = self._plain(X)
+        if rows is None or not self._stream.has_room(len(rows)):
+            return False
+        rows = self._check_rows(rows)
+        weight, seen = np.ones(len(rows)), self.n_samples_seen_
+        whole = isinstance(seen, int)
+        self._publish(
+            _stream=self._stream.waiting(rows.copy() if rows is X else rows, weight),
+            n_samples_seen_=seen + len(rows) if whole else counted(seen, weight),
+        )
+        return True
+
     def _block_and_window(self, X):
         """Rows of a block and of the window."""
         block_size, window = self.block_size, self.window

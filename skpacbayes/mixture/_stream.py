@@ -45,7 +45,16 @@ class Rows:
         return tuple(Rows([(X[part], weight[part], None)]) for part in parts)
 
     def __add__(self, other):
-        return Rows(self.chunks + other.chunks)
+        rows = self.copy()
+        for X, weight, _ in other.chunks:
+            rows.append(X, weight)
+        return rows
+
+    def copy(self):
+        """Return the same rows, to which others can be added."""
+        rows = Rows()
+        rows.chunks = self.chunks.copy()
+        return rows
 
     def __getstate__(self):
         if self.chunks:
@@ -96,7 +105,7 @@ class Stream:
         The `learner` fits the first block and exchanges components.
         """
         stream = copy(self)
-        stream.pending = self.pending + Rows()
+        stream.pending = self.pending.copy()
         while X.shape[0]:
             room = X.shape[0]
             if self.block_size is not None:
@@ -107,6 +116,18 @@ class Stream:
                 stream._commit(learner)
                 if stream.n_blocks == 1 and X.shape[0]:  # the family is chosen now
                     stream.learned.mixture.family.check_rows(X)
+        return stream
+
+    def has_room(self, count):
+        """Whether the pending block is not full yet with so many more rows."""
+        size = self.block_size
+        return size is None or len(self.pending) + count < size
+
+    def waiting(self, X, weight):
+        """Return a stream in which these rows wait too; they are not copied."""
+        stream = object.__new__(Stream)
+        vars(stream).update(vars(self), pending=self.pending.copy())
+        stream.pending.append(X, weight)
         return stream
 
     def _commit(self, learner):

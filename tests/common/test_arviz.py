@@ -37,7 +37,7 @@ def test_every_estimator_with_chains_is_a_sampler():
     assert set(CHAINS) == chains
 
 
-def test_axes_and_summary(fitted, az):
+def test_axes_summary_and_traces(fitted, az):
     data = fitted.to_arviz()
     for name, values in data.posterior.data_vars.items():
         assert values.dims[:2] == ("chain", "draw"), name
@@ -49,6 +49,9 @@ def test_axes_and_summary(fitted, az):
     table = az.summary(data)
     assert len(table) >= len(data.posterior.data_vars)
     assert {"mean", "r_hat"} <= set(table.columns)
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="it draws the traces")
+    az.plot_trace(data, var_names=[next(iter(data.posterior.data_vars))])
+    pyplot.close("all")
 
 
 def test_without_arviz_the_extra_is_named(fitted, monkeypatch):

@@ -94,7 +94,7 @@ def test_each_python_that_is_named_is_tested(project):
 RESULTS = sorted((ROOT / "benchmarks/results").glob("*[!k].json"))  # no `_quick`
 
 
-@pytest.mark.parametrize("result", RESULTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("result", RESULTS, ids=[path.stem for path in RESULTS])
 def test_saved_tables_are_of_a_script_and_read_the_same_in_both_forms(result):
     harness = runpy.run_path(str(ROOT / "benchmarks/_harness.py"))
     content = json.loads(result.read_text("utf-8"))

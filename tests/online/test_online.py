@@ -15,6 +15,7 @@ from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import BayesianRidge, Ridge, SGDRegressor
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
 from states import assert_same_state, state_of
 
@@ -1081,6 +1082,8 @@ def test_rows_of_frames_are_rows_of_arrays(library):
     X, y = linear(40)
     columns = {f"x{j}": X[:, j] for j in range(4)}
     frame = frame_of(columns)
+    if not hasattr(StandardScaler().fit(frame), "feature_names_in_"):
+        pytest.skip(f"this scikit-learn reads no names of this {library}")
     of_frame, of_array = (OnlineVIRegressor().fit(x[:20], y[:20]) for x in (frame, X))
     for t in range(20, 40):
         assert of_frame.predict(frame[t : t + 1]) == of_array.predict(X[t : t + 1])
