@@ -33,9 +33,13 @@ def optimised_once():
     with contextlib.ExitStack() as restore:
         for owner, name, replace in replaced:
             original = getattr(owner, name, None)
-            if original is not None:
+            if original is None:
+                continue
+            if name in vars(owner):
                 restore.callback(setattr, owner, name, original)
-                setattr(owner, name, replace(original))
+            else:  # inherited
+                restore.callback(delattr, owner, name)
+            setattr(owner, name, replace(original))
         yield
 
 

@@ -152,10 +152,14 @@ def test_an_unknown_numba_is_left_as_it_is(monkeypatch, version):
 
 
 def test_numba_is_as_before_afterwards():
-    before = replaced_parts()
+    before, own = replaced_parts(), dict(vars(codegen.JITCPUCodegen))
     with linking.optimised_once():
         within = replaced_parts()
+        with linking.optimised_once():
+            pass
+        assert replaced_parts() == within
     assert replaced_parts() == before
+    assert dict(vars(codegen.JITCPUCodegen)) == own
     assert within != before
     assert within[0] is not before[0]
     with pytest.raises(RuntimeError), linking.optimised_once():
