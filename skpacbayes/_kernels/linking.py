@@ -36,7 +36,7 @@ def optimised_once():
             if original is None:
                 continue
             if name in vars(owner):
-                restore.callback(setattr, owner, name, original)
+                restore.callback(setattr, owner, name, vars(owner)[name])
             else:  # inherited
                 restore.callback(delattr, owner, name)
             setattr(owner, name, replace(original))
