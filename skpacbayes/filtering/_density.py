@@ -55,7 +55,8 @@ def check_logarithm(model, particles, row, time, past):
 
     try:
         with np.errstate(all="ignore"):
-            complaint = _complaint(values_at, row, values.min() >= 0)
+            positive = values.min() >= 0 and values.max() > 0
+            complaint = _complaint(values_at, row, positive)
     except Exception:  # of a user, at rows that never come
         return
     if complaint:
@@ -111,6 +112,8 @@ def _sum_is_one(values_at, rows, widths):
         if not values.min() >= 0:
             return False
         total = total + width * values
+        if (total > 1 + NEAR_ONE).any():
+            return False
     return np.abs(total - 1).max() < NEAR_ONE
 
 
