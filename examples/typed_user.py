@@ -51,7 +51,7 @@ def densities(X: Array) -> Array:
 
 def main() -> None:
     """Use an estimator of each kind."""
-    X, _ = make_paco_model(4, random_state=0)
+    X, _ = make_paco_model(3, random_state=0)
     y = X @ np.array([1.0, -1.0])
     print(number_of_clusters(X), "clusters")
     mean, std = forecast(X, y)

@@ -67,3 +67,8 @@ def test_mistakes_are_found(tmp_path, cache):
     assert 'wrong.py:2: error: Argument "loss"' in said
     assert 'wrong.py:3: error: "int" has no attribute "upper"' in said
     assert 'wrong.py:4: error: "tuple' in said
+
+
+def test_the_users_program_runs(capsys):
+    runpy.run_path(str(ROOT / "examples" / "typed_user.py"), run_name="__main__")
+    assert "3 clusters" in capsys.readouterr().out
