@@ -69,6 +69,10 @@ def test_mistakes_are_found(tmp_path, cache):
     assert 'wrong.py:4: error: "tuple' in said
 
 
+@pytest.mark.filterwarnings("ignore")  # of its short chains
 def test_the_users_program_runs(capsys):
-    runpy.run_path(str(ROOT / "examples" / "typed_user.py"), run_name="__main__")
+    program = ROOT / "examples" / "typed_user.py"
+    if not program.exists():
+        pytest.skip("the package was installed without its examples")
+    runpy.run_path(str(program), run_name="__main__")
     assert "3 clusters" in capsys.readouterr().out
