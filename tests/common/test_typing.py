@@ -75,4 +75,4 @@ def test_the_users_program_runs(capsys):
     if not program.exists():
         pytest.skip("the package was installed without its examples")
     runpy.run_path(str(program), run_name="__main__")
-    assert "3 clusters" in capsys.readouterr().out
+    assert "4 clusters" in capsys.readouterr().out
