@@ -23,13 +23,12 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     """Sparse additive logistic classification by a Gibbs posterior.
 
     The log odds of the second of two classes is a sum of functions of a few variables.
-    Which
-    variables, how rough a function of each, and the functions: all have a posterior,
-    from which chains draw. So a prediction averages over models, and each variable has
-    a probability of being needed at all.
+    Which variables, how rough a function of each, and the functions: all have a
+    posterior, from which chains draw. So a prediction averages over models, and each
+    variable has a probability of being needed at all.
 
-    Of more than two classes, each has a sum of functions, a score, whose softmax is the
-    probability.
+    If there are more than two classes, each has a score, a sum of functions of its own
+    variables, and the softmax of the scores gives the probabilities.
 
     Parameters
     ----------
