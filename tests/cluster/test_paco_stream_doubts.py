@@ -19,7 +19,7 @@ def banana(n_rows, seed=0):
 
 def warned_at(X, n_at_once):
     """Stream the rows; return after which of them there were warnings."""
-    model, found = PACOClusterer(n_iter=50, random_state=0), []
+    model, found = PACOClusterer(n_iter=50, refresh=50, random_state=0), []
     for begin in range(0, len(X), n_at_once):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -49,10 +49,10 @@ def test_groups_that_are_right_are_not_named():
 
 def test_a_copy_of_a_stream_warns_where_the_stream_does():
     X = banana(900, seed=1)
-    model = PACOClusterer(n_iter=50, random_state=0)
+    model = PACOClusterer(n_iter=50, refresh=50, random_state=0)
     with pytest.warns(ConvergenceWarning):
         model.partial_fit(X[:500])
-    other = PACOClusterer(n_iter=50, random_state=0)
+    other = PACOClusterer(n_iter=50, refresh=50, random_state=0)
     other.partial_fit(X[:300])
     with pytest.warns(ConvergenceWarning):
         other.partial_fit(X[300:500])
@@ -61,7 +61,7 @@ def test_a_copy_of_a_stream_warns_where_the_stream_does():
 
 def test_a_warning_that_is_an_error_leaves_the_stream_as_it_was():
     X = banana(600, seed=2)
-    model = PACOClusterer(n_iter=50, random_state=0).partial_fit(X[:200])
+    model = PACOClusterer(n_iter=50, refresh=50, random_state=0).partial_fit(X[:200])
     before = model.cluster_centers_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
