@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from . import kernel, part
+from .order import N_ORDER, NotedOrder, note_order
 from .state import KernelState, named
 
 # Losses, and kinds of inverse temperatures, by number.
@@ -45,14 +46,14 @@ class Aggregation:
     highest_target = named("totals", HIGHEST_TARGET)
 
 
-class AggregationState(Aggregation, KernelState):
-    """Cumulative losses of `n_experts`, and the `totals` of their aggregate."""
+class AggregationState(Aggregation, NotedOrder, KernelState):
+    """Cumulative losses of `n_experts`, their `totals`, and the order of targets."""
 
     def __init__(self, n_experts):
-        super().__init__((n_experts,), (N_TOTALS,))
+        super().__init__((n_experts,), (N_TOTALS,), (N_ORDER,))
 
     def _name_arrays(self):
-        self.losses, self.totals = self.arrays
+        self.losses, self.totals, self.order = self.arrays
 
     total_weight = named("totals", WEIGHT)
 
@@ -265,7 +266,16 @@ def _keep_in_range(loss, target, predictions, i, totals):
 
 @kernel
 def aggregate(
-    y, output, sample_weight, loss, predictions, losses, totals, up=1.0, down=1.0
+    y,
+    output,
+    sample_weight,
+    loss,
+    predictions,
+    losses,
+    totals,
+    order=None,
+    up=1.0,
+    down=1.0,
 ):
     """Algorithm 1 over finitely many experts with equal prior weights.
 
@@ -274,8 +284,10 @@ def aggregate(
     `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
     of classes where `output` is one of them, and not negative. up, down : see
     `point_loss`. The logistic loss is that of the mean of the experts' probabilities,
-    not of their mean prediction.
+    not of their mean prediction. order : receives that of the targets, see `order`.
     """
+    if order is not None:
+        note_order(y, sample_weight, order)
     n_experts = losses.shape[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
     for i in range(predictions.shape[1]):

@@ -175,7 +175,16 @@ def learn_natural(
             losses, totals = experts[0][k // n_experts], experts[1][k // n_experts]
             loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
             aggregate(
-                y, output, sample_weight, loss, predictions, losses, totals, up, down
+                y,
+                output,
+                sample_weight,
+                loss,
+                predictions,
+                losses,
+                totals,
+                None,
+                up,
+                down,
             )
     return True
 

@@ -45,6 +45,7 @@ from .online_state import (
     SVA,
     SVB,
 )
+from .order import N_ORDER, NotedOrder
 from .standardize import LARGEST
 from .state import KernelState, named
 
@@ -66,21 +67,22 @@ N_MOMENTS = 4
 FIRST, SECOND, ACTIVE, DENSITY = range(N_MOMENTS)
 
 
-class NetworkState(KernelState):
+class NetworkState(NotedOrder, KernelState):
     """State of the networks of a stream; its properties are views of the arrays."""
 
-    def __init__(self, n_features, n_hidden, n_outputs=1, *, scales):
+    def __init__(self, n_features, n_hidden, n_outputs=1, *, scales, n_labels=0):
         super().__init__(
             (2, n_features if scales else 0),
             (n_outputs, N_VECTORS, n_hidden, n_features + 1),
             (n_outputs, N_VECTORS, n_hidden + 1),
             (n_outputs, N_NUMBERS),
-            (N_STREAM,),
+            (N_STREAM + N_ORDER + n_labels,),
         )
         self.stream[START] = 1.0
 
     def _name_arrays(self):
         self.moments, self.hidden, self.output, self.numbers, self.stream = self.arrays
+        self.order = self.stream[N_STREAM:]
         moments = self.moments if self.moments.size else None
         self.arguments = moments, *self.arrays[1:]
 

@@ -25,6 +25,7 @@ from .online_state import (
     LOW,
     MEAN,
     MEAN_BOUND,
+    N_STREAM,
     PANEL,
     PRIOR,
     SCALE_BOUND,
@@ -36,6 +37,7 @@ from .online_state import (
     VARIANCE,
     WEIGHT,
 )
+from .order import note_order
 from .standardize import add_waves, first_refused, standardize
 
 
@@ -43,12 +45,13 @@ from .standardize import add_waves, first_refused, standardize
 def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     """Write rows to Z, in the coordinates of the parameters: see `standardize`.
 
-    Fourier features are those of standardized rows, also where the features themselves
-    are measured from the origin. Returns whether that was done: False, and nothing is
-    changed, where a row is refused.
+    The order of their targets is noted. Fourier features are those of standardized
+    rows, also where the features themselves are measured from the origin. Returns
+    whether that was done: False, and nothing is changed, where a row is refused.
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
+    note_order(y, sample_weight, stream[N_STREAM:])
     if waves is None:
         standardize(X, sample_weight, moments, origin, stream, Z, kept)
     else:

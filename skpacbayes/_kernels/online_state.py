@@ -12,7 +12,8 @@ waves : (frequencies, phases) of random Fourier features, (n_features, n_waves) 
 models : (n_models, n_vectors, width), the vectors of each posterior;
 covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model;
-stream : (N_STREAM,), settings of the stream, and what it has seen;
+stream : (N_STREAM + N_ORDER + n_labels,), settings of the stream, what it has seen, and
+in which order its targets came (see `order`);
 experts : (losses, totals), the aggregation of several experts: their cumulative losses,
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
@@ -26,6 +27,7 @@ of LANES. Model ``output * n_experts + expert`` belongs to that output and exper
 import numpy as np
 
 from . import aggregation
+from .order import N_ORDER, NotedOrder
 from .state import KernelState, named
 
 # Methods, losses and kinds of step sizes, by number.
@@ -81,7 +83,7 @@ PANEL = 64  # columns of a covariance that are stored together
 SMALLEST = 1e-300  # of a variance that is not 0: one over it is a number
 
 
-class LinearState(aggregation.Aggregation, KernelState):
+class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     """State of the linear models of a stream; its properties are views of the arrays.
 
     Parameters
@@ -100,6 +102,8 @@ class LinearState(aggregation.Aggregation, KernelState):
         Number of random Fourier features, which are among the parameters.
     joint : bool
         Whether the outputs share a loss, and their experts are aggregated as one.
+    n_labels : int
+        Number of labels; 0 where targets are numbers.
     """
 
     def __init__(
@@ -114,6 +118,7 @@ class LinearState(aggregation.Aggregation, KernelState):
         shifts,
         n_waves=0,
         joint=False,
+        n_labels=0,
     ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
         n_models, n_losses = n_outputs * n_experts, 1 if joint else n_outputs
@@ -128,7 +133,7 @@ class LinearState(aggregation.Aggregation, KernelState):
             (n_models, n_vectors, width),
             (n_models if full else 0, n_panels, width * PANEL),
             (n_models, N_NUMBERS),
-            (N_STREAM,),
+            (N_STREAM + N_ORDER + n_labels,),
             (n_losses, n_experts),
             (n_losses, aggregation.N_TOTALS),
         )
@@ -140,6 +145,7 @@ class LinearState(aggregation.Aggregation, KernelState):
         self.moments, self.origin, self.frequencies, self.phases = self.arrays[:4]
         self.models, self.covariances, self.numbers, self.stream = self.arrays[4:8]
         self.losses, self.totals = self.arrays[8:]
+        self.order = self.stream[N_STREAM:]
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
         self.arguments = (

@@ -15,25 +15,25 @@ HEAVY = 0.25  # share of one row in the total weight
 SEVERAL = 20  # rows beside it
 
 
-def warn_of_order(y, *, numbers):
+def warn_of_order(state):
     """Warn where rows are sorted by their target, or labels come in long runs.
 
-    numbers : whether targets are numbers, which are sorted, or codes of labels. With at
-    least 20 changes expected, rows in random order are sorted once in 1e5 times.
+    state : with the order of the targets (see `_kernels.order`). With at least 20
+    changes expected, rows in random order are sorted once in 1e5 times.
     """
-    if numbers:
-        steps = np.diff(y)
-        if not ((steps >= 0.0).all() or (steps <= 0.0).all()):
-            return
-    counts = np.unique(y, return_counts=True)[1]
-    expected = len(y) - (counts / len(y)) @ counts
-    changes = np.count_nonzero(y[1:] != y[:-1])
-    few = max(len(counts) - 1, FEW_CHANGES * expected)
+    labels = len(state.label_counts) > 0
+    increases, decreases = int(state.noted_increases), int(state.noted_decreases)
+    if not labels and increases and decreases:
+        return
+    expected = state.n_noted - state.noted_squares / max(state.n_noted, 1)
+    changes = increases + decreases
+    n_seen = np.count_nonzero(state.label_counts)
+    few = max(n_seen - 1, FEW_CHANGES * expected)
     few = min(few, MOST_CHANGES * expected)
-    if expected < MANY_CHANGES or not (numbers or changes <= few):
+    if expected < MANY_CHANGES or (labels and changes > few):
         return
     found = "sorted by y"
-    if not numbers:
+    if labels:
         found = (
             f"nearly sorted by class: labels change {changes} times, and would change "
             f"about {expected:.0f} times in random order"

@@ -158,8 +158,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         self._check_experts()
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin()
-        self._doubt_order(*rows[1:])
-        return self._learn_blocks(*rows)
+        return self._learn_blocks(*rows)._doubt_order()
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -190,7 +189,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         rows = self._checked(X, y, sample_weight, reset=begins)
         if begins:
             self._begin()
-        return self._learn_blocks(*rows)
+        return self._learn_blocks(*rows)._doubt_order(len(X))
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -218,7 +217,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 predict_scores(X, *expert._state.arguments, own)
             else:
                 own[:, 0] = expert.predict(X)
-        kernels.average(*self._state.arrays, LARGEST, predictions[:, :, 0])
+        kernels.average(*self._state.arrays[:2], LARGEST, predictions[:, :, 0])
         return predictions[0, :, 0]
 
     def certificate(self):
@@ -284,12 +283,14 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             return False
         if self._state in _COMPILED:
             self._learn_in_place(rows, targets)
+            self._doubt_order(len(rows))
             return True
         draft = self._draft(forgets=False)
         draft._learn(rows, targets, NO_WEIGHTS)
         if draft._all_in_place():
             _COMPILED.add(draft._state)
         self._take(draft)
+        self._doubt_order(len(rows))
         return True
 
     def _all_in_place(self):

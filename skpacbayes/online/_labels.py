@@ -112,8 +112,7 @@ class LabelStream:
         self._set_classes(classes_of(y, weights))
         self._begin(self.n_features_in_, self._n_outputs())
         codes = self._codes_of(y, weights)
-        self._doubt_order(codes, weights)
-        return self._learn_blocks(X, codes, weights)
+        return self._learn_blocks(X, codes, weights)._doubt_order()
 
     def _learn_more(self, X, y, sample_weight, classes):
         """Learn more rows of a stream, whose first call names the `classes`."""
@@ -128,7 +127,7 @@ class LabelStream:
         codes = self._codes_of(y, weights)
         if begins:
             self._begin(self.n_features_in_, self._n_outputs())
-        return self._learn_blocks(X, codes, weights)
+        return self._learn_blocks(X, codes, weights)._doubt_order(len(X))
 
     def _convert_targets(self, y, count):
         """Codes of labels if one look-up is enough, or None."""
@@ -170,6 +169,10 @@ class LabelStream:
     def _n_outputs(self):
         """Return the number of scores of a row: one for two classes."""
         return len(self.classes_) if len(self.classes_) > 2 else 1
+
+    def _n_labels(self):
+        """Return the number of labels."""
+        return len(self.classes_)
 
     def _codes_of(self, y, sample_weight):
         """Codes of labels that have been validated; refuse unknown ones."""

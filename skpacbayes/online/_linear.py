@@ -109,6 +109,7 @@ class OnlineLinearModel(OnlineEstimator):
             shifts=follows,
             n_waves=n_waves,
             joint=self._learner == "softmax",
+            n_labels=self._n_labels(),
         )
         if n_waves:
             self._draw_waves(self._state)

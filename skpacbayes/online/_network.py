@@ -52,7 +52,11 @@ class OnlineNetwork(OnlineEstimator):
         rng = self._generator()
         n_inputs, n_hidden = n_features + 1, self.hidden_units
         state = self._state = kernels.NetworkState(
-            n_features, n_hidden, n_outputs, scales=self.standardize
+            n_features,
+            n_hidden,
+            n_outputs,
+            scales=self.standardize,
+            n_labels=self._n_labels(),
         )
         hidden_scale = self.prior_scale / math.sqrt(n_inputs)
         output_scale = self.prior_scale / math.sqrt(n_hidden)

@@ -58,7 +58,10 @@ class OnlineEstimator(StreamingEstimator):
         if targets is None:
             return False
         with self._state_locks.changing:
-            return self._learn(rows, targets, NO_WEIGHTS)
+            learnt = self._learn(rows, targets, NO_WEIGHTS)
+        if learnt:
+            self._doubt_order(len(rows))
+        return learnt
 
     def _convert(self, X):
         """Rows of X as an array for a kernel if one conversion is enough, or None."""
@@ -131,8 +134,7 @@ class OnlineEstimator(StreamingEstimator):
         """Forget everything, then learn the rows."""
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin(self.n_features_in_)
-        self._doubt_order(*rows[1:])
-        return self._learn_blocks(*rows)
+        return self._learn_blocks(*rows)._doubt_order()
 
     def _learn_more(self, X, y, sample_weight):
         """Learn more rows of a stream."""
@@ -140,7 +142,7 @@ class OnlineEstimator(StreamingEstimator):
         rows = self._checked(X, y, sample_weight, reset=begins)
         if begins:
             self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)
+        return self._learn_blocks(*rows)._doubt_order(len(X))
 
     def _learn_blocks(self, X, y, sample_weight):
         """Learn rows that have been checked, block after block."""
@@ -153,15 +155,26 @@ class OnlineEstimator(StreamingEstimator):
             warn_of_weights(sample_weight, total, n_rows)
         return self
 
-    def _doubt_order(self, y, sample_weight):
-        """Warn of rows that are sorted by their targets, where that matters."""
-        if self._depends_on_order():
-            y = y[sample_weight > 0.0] if len(sample_weight) else y
-            warn_of_order(y, numbers=isinstance(self, RegressorMixin))
+    def _doubt_order(self, n_new=None):
+        """Warn of rows that are sorted by their targets, where that matters.
+
+        n_new : rows of this call of `partial_fit`, after which the stream is looked at
+        whenever the number of its rows has doubled; None after `fit`.
+        """
+        rows = self._state.n_noted
+        before = 0 if n_new is None else rows - n_new
+        # More than doubled: the two binary numbers differ in length.
+        if rows ^ before > before and self._depends_on_order():
+            warn_of_order(self._state)
+        return self
 
     def _depends_on_order(self):
         """Whether another order of the same rows may give another posterior."""
         return True
+
+    def _n_labels(self):
+        """Return the number of labels of the stream; 0 where targets are numbers."""
+        return 0
 
     def _total_weight(self):
         """Total weight of the rows since the last `fit`."""

@@ -11,6 +11,7 @@ from twins import twin_of
 from skpacbayes._kernels import aggregation, online_covariance, online_parts
 from skpacbayes._kernels import online_state as names
 from skpacbayes._kernels.online_state import LinearState
+from skpacbayes._kernels.order import N_ORDER
 
 NONE = np.empty(0)
 
@@ -30,15 +31,18 @@ def model_of(d, seed=0, **options):
 def test_enter(kernel):
     """A row that is refused changes nothing; else the moments are those of the rows."""
     rng = np.random.default_rng(0)
-    X, y, stream = rng.normal(size=(30, 3)), np.ones(30), np.zeros(names.N_STREAM)
+    X, y = rng.normal(size=(30, 3)), np.ones(30)
+    stream = np.zeros(names.N_STREAM + N_ORDER)
     moments, Z, bad = np.zeros((3, 3)), np.full((30, 3), 7.0), X.copy()
     kept = np.zeros((30, 4))
     stream[names.CLIP], bad[-1, -1] = math.inf, np.nan
     assert not kernel(bad, y, NONE, moments, None, None, stream, Z, kept)
     assert not moments.any()
     assert not stream[names.SEEN]
+    assert not stream[names.N_STREAM :].any()
     assert np.all(Z == 7.0)
     assert kernel(X, y, NONE, moments, None, None, stream, Z, kept)
+    assert stream[names.N_STREAM] == 30  # rows whose order is noted
     assert_allclose(moments[:2], [X.mean(axis=0), 30 * X.var(axis=0)], rtol=1e-12)
     assert_allclose(Z[-1], (X[-1] - X.mean(axis=0)) / X.std(axis=0), rtol=1e-12)
 

@@ -336,7 +336,7 @@ def test_labels_whose_meaning_changes_are_learnt_anew(loss, classes):
 @pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_rows_sorted_by_class_are_not_forgotten(loss, classes):
+def test_sorted_by_class_the_default_forgets_little_more_than_without(loss, classes):
     """As a table: the default predicts rows of all classes as without forgetting."""
     X, y = sorted_by_class(classes)
     model = OnlineVIClassifier(loss=loss).fit(X[:1200], y[:1200])

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 
 from skpacbayes import (
     EWARegressor,
@@ -52,6 +52,39 @@ def test_sorted_rows_are_named(model, change):
     weights = np.repeat([1.0, 0.0], len(y))
     with pytest.warns(UserWarning, match="sorted by"):
         model.fit(X[absent], y[absent], sample_weight=weights)
+
+
+@pytest.mark.parametrize("model", DEPEND_ON_ORDER, ids=repr)
+def test_sorted_streams_are_named_however_they_are_cut(model):
+    X, y = rows_for(model)
+    classes = {"classes": np.unique(y)} if is_classifier(model) else {}
+    order = np.argsort(y, kind="stable")
+
+    def learn(X, y, size):
+        stream = clone(model)
+        for i in range(0, 300, size):
+            stream.partial_fit(X[i : i + size], y[i : i + size], **classes)
+
+    for size in (1, 7, 100, 300):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # the order is random
+            learn(X, y, size)
+        with pytest.warns(UserWarning, match="sorted by") as said:
+            learn(X[order], y[order], size)
+        assert len(said) <= 5  # rows have doubled so often since there were 16
+
+
+def test_a_sorted_stream_is_named_across_a_fit_and_weights_of_zero():
+    X, y = rows_for(OnlineVIRegressor(), 600)
+    order = np.argsort(y)
+    first, later = np.split(order, 2)
+    model = OnlineVIRegressor(covariance="diagonal")
+    with pytest.warns(UserWarning, match="sorted by y"):
+        model.fit(X[first], y[first])
+    weights = np.repeat([1.0, 0.0], 300)
+    rows = np.concatenate([later, first])  # the second half is absent
+    with pytest.warns(UserWarning, match="sorted by y"):
+        model.partial_fit(X[rows], y[rows], sample_weight=weights)
 
 
 @pytest.mark.parametrize("classes", [2, 5, 30])

@@ -261,6 +261,7 @@ def test_regret_is_bounded(name):
                 assert_allclose(own[k], alone.cumulative_loss_, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:The rows are nearly sorted")  # they are
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e-3, 1e4), (1e3, 1e4)])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_regret_of_probabilities_is_a_logarithm(n_classes, scale, shift):
