@@ -128,7 +128,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     d_(k+1))^2, and theta*_j = m(s) + (theta_j - m(S_j)) with m the weighted linear
     regression of theta on S [2]_, the residual times sigma(s) / sigma(S_j) if
     "heteroscedastic" [3]_; residuals are divided by sqrt(1 - (m + 1) / n_eff), as those
-    of a regression with m + 1 coefficients are too small. h_l = c sd_l (4 / ((p + 2)
+    of a regression with m + 1 coefficients are too small, and multiplied by
+    sqrt(1 + sum a_j^2), with a_j the share of theta_j in m(s), for the error of m(s).
+    h_l = c sd_l (4 / ((p + 2)
     n_eff))^(1 / (p + 4)), with n_eff = (sum w)^2 / sum w^2. Where a parameter has
     bounds and no transform, theta*_j is folded back at a bound that it passes, and
     each kernel is truncated to the bounds and scaled up to mass one. A normal

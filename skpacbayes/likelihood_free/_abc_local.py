@@ -112,10 +112,12 @@ class Accepted:
         """Factor of the residuals, which the regression has made too small.
 
         Their weighted variance falls short by the share of the coefficients in the
-        effective number of draws.
+        effective number of draws; and the mean at the observation has an error.
         """
         lost = (1 + self.gaps.shape[1]) / self._n_effective(self.shares)
-        return 1.0 / np.sqrt(1.0 - min(lost, LARGEST_LOSS))
+        shares, some = self._regression.shares_of_mean(), self.counts > 0
+        error = (np.square(shares[some]) / self.counts[some]).sum()
+        return np.sqrt((1.0 + error) / (1.0 - min(lost, LARGEST_LOSS)))
 
     def adjusted(self, adjustment):
         """Move draws to a gap of zero: m(0) + residual [sigma(0) / sigma(gap)]."""
@@ -154,6 +156,12 @@ class Regression:
         slopes = np.linalg.lstsq(self.covariance, moments, rcond=SINGULAR)[0]
         slopes /= self.units[:, None]
         return slopes, mean - self.center @ slopes
+
+    def shares_of_mean(self):
+        """Share of each row's target in the mean where gaps are zero."""
+        center = self.center / self.units
+        along = np.linalg.lstsq(self.covariance, center, rcond=SINGULAR)[0]
+        return self.weights - self.weighted @ along
 
 
 class LocalPosterior:

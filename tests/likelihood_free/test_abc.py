@@ -407,19 +407,20 @@ def test_progress(callbacks):
 
 
 def test_integer_weights_are_repetitions():
+    """With given settings: held out, a repeated row is predicted by its copies."""
     X, y = table(200)
     counts = np.random.default_rng(1).integers(0, 4, size=200)
     for parameters in (
         *({**FIXED, "metric": metric} for metric in ("mad", "whiten", "regression")),
-        {"metric": "regression"},  # all is chosen, with weights in the metric too
+        {**FIXED, "metric": "regression", "adjustment": "heteroscedastic"},
         {"n_neighbors": 0.2, "metric": "whiten"},
     ):
         new = ABCPosteriorKDE(**{"n_validation": 1000, **parameters})
+        weighted = answers(new.fit(X, y, counts), X[:9])
         repeated = answers(
             new.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0)),
             X[:9],
         )
-        weighted = answers(new.fit(X, y, counts), X[:9])
         assert_allclose(weighted, repeated, rtol=1e-6, atol=1e-9)
 
 

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from skpacbayes import ABCPosteriorKDE
+from skpacbayes.likelihood_free._abc_local import Accepted
 
 NOISE = 0.5  # deviation of a summary about its parameter, whose prior is N(0, 1)
 SHRINK = 1 / (1 + NOISE**2)  # posterior N(SHRINK s, SHRINK NOISE^2)
@@ -56,6 +57,8 @@ def test_density_is_that_of_the_equations(adjustment, metric):
         coefficients = np.linalg.lstsq(root * design, root * theta)[0]
         residuals = theta - design @ coefficients
         residuals /= np.sqrt(1 - 3 * (w**2).sum() / w.sum() ** 2)  # 3 coefficients
+        shares = np.linalg.inv(design.T @ (w[:, None] * design))[0] @ (design.T * w)
+        residuals *= np.sqrt(1 + shares @ shares)  # the error of coefficients[0]
         if adjustment == "heteroscedastic":
             logs = np.linalg.lstsq(root * design, root * np.log(residuals**2))[0]
             residuals *= np.exp(-(design[:, 1:] @ logs[1:]) / 2)
@@ -132,3 +135,30 @@ def test_rate_of_theorem_3_3(n_summaries):
         errors.append(np.mean(of_tables))
     exponent = np.log(errors[0] / errors[1]) / np.log(100)
     assert abs(exponent - 4 / (n_summaries + 5)) < 0.08
+
+
+@pytest.mark.parametrize("n_directions", [1, 4])
+def test_error_of_the_mean_at_the_observation(n_directions):
+    """By matrices: the mean at the observation is a'theta, with variance |a|^2.
+
+    Rows that stand for two draws are their mean, of half the variance.
+    """
+    rng = np.random.default_rng(0)
+    n, counts = 60, np.repeat([1.0, 2.0], 30)
+    gaps = rng.normal(size=(n, n_directions)) + 0.5
+    squares = np.square(gaps).sum(axis=1)
+    gaps, squares = gaps[squares.argsort()], np.sort(squares)
+    errors = []
+    for _ in range(400):
+        theta = rng.normal(size=(n, 1)) / np.sqrt(counts)[:, None]
+        nearest = Accepted(gaps, squares, counts, theta, 80)
+        nearest.adjusted("linear")
+        own = nearest.counts * nearest.shares / (nearest.counts @ nearest.shares)
+        Z = np.column_stack([np.ones(len(own)), nearest.gaps])
+        a = np.linalg.solve(Z.T @ (own[:, None] * Z), Z.T * own)[0]
+        assert_allclose(nearest._regression.shares_of_mean(), a, atol=1e-10)
+        assert_allclose(nearest._mean, a @ nearest.draws)
+        errors.append(nearest._mean[0] ** 2)
+    expected = np.square(a / np.sqrt(nearest.counts)).sum()
+    # Mean squared errors of 400 normals: five of their standard errors.
+    assert abs(np.mean(errors) / expected - 1) < 5 * np.sqrt(2 / 400)
