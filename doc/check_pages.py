@@ -6,6 +6,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 AWAY = re.compile(r"[a-z]+:", re.I)  # http:, mailto:, data:
+LOADED = re.compile(
+    r'<(?:script|img|iframe)\b[^>]*\bsrc="([^"]+)"'
+    r'|<link\b(?=[^>]*stylesheet)[^>]*\bhref="([^"]+)"'
+)
 
 
 def faults(folder):
@@ -19,7 +23,8 @@ def faults(folder):
     Returns
     -------
     lines : list of str
-        Links and pictures that lead to no file or anchor, and pictures without words.
+        Links and pictures that lead to no file or anchor, pictures without words, and
+        scripts, styles and pictures that the network would have to give.
         A picture in a link that has words of its own, as a thumbnail has, needs none.
     """
     folder = Path(folder).resolve()
@@ -35,9 +40,12 @@ def faults(folder):
     found = []
     for page, text in pages.items():
         name = page.relative_to(folder).as_posix()
+        loaded = {"".join(link) for link in LOADED.findall(text)}
         for link in set(re.findall(r'\b(?:href|src)="([^"]+)"', text)):
             path, _, anchor = unquote(unescape(link)).partition("#")
             if AWAY.match(path):
+                if link in loaded and not path.startswith("data:"):
+                    found.append(f"{name}: from the network {link}")
                 continue
             path = path.partition("?")[0]
             target = (page.parent / path).resolve() if path else page

@@ -32,7 +32,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -66,9 +66,17 @@ html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_js_files = ["names.js"]
 html_title = "skpacbayes"
+html_math_renderer = "mathml"
+html_favicon = "_static/logo.svg"
 html_sidebars = {"api": [], "gallery": []}
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "text": "skpacbayes",
+        "alt_text": "skpacbayes: home",
+    },
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "navbar_end": ["theme-switcher", "navbar-icon-links"],

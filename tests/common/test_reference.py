@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 
 import skpacbayes
 
-for package in ("sphinx", "sphinx_gallery", "pydata_sphinx_theme"):
+for package in ("sphinx", "sphinx_gallery", "pydata_sphinx_theme", "latex2mathml"):
     pytest.importorskip(package, reason="the extra `doc` is not installed")
 
 ROOT = Path(__file__).parents[2]
@@ -239,11 +239,22 @@ def test_faults_of_a_built_page_are_named(tmp_path, monkeypatch):
     assert faults(tmp_path) == []
     (tmp_path / "poor.html").write_text(
         '<a href="gone.html">x</a><a href="good.html#gone">y</a>'
-        '<img src="data:,"><img alt="plot of what" src="data:,">',
+        '<img src="data:,"><img alt="plot of what" src="data:,">'
+        '<script src="https://a.b/c.js"></script>'
+        '<link href="https://a.b/c.css" rel="stylesheet">',
         encoding="utf-8",
     )
     kinds = [line.partition(": ")[2][:9] for line in faults(tmp_path)]
-    assert sorted(kinds) == ["no anchor", "no file g", "no words ", "no words "]
+    network = ["from the "] * 2
+    assert sorted(kinds) == [*network, "no anchor", "no file g", *["no words "] * 2]
+
+
+def test_a_formula_with_an_unknown_command_is_refused(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "doc"))
+    module = importlib.import_module("mathml")
+    assert module.mathml(r"\sum_{j \le k} x_j", "block").startswith("<math")
+    with pytest.raises(module.SphinxError, match="unknown: .*nosuchcommand"):
+        module.mathml(r"\nosuchcommand x", "inline")
 
 
 def test_every_family_has_a_tutorial():
