@@ -253,7 +253,7 @@ def test_a_formula_with_an_unknown_command_is_refused(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "doc"))
     module = importlib.import_module("mathml")
     assert module.mathml(r"\sum_{j \le k} x_j", "block").startswith("<math")
-    with pytest.raises(module.SphinxError, match="unknown: .*nosuchcommand"):
+    with pytest.raises(module.SphinxError, match=r"unknown: .*nosuchcommand"):
         module.mathml(r"\nosuchcommand x", "inline")
 
 
