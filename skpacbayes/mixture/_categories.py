@@ -107,6 +107,8 @@ class Categorical(ColumnFamily):
         Concentration of the symmetric Dirichlet prior of the chances of a column.
     """
 
+    nominal = True
+
     _parameter_constraints: dict = {"concentration_prior": [POSITIVE]}
 
     def __init__(self, concentration_prior=1.0):

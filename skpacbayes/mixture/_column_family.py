@@ -16,6 +16,7 @@ class ColumnFamily(ExponentialFamily):
     """
 
     allows_missing = True
+    independent = True
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""

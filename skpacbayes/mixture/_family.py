@@ -28,6 +28,8 @@ class Family:
 
     allows_missing = False
     continuous = False  # outliers may be told by a density of their own
+    independent = False  # columns are, given the component
+    nominal = False  # values are names without an order
     completes_rows = False  # missing values have a posterior, not only no term
     shared = False  # whether components have parameters in common, but for the prior
     may_repeat = False  # whether `inflation` may be more than 1
@@ -45,6 +47,14 @@ class Family:
     def continuous_columns(self, columns):
         """Return those of the columns that have a density of real numbers."""
         return self.described(list(columns)) if self.continuous else []
+
+    def independent_columns(self, columns):
+        """Return those of the columns that are independent given the component."""
+        return self.described(list(columns)) if self.independent else []
+
+    def nominal_columns(self, columns):
+        """Return those of the columns whose values are names without an order."""
+        return self.described(list(columns)) if self.nominal else []
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""

@@ -76,6 +76,7 @@ class GaussianFamily(Family):
 
     full = False
     continuous = True
+
     n_losses = 0  # columns of the statistics for what is lost by missing values
 
     def __init__(self, mean, mean_precision):
@@ -86,6 +87,11 @@ class GaussianFamily(Family):
         n_linear, n_products = 1 + self.n_features, len(self.pairs[0])
         self.products = slice(n_linear, n_linear + n_products)
         self.n_columns = n_linear + n_products + self.n_losses + 1
+
+    @property
+    def independent(self):
+        """Whether columns are independent given the component."""
+        return not self.full
 
     def check_rows(self, X):
         """Refuse missing values where the covariances, learned already, take none."""

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from ._ascent import Fit, TemperedMixture
+from ._copied_columns import warn_of_copied_columns
 from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
@@ -106,6 +107,7 @@ class Learner:
         warn_of_small_weights(weight)
         self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
         fit.mixture.family.warn_of(fit.state.components)
+        warn_of_copied_columns(fit, X, weight, self.names)
         if self.chooses and not chosen and not self.found_atoms:
             warn_of_copies(fit, X, weight)
         if not self.found_atoms:

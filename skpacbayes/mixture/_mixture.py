@@ -281,6 +281,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If so many rows, counted with their weights, share a value of a column of
             real numbers that its density means little.
         UserWarning
+            If columns that are taken as independent within a component are nearly
+            copies of each other there: each counts as new evidence, and
+            `n_components="auto"` finds too many components.
+        UserWarning
             If a component seems to be outliers, and there was no warning of shared
             values. Outliers are looked for with two components or more, ten rows per
             component and complete rows of real numbers; not with `outliers=True`, and

@@ -73,6 +73,10 @@ class OutlierFamily(Family):
         """Return those of the columns that have a density of real numbers."""
         return self.inner.continuous_columns(columns)
 
+    def independent_columns(self, columns):
+        """Return those of the columns that are independent given the component."""
+        return self.inner.independent_columns(columns)
+
     @property
     def covariance_type(self):
         """Type of the covariances of Gaussian components."""

@@ -61,6 +61,22 @@ class ProductFamily(ExponentialFamily):
             for column in family.continuous_columns(own)
         ]
 
+    def independent_columns(self, columns):
+        """Return those of the columns that are independent given the component."""
+        return [
+            column
+            for _, family, own in self.parts()
+            for column in family.independent_columns(own)
+        ]
+
+    def nominal_columns(self, columns):
+        """Return those of the columns whose values are names without an order."""
+        return [
+            column
+            for _, family, own in self.parts()
+            for column in family.nominal_columns(own)
+        ]
+
     def parts(self):
         """Return the families; a name is a family with its defaults."""
         return [

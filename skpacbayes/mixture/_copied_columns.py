@@ -1,0 +1,252 @@
+"""Columns that copy each other, where the family takes columns as independent.
+
+A copy of a column is counted as new evidence, so that responsibilities are too sharp
+and n_components="auto" finds too many components. Within components, two columns are
+copies if their ranks are nearly proportional, or if they are equal up to the names of
+their few values. Ranks ignore shifts, units, monotone transforms and outliers.
+"""
+
+from warnings import warn
+
+import numpy as np
+from scipy.sparse import issparse
+
+from .._base import user_stack_level
+from ._diagnostics import components_of
+from ._gaussian_families import GaussianFamily
+from ._normal_columns import Normal
+from ._outliers import OutlierFamily
+from ._search import seeding_part
+
+LOOKED_AT = 200, 4000  # rows, at least and at most
+PRODUCTS = 2e9  # multiplications that decide between them
+AT_ONCE = 500  # columns that are compared with all others at a time
+NEARLY = 0.95  # correlation of the ranks within components
+FEWEST = 30  # rows beyond one per component, without which correlations are accidents
+VARIED = 10  # rows that have another value than most rows of their component
+FEW_VALUES = 20  # of a column whose values are compared up to their names,
+ROWS_OF_CODES = 100  # in so many rows at least
+GROUPS = 10  # of columns that are left out, at most
+NAMED = 3  # pairs of columns, at most
+
+
+def warn_of_copied_columns(fit, X, weight, names):
+    """Warn of columns that copy each other within the components.
+
+    Parameters
+    ----------
+    fit : Fit
+    X, weight : rows and weights
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    """
+    family = fit.mixture.family
+    columns = family.independent_columns(range(X.shape[1]))
+    if issparse(X) or len(columns) < 2:
+        return
+    most = int(np.clip(PRODUCTS / len(columns) ** 2, *LOOKED_AT))
+    rows, w = seeding_part(X, weight, 1, 0, most=most)
+    kinds = [
+        np.isin(columns, of_kind(columns))
+        for of_kind in (family.nominal_columns, family.continuous_columns)
+    ]
+    pairs = copies(fit, rows, w, np.array(columns), *kinds)
+    if not pairs:
+        return
+    best = sorted(pairs, key=lambda pair: (-pairs[pair], pair))
+    text = ", ".join(
+        f"columns {called(columns[i], names)} and {called(columns[j], names)} of X "
+        + ("(equal)" if pairs[i, j] > 1 else f"({pairs[i, j]:.3f})")
+        for i, j in best[:NAMED]
+    )
+    text += f", and {len(best) - NAMED} more pairs" if best[NAMED:] else ""
+    warn(
+        f"Columns are nearly copies within components (rank correlation): {text}. "
+        "Given the component they are taken as independent, so that a copy counts as "
+        "new evidence: the probabilities of components are too extreme, and "
+        "n_components='auto' finds too many. Leave out one column of each pair"
+        f"{advice(family)}.",
+        UserWarning,
+        stacklevel=user_stack_level(),
+    )
+
+
+def copies(fit, X, weight, columns, nominal, continuous):
+    """Return the pairs of columns that copy each other within components.
+
+    Components that formed on copies have hardly a second value of them. Columns that
+    are copies among all rows are therefore compared again within the components that
+    the other columns tell, which leaves out the columns that are as alike.
+
+    Parameters
+    ----------
+    fit : Fit
+    X, weight : rows and weights
+    columns : ndarray of int
+        Columns to be compared.
+    nominal, continuous : ndarrays of bool
+        Which of them have values without an order, and which real numbers.
+
+    Returns
+    -------
+    pairs : dict of (int, int) to float
+        Indices in `columns`, and the absolute value of the rank correlation; infinite
+        where the values are equal up to their names.
+    """
+    table = Table(X[:, columns], weight, nominal, continuous)
+    found = table.pairs(components_of(fit, X))
+    if not fit.mixture.family.allows_missing:
+        return found
+    alike, seen = table.pairs(np.zeros(len(X), dtype=np.intp)), set()
+    for pair in sorted(alike, key=lambda pair: (-alike[pair], pair)):
+        group = as_alike(pair, alike)
+        whole = len(group) == len(columns) and np.isfinite(alike[pair])
+        if pair in found or group in seen or whole or len(seen) == GROUPS:
+            continue
+        seen.add(group)
+        others = X.copy()
+        others[:, columns[sorted(group)]] = np.nan
+        hidden = table.pairs(components_of(fit, others))
+        found |= {each: r for each, r in hidden.items() if group.issuperset(each)}
+    return found
+
+
+def as_alike(pair, alike):
+    """Return the pair, and the columns whose errors are at most twice as large."""
+    least = 2 * alike[pair] - 1
+    near = [each for each, r in alike.items() if r >= least and {*each} & {*pair}]
+    return frozenset(pair).union(*near)
+
+
+class Table:
+    """Columns to be compared within components.
+
+    Parameters
+    ----------
+    X, weight : rows and weights
+    nominal, continuous : ndarrays of bool
+        Which columns have values without an order, and which real numbers: these are
+        looked at if enough rows differ.
+    """
+
+    def __init__(self, X, weight, nominal, continuous):
+        self.X, self.weight = X, weight
+        self.there = ~np.isnan(X)
+        sizes = n_values(X)
+        differ = len(np.unique(X[:, continuous], axis=0)) >= FEWEST
+        self.ordered = (~nominal | (sizes <= 2)) & (~continuous | differ)
+        coded = np.flatnonzero((sizes <= FEW_VALUES) & (~continuous | differ))
+        enough = weight.sum() >= ROWS_OF_CODES
+        self.equal = equal_pairs(X, coded) if enough else []
+
+    def pairs(self, owners):
+        """Return the pairs that copy each other, given the components of the rows."""
+        ranks, varied = ranks_within(self.X, self.weight, owners)
+        varied, pairs = varied >= VARIED, {}
+        if self.weight.sum() - len(np.unique(owners)) >= FEWEST:
+            looked_at = np.flatnonzero(self.ordered & varied)
+            pairs = correlated_pairs(ranks, self.there, self.weight, looked_at)
+        return pairs | {pair: np.inf for pair in self.equal if varied[list(pair)].all()}
+
+
+def advice(family):
+    """Return which other mixture has covariances, if there is one."""
+    if isinstance(family, OutlierFamily):
+        family = family.inner
+    if isinstance(family, GaussianFamily):
+        return ', or use covariance_type="full"'
+    if type(family) is Normal:
+        return ", or use TemperedVBGaussianMixture, whose covariances are full"
+    return ""
+
+
+def called(column, names):
+    """Return the index of a column, and its name if it has one."""
+    return f"{column} ({names[column]!r})" if len(names) else f"{column}"
+
+
+def ranks_within(X, weight, owners):
+    """Ranks of the values among those of their component.
+
+    Returns
+    -------
+    ranks : ndarray like X
+        Weighted mean ranks, centred, as shares of the component; zero where a value is
+        missing.
+    varied : ndarray of shape (n_features,)
+        Weight of the values that are not the most frequent of their component.
+    """
+    ranks, varied = np.zeros(X.shape), np.zeros(X.shape[1])
+    for k in np.unique(owners):
+        members = np.flatnonzero(owners == k)
+        values = X[members]
+        order = np.argsort(values, axis=0)
+        values = np.take_along_axis(values, order, axis=0)
+        masses = np.where(np.isnan(values), 0.0, weight[members][order])
+        through = masses.cumsum(axis=0)
+        new = np.ones(values.shape, dtype=bool)
+        new[1:] = values[1:] != values[:-1]
+        at = np.arange(len(members))[:, None]
+        first = np.maximum.accumulate(np.where(new, at, 0), axis=0)
+        last = np.where(np.vstack([new[1:], new[:1] | True]), at, len(members))
+        last = np.minimum.accumulate(last[::-1], axis=0)[::-1]
+        below = np.take_along_axis(through - masses, first, axis=0)
+        above = np.take_along_axis(through, last, axis=0)
+        total = np.maximum(through[-1], np.finfo(float).tiny)
+        centered = 0.5 * (below + above - total) / total
+        centered[masses == 0] = 0.0
+        np.put_along_axis(ranks, members[order], centered, axis=0)
+        varied += through[-1] - (above - below).max(axis=0)
+    return ranks, varied
+
+
+def n_values(X):
+    """Return the number of distinct values of each column."""
+    ordered = np.sort(X, axis=0)
+    steps = (ordered[1:] != ordered[:-1]) & ~np.isnan(ordered[1:])
+    return steps.sum(axis=0) + ~np.isnan(ordered[0])
+
+
+def correlated_pairs(ranks, there, weight, columns):
+    """Return the pairs of columns whose ranks are nearly proportional.
+
+    Values that are not `there` are left out, pair by pair.
+
+    Returns
+    -------
+    pairs : dict of (int, int) to float
+        Absolute values of the correlations.
+    """
+    pairs, ranks = {}, ranks[:, columns]
+    there, squares = there[:, columns].astype(float), weight[:, None] * ranks**2
+    weighted = weight[:, None] * ranks
+    for start in range(0, len(columns), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        products = weighted[:, part].T @ ranks
+        scale = (squares[:, part].T @ there) * (there[:, part].T @ squares)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.abs(products) / np.sqrt(scale)
+        for i, j in np.argwhere(found >= NEARLY):
+            if start + i < j:
+                pair = int(columns[start + i]), int(columns[j])
+                pairs[pair] = min(float(found[i, j]), 1.0)
+    return pairs
+
+
+def equal_pairs(X, columns):
+    """Return the pairs of columns that are equal up to the names of their values.
+
+    Values are coded by their first appearance; a missing value is one too. Of several
+    equal columns, each is paired with the first.
+    """
+    pairs, groups = [], {}
+    for column in columns:
+        _, first, codes = np.unique(
+            X[:, column], return_index=True, return_inverse=True
+        )
+        codes = np.argsort(np.argsort(first))[codes.reshape(-1)]
+        key = codes.astype(np.int8).tobytes()
+        one = groups.setdefault(key, int(column))
+        if one != column:
+            pairs.append((one, int(column)))
+    return pairs
