@@ -147,7 +147,7 @@ def test_logistic_chain_follows_the_posterior(exponent, repeated):
     )
     chain.advance(100, keep=False)
     models, intercepts, probabilities = [], [], []
-    for _ in range(2000):
+    for _ in range(1400):
         chain.sweep(2)
         orders = np.zeros(2, dtype=int)
         features, levels = chain.model
@@ -192,7 +192,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(n_chosen):
     }
     shares = np.exp(np.array(list(logs.values())) - logsumexp(list(logs.values())))
     models = []
-    for _ in range(4000):
+    for _ in range(2500):
         chain.sweep(2)
         models.append(tuple(np.isin(np.arange(4), chain.model[0]).astype(int)))
     for orders, share in zip(logs, shares, strict=True):
@@ -207,7 +207,7 @@ def test_geweke_joint_distribution(monkeypatch):
     rng = np.random.default_rng(0)
     chain = LogisticChain(values, positive, np.ones(12), ranks, BETA, 2, VARIANCE, rng)
     sizes, totals, squares, intercepts, labels = [], [], [], [], []
-    for _ in range(2800):
+    for _ in range(2000):
         chain.sweep(2)
         labelled = rng.random(12) < 0.5 + 0.5 * np.tanh(0.5 * scores_of(chain))
         chain.positive = labelled
@@ -304,7 +304,7 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted):
     )
     chain = RankingChain(proposal, target, temperature)
     chain.advance(100, keep=False)
-    chain.advance(2400)
+    chain.advance(1600)
     found = ranking_posterior(law, temperature, weights)
     log_weights = np.array([value[0] for value in found.values()])
     shares = np.exp(log_weights - logsumexp(log_weights))

@@ -115,7 +115,7 @@ def test_the_chain_follows_the_posterior(exponent, repeated):
     )
     chain.advance(100, keep=False)
     found, seen = [], []
-    for _ in range(1200):
+    for _ in range(800):
         chain.advance(1)
         found.append([len(part.draw.columns) > 0 for part in chain.classes])
         seen.append(np.exp(log_softmax(chain._scores(), axis=0)))

@@ -193,7 +193,8 @@ def split_invariance(stream):
     drawn = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.0], stream.length)
     for weights in [None, drawn] if stream.weights else [None]:
         expected = fed(stream, data, (), weights)
-        for cuts in cuttings(stream.length, few=stream.elsewhere):
+        few = stream.elsewhere or weights is not None
+        for cuts in cuttings(stream.length, few=few):
             actual = fed(stream, data, cuts, weights)
             assert_same(stream, "split_invariance", actual, expected)
 

@@ -167,12 +167,12 @@ def markov(**parameters):
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after each of the first rows, and reads mixtures from row 20 on.
-    "PACOClusterer": Stream(paco(), groups, length=28, saturated=1000),
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=400),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"),
         groups,
         length=28,
-        saturated=1000,
+        saturated=400,
         places=("shifted",),
         traced=False,
     ),
@@ -180,7 +180,7 @@ STREAMS = {
         paco(forgetting=0.05, refresh=7),
         groups,
         length=40,
-        saturated=1500,
+        saturated=600,
         places=("shifted",),
         traced=False,
     ),
@@ -188,7 +188,7 @@ STREAMS = {
         paco(**MANHATTAN),
         groups,
         length=40,
-        saturated=1500,
+        saturated=600,
         places=("shifted",),
         traced=False,
     ),
@@ -196,7 +196,7 @@ STREAMS = {
         paco(**REGRET),
         groups,
         length=40,
-        saturated=1000,
+        saturated=400,
         places=("small",),
         traced=False,
     ),

@@ -111,7 +111,7 @@ def test_the_posterior_of_states_is_exact(kind):
     rows = units.learning_rows(y[:, None], [0, len(y)])
     chain = DiscreteChain(rows, model, np.random.default_rng(0))
     together = []
-    for _ in range(8000):
+    for _ in range(5000):
         chain.sweep()
         together.append(chain.states[:, None] == chain.states)
     batches = np.reshape(together, (50, -1, 6, 6)).mean(axis=1)
@@ -125,7 +125,7 @@ def test_the_posterior_of_states_is_exact(kind):
 @pytest.mark.parametrize("kind", ["counts", "categories"])
 def test_a_sweep_leaves_the_joint_distribution(kind):
     """Several atoms: points drawn from the model are moved, and stay draws of it."""
-    n_copies, rng = 1500, np.random.default_rng(1)
+    n_copies, rng = 1000, np.random.default_rng(1)
     sizes = () if kind == "counts" else (2, 3)
     model = model_of(sizes, 2, n_atoms=3, stationary=True, min_transition=0.1)
     units = Counts(np.array([2.0, 5.0]))
