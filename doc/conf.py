@@ -101,6 +101,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # what an example shows it prints
     "remove_config_comments": True,  # such as the number of a thumbnail
     "show_memory": False,
+    "write_computation_times": False,  # a page whose scripts come from the network
     "show_signature": False,
     "download_all_examples": False,
 }

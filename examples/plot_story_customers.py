@@ -81,7 +81,11 @@ for share, mean in zip(shares, expected, strict=True):
 
 figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
 ax.bar([f"{share} %" for share in shares], 100 * expected, color="C0")
-ax.set(xlabel="charge", ylabel="visits a year of 100 customers")
+ax.set(
+    title="what a charge does",
+    xlabel="charge",
+    ylabel="visits a year of 100 customers",
+)
 plt.show()
 
 # %%
