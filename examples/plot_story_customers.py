@@ -1,6 +1,6 @@
 """
-Customers arriving one by one: does a charge keep them away? OnlineVIRegressor
-==============================================================================
+Customers arriving one by one: what a charge changes, with OnlineVIRegressor
+============================================================================
 
 In a real experiment [1]_ American families were given health insurance, each by lot
 under a plan that charged them between nothing and 95 % of a doctor's bill. An insurer
