@@ -10,6 +10,27 @@ pytest.register_assert_rewrite("states", "streaming_laws", "twins")
 gc.disable()  # while tests are collected: nothing of them is garbage
 
 
+# They compile every kernel: in two processes at once, each would be compiled twice.
+ALL_KERNELS = {
+    f"tests/common/test_{name}.py" for name in ("contract", "look", "streaming")
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give a process whole files, and those that compile every kernel to one."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "all kernels" if file in ALL_KERNELS else file
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture
 def callbacks():
     """Return the module of callbacks, or skip the test where there is none."""
