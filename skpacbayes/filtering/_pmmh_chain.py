@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ._priors import Priors
+from ._priors import Priors, naming
 
 ACCEPTANCE = 0.234  # to which the steps are adapted during the burn-in
 N_STARTS = 10  # prior draws, of which the likeliest starts a chain
@@ -42,7 +42,8 @@ class Target:
         given = {} if self.inputs is None else {"inputs": self.inputs}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            tracker.fit(self.X, **given)
+            with naming(values):
+                tracker.fit(self.X, **given)
         self._checked = True
         return tracker
 

@@ -1,5 +1,7 @@
 """Priors of a model's parameters, and their places on the whole real line."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
 N_TRIES = 100  # redraws of a value whose density on the line is not finite
@@ -79,6 +81,18 @@ class Priors:
         for place, column in enumerate(positions.T):
             total += self._log_density(place, column)
         return total
+
+
+@contextmanager
+def naming(values):
+    """Say at which values, drawn from their priors, a filter raised an error."""
+    try:
+        yield
+    except ValueError as error:
+        drawn = ", ".join(f"{name}={value:g}" for name, value in values.items())
+        raise ValueError(
+            f"The filter cannot run at {drawn}, which the priors allow: {error}"
+        ) from error
 
 
 def check_priors(estimator, priors):

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ._cloud import weighed_by
+from ._priors import naming
 from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
 from ._smc2_moves import fitted_proposals
@@ -101,19 +102,21 @@ class Target:
         last = len(series.X) - 1
         possible = np.flatnonzero(log_priors > -np.inf)
         for i in possible:
+            values = self.priors.values(positions[i])
             tracker = clone(self.estimator).set_params(
-                **self.priors.values(positions[i]),
+                **values,
                 n_particles=n_particles,
                 random_state=int(seeds[i]),
                 underflow="warn",  # a likelihood of 0 is an answer here
             )
             tracker._checks_moves = bool(i == possible[0])  # one stands for all
-            if last:
-                tracker = tracker._started(*series.rows(0, last))
-                before[i] = tracker.log_likelihood_
-                filters[i] = tracker._advanced(*series.rows(last, last + 1))
-            else:
-                filters[i] = tracker._started(*series)
+            with naming(values):
+                if last:
+                    tracker = tracker._started(*series.rows(0, last))
+                    before[i] = tracker.log_likelihood_
+                    filters[i] = tracker._advanced(*series.rows(last, last + 1))
+                else:
+                    filters[i] = tracker._started(*series)
             after[i] = filters[i].log_likelihood_
         return Draws(positions, log_priors, filters, before, differences(after, before))
 

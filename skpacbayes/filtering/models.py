@@ -146,6 +146,8 @@ class LocalLevel(BaseEstimator):
         value = getattr(self, name)
         if value is None:
             return estimate
+        if name.endswith("variance"):
+            check_spreads(self, name, zero=name != "observation_variance")
         return np.broadcast_to(np.asarray(value, dtype=float), estimate.shape)
 
     def initial(self, z):
@@ -510,6 +512,7 @@ class StochasticVolatility(BaseEstimator):
                         else ", as a correlation."
                     )
                 )
+        check_spreads(self, "sigma", "beta")
         return z * (self.sigma / math.sqrt(1 - self.phi**2))
 
     def transition(self, x, z, t, y_prev=None):
@@ -585,6 +588,7 @@ class TerrainNavigation(BaseEstimator):
 
     def initial(self, z):
         """Positions at row 0, uniform on the map."""
+        check_spreads(self, "position_std", "height_std")
         return ndtr(z) * (np.shape(self.heights) - np.ones(2))
 
     def transition(self, x, z, t):
@@ -630,6 +634,18 @@ class TerrainNavigation(BaseEstimator):
         """Log density of moving from x to x_next, up to a constant."""
         moved = self.transition(x, 0.0, t)
         return -0.5 * np.square((x_next - moved) / self.position_std).sum(axis=-1)
+
+
+def check_spreads(model, *names, zero=False):
+    """Refuse spreads that are negative, not finite, or zero where `zero` is False."""
+    for name in names:
+        values = np.asarray(getattr(model, name), dtype=float)
+        sound = np.isfinite(values) & ((values >= 0) if zero else (values > 0))
+        if not sound.all():
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} of {type(model).__name__} must be "
+                f"finite and {'at least 0' if zero else 'positive'}."
+            )
 
 
 def _only(y, model):

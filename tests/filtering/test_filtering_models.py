@@ -20,6 +20,7 @@ from skpacbayes.filtering.models import (
     LinearObservations,
     LocalLevel,
     StochasticVolatility,
+    TerrainNavigation,
 )
 
 METHODS = [{}, {"n_clusters": None}, {"method": "sqmc"}]
@@ -611,3 +612,27 @@ def test_a_linear_model_of_the_wrong_form(name, value, complaint):
 def test_a_model_that_returns_complex_numbers():
     with pytest.raises(ValueError, match="log_likelihood returned complex numbers"):
         tracker(Seen(lambda x, y: 1j * x)).fit(rows(4))
+
+
+MAP = np.zeros((3, 3))
+SPREADS = [
+    *((LocalLevel, {}, f"{name}_variance") for name in ("initial", "transition")),
+    (LocalLevel, {}, "observation_variance"),
+    *((StochasticVolatility, {}, name) for name in ("sigma", "beta")),
+    *(
+        (TerrainNavigation, {"heights": MAP, "velocity": [0.0, 0.0]}, name)
+        for name in ("position_std", "height_std")
+    ),
+]
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, 0.0])
+@pytest.mark.parametrize(("model", "given", "name"), SPREADS)
+def test_what_is_no_spread_is_refused(model, given, name, value):
+    spread = tracker(model(**given, **{name: value}))
+    if value == 0.0 and name in ("initial_variance", "transition_variance"):
+        spread.fit(rows())  # a level that is known, or that stays
+        return
+    with pytest.raises(ValueError, match=f"{name}=.* must be finite and"):
+        spread.fit(rows())
+    assert not hasattr(spread, "log_likelihood_")

@@ -5,7 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skpacbayes.filtering import ClusteredParticleFilter, ParticleMarginalMetropolis
+from skpacbayes.filtering import (
+    SMC2,
+    ClusteredParticleFilter,
+    ParticleMarginalMetropolis,
+)
 from skpacbayes.filtering._priors import from_line, to_line
 from skpacbayes.filtering.models import LocalLevel, StochasticVolatility
 
@@ -104,10 +108,23 @@ def test_a_likelihood_that_vanishes_everywhere():
         sampler(blind, {"model__phi": stats.uniform(0, 1)}).fit(rows())
 
 
-def test_a_prior_beyond_what_the_model_allows():
-    wide = ClusteredParticleFilter(StochasticVolatility(), n_particles=10)
-    with pytest.raises(ValueError, match="must lie between -1 and 1"):
-        sampler(wide, {"model__phi": stats.uniform(1.5, 1)}).fit(rows())
+@pytest.mark.parametrize("learner", [ParticleMarginalMetropolis, SMC2])
+@pytest.mark.parametrize(
+    ("model", "name", "said"),
+    [
+        (StochasticVolatility(), "phi", "must lie between -1 and 1"),
+        (StochasticVolatility(), "sigma", "must be finite and positive"),
+        (StochasticVolatility(), "beta", "must be finite and positive"),
+        (LocalLevel(), "observation_variance", "must be finite and positive"),
+        (LocalLevel(), "transition_variance", "must be finite and at least 0"),
+    ],
+)
+def test_a_prior_beyond_what_the_model_allows(learner, model, name, said):
+    tracker = ClusteredParticleFilter(model, n_particles=10)
+    priors = {f"model__{name}": stats.uniform(-3.0, 1.5)}
+    said = rf"cannot run at model__{name}=-[0-9.]+, which the priors allow: .*{said}"
+    with pytest.raises(ValueError, match=said):
+        learner(tracker, priors, random_state=0).fit(rows())
 
 
 @pytest.mark.filterwarnings("ignore:The chains disagree")
