@@ -194,18 +194,19 @@ class StudentComponents(NormalMatrixF):
         degrees = posterior.degrees + 1 - d
         log_roots = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
         constants = gammaln(0.5 * (degrees + d)) - gammaln(0.5 * degrees) + log_roots
-        spreads = np.exp(-nodes)[:, None] + 1 / posterior.mean_precision
+        spreads = np.exp(-nodes) + 1 / posterior.mean_precision[:, None]
+        offsets = constants[:, None] - 0.5 * d * np.log(np.pi * spreads) + log_masses
+        halves = 0.5 * (degrees + d)
 
         scorer = self.squares_scorer(posterior, np.full(len(degrees), 2.0))
 
         def write(X, out):
             scorer.write(X, out)
-            lengths = -out
-            for k in range(len(degrees)):
-                squares = lengths[:, k, None] / spreads[:, k]
-                terms = constants[k] - 0.5 * d * np.log(np.pi * spreads[:, k])
-                terms = terms - 0.5 * (degrees[k] + d) * np.log1p(squares)
-                out[:, k] = np.logaddexp.reduce(terms + log_masses, axis=1)
+            for k in range(len(halves)):
+                terms = offsets[k] - halves[k] * np.log1p(-out[:, k, None] / spreads[k])
+                highest = terms.max(axis=1)
+                masses = np.exp(terms - highest[:, None]).sum(axis=1)
+                out[:, k] = np.log(masses) + highest
 
         return FunctionScorer(write, len(posterior.means))
 
