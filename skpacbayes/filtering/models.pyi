@@ -14,6 +14,7 @@ __all__ = [
     "LocalLevel",
     "StochasticVolatility",
     "TerrainNavigation",
+    "check_spreads",
 ]
 
 class LinearGaussian(BaseEstimator):  # type: ignore[misc]
@@ -87,3 +88,5 @@ class TerrainNavigation(BaseEstimator):  # type: ignore[misc]
     def height_at(self, x: Any) -> Any: ...
     def log_transition(self, x: Any, x_next: Any, t: Any) -> Any: ...
 
+
+def check_spreads(model: Any, *names: Any, zero: Any = ...) -> Any: ...
