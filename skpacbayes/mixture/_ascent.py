@@ -18,6 +18,7 @@ from ._divergences import dirichlet_divergence
 from ._rows import expect
 
 PRIOR_UPDATES = 4  # of the components, by which a prior is judged
+REFINING_SWEEPS = 8  # by which a refinement of the family is judged
 
 
 class State(NamedTuple):
@@ -56,6 +57,11 @@ class Fit(NamedTuple):
         return (
             self.bound + self.mixture.family.missing_gains(self.state.components).sum()
         )
+
+    def following(self, before):
+        """Return the fit with the history of one before, and the bounds above it."""
+        rising = [bound for bound in self.history if bound > before.bound]
+        return self._replace(history=before.history + rising)
 
 
 class TemperedMixture:
@@ -220,6 +226,27 @@ class TemperedMixture:
             return fit
         better = mixture.ascend(state, X, sample_weight, **to)
         return better._replace(history=fit.history + better.history)
+
+    def refined(self, fit, X, sample_weight, **to):
+        """Return the fit, or a better one with a refinement of its family.
+
+        A refinement is judged by a few sweeps over the rows.
+        """
+        enough = self.enough(X, sample_weight, 10 * to["tol"])
+        brief = {**to, "max_iter": min(REFINING_SWEEPS, to["max_iter"])}
+        best = fit
+        while True:
+            for family in best.mixture.family.refinements():
+                found = best.mixture.with_family(family)
+                found = found.ascend(best.state, X, sample_weight, **brief)
+                if found.bound > best.bound + enough:
+                    best = found.following(best)
+                    break
+            else:
+                break
+        if best is fit:
+            return fit
+        return best.mixture.ascend(best.state, X, sample_weight, **to).following(best)
 
     def with_family(self, family):
         """Return the mixture with another prior of the components."""

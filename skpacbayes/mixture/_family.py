@@ -98,6 +98,10 @@ class Family:
         """Return families with other priors that the bound may choose."""
         return []
 
+    def refinements(self):
+        """Return families of which only a sweep over the rows can tell the bound."""
+        return []
+
     def less_assuming(self):
         """Return a family of the same statistics that assumes less; None if none."""
         return None

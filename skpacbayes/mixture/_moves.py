@@ -11,6 +11,7 @@ from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_pa
 
 MERGE_ROWS = 4000  # on which merges are compared
 PAIRS = 6  # pairs of components that may be merged
+TURNED = 2.0  # settled rows, and rows in the window, that may be two components
 EXCHANGE_SWEEPS = 8  # over which an exchange is followed
 CUTS = 3  # components that may be cut, for each pair
 CUT_STEPS = 5  # of k-means, which cuts a component
@@ -137,9 +138,12 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
         for k in order[1:CUTS]:
             cuts += [(k, first, second), (k, second, first)]
         rest = np.vstack([settled, np.zeros_like(settled[:1])])
+        nothing = np.zeros_like(total)
+        cuts += [(k, nothing, total) for k in old_and_new(total, settled)]
     candidates = [cut(total, kept, born, k, rest) for k, kept, born in cuts]
     best = 0
     if len(candidates) > 1:
+        total = total if settled is None else total + settled
         best = criteria(mixture, state, total, candidates).argmax()
     return begun(mixture, state, candidates[best], rest)
 
@@ -235,6 +239,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
     total = fit.statistics if settled is None else fit.statistics + settled
     rows = X, sample_weight
     to_cut, first, second = halves_of(fit, total, rows, seed, known)
+    turned = [] if settled is None else old_and_new(fit.statistics, settled)
     candidates, pairs = [], []
     _, losses = shares_and_losses(mixture, state, X, sample_weight)
     for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
@@ -245,12 +250,35 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             source = np.where(everyone == gone, k, everyone)
             candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
             pairs.append((kept, gone))
+        for k in [k for k in turned if k not in (kept, gone)]:
+            parts = together.copy()
+            parts[k], parts[gone] = settled[k], fit.statistics[k]
+            source = np.where(everyone == gone, k, everyone)
+            candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
+            pairs.append((kept, gone))
+    for gone in turned:
+        for kept in everyone[everyone != gone]:
+            parts = fit.statistics + merged_settled(mixture, state, settled, kept, gone)
+            candidates.append(Candidate(parts, everyone, np.array([kept, gone])))
+            pairs.append((kept, gone))
     best = np.argsort(-criteria(mixture, state, total, candidates))[:TRIES]
     for number in best:
         rest = None
         if settled is not None:
             rest = merged_settled(mixture, state, settled, *pairs[number])
         yield candidates[number].state(mixture, state), rest
+
+
+def old_and_new(statistics, settled):
+    """Return the components with settled rows, and with most rows in the window.
+
+    A group that comes with the window makes the nearest component broader: its settled
+    rows and those in the window are then two components, or its settled rows belong to
+    another one.
+    """
+    both = (statistics[:, 0] >= TURNED) & (settled[:, 0] >= TURNED)
+    order = np.argsort(-statistics[:, 0], kind="stable")
+    return order[both[order]][:CUTS]
 
 
 def cut_bounds(mixture, state, total, first, second, components):

@@ -160,6 +160,10 @@ class OutlierFamily(Family):
         """Return families with other priors that the bound may choose."""
         return [self.with_inner(inner) for inner in self.inner.alternatives()]
 
+    def refinements(self):
+        """Return families whose components are refined."""
+        return [self.with_inner(inner) for inner in self.inner.refinements()]
+
     def less_assuming(self):
         """Return the family whose components assume less; None if there is none."""
         inner = self.inner.less_assuming()

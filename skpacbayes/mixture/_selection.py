@@ -182,4 +182,5 @@ def with_best_prior(fit, X, sample_weight, **to):
     """Return the fit with the prior that the bound chooses, if it has converged."""
     if not fit.converged:
         return fit
-    return fit.mixture.with_best_prior(fit, X, sample_weight, **to)
+    fit = fit.mixture.with_best_prior(fit, X, sample_weight, **to)
+    return fit.mixture.refined(fit, X, sample_weight, **to)

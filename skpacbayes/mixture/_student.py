@@ -1,15 +1,19 @@
 """Student components: Gaussians whose rows have scales of their own."""
 
+from copy import copy
+
 import numpy as np
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 
+from .._compat import StrOptions
 from ._default_priors import BLUR, NormalMatrixF
 from ._family import POSITIVE, Family
 from ._gaussian_families import covariance, variances
 from ._rows import product_pairs
 from ._scorers import FullScorer, FunctionScorer
 
+FIRST_TAIL, TAILS = 4.0, (0.5, 256.0)  # degrees of freedom that "auto" compares
 N_SCALES = 80  # nodes of the quadrature over the scale of a new row
 
 
@@ -22,31 +26,48 @@ class Student(Family, BaseEstimator):
 
     Parameters
     ----------
-    degrees_of_freedom : float, default=4.0
-        Degrees of freedom, known; less for heavier tails.
+    degrees_of_freedom : float or "auto", default="auto"
+        Degrees of freedom, the same for all components; less for heavier tails. "auto"
+        takes the power of two from 1/2 to 256 at which the bound is largest: it begins
+        with 4 and doubles or halves it as long as the bound rises. A stream keeps the
+        degrees of freedom of its first block.
     mean_precision_prior : float, default=0.05
         Prior mean of the pseudo-observations of a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpacbayes.mixture import Student, TemperedVBMixture
+    >>> rng = np.random.default_rng(0)
+    >>> light, heavy = rng.normal(size=(500, 2)), rng.standard_t(2, (500, 2))
+    >>> for X in (light, heavy):
+    ...     mixture = TemperedVBMixture(Student("auto"), random_state=0).fit(X)
+    ...     print(mixture.parameters_["degrees_of_freedom"])
+    64.0
+    2.0
     """
 
     continuous = True
 
     _parameter_constraints: dict = {
-        "degrees_of_freedom": [POSITIVE],
+        "degrees_of_freedom": [StrOptions({"auto"}), POSITIVE],
         "mean_precision_prior": [POSITIVE],
     }
 
-    def __init__(self, degrees_of_freedom=4.0, mean_precision_prior=0.05):
+    def __init__(self, degrees_of_freedom="auto", mean_precision_prior=0.05):
         self.degrees_of_freedom = degrees_of_freedom
         self.mean_precision_prior = mean_precision_prior
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which follows the rows."""
+        chooses = self.degrees_of_freedom == "auto"
         return StudentComponents(
             np.average(X, axis=0, weights=sample_weight),
             self.mean_precision_prior,
             covariance(X, sample_weight),
             BLUR * variances(X, sample_weight),
-            self.degrees_of_freedom,
+            FIRST_TAIL if chooses else self.degrees_of_freedom,
+            chooses,
         )
 
     def update(self, statistics, previous):
@@ -65,9 +86,21 @@ class StudentComponents(NormalMatrixF):
     allows_missing = False
     n_losses = 0
 
-    def __init__(self, mean, mean_precision, scale, blur, tail):
+    def __init__(self, mean, mean_precision, scale, blur, tail, chooses_tail=False):
         super().__init__(mean, mean_precision, len(mean) + 2, scale, blur, tied=False)
-        self.tail = tail
+        self.tail, self.chooses_tail = tail, chooses_tail
+
+    def refinements(self):
+        """Return families of twice and half the degrees of freedom, if "auto"."""
+        if not self.chooses_tail:
+            return []
+        families = []
+        for tail in (2 * self.tail, self.tail / 2):
+            if TAILS[0] <= tail <= TAILS[1]:
+                family = copy(self)
+                family.tail = tail
+                families.append(family)
+        return families
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
@@ -187,9 +220,10 @@ class StudentComponents(NormalMatrixF):
         return posterior.means[k] + spread * (normal @ factor.T) / np.sqrt(chi)
 
     def attributes(self, posterior):
-        """Locations and scale matrices."""
+        """Locations, scale matrices, and the degrees of freedom of all components."""
         scales = posterior.scale / posterior.degrees[:, None, None]
-        return {"means": posterior.means, "scales": scales}
+        tail = float(self.tail)
+        return {"means": posterior.means, "scales": scales, "degrees_of_freedom": tail}
 
 
 class StudentDensity:

@@ -264,6 +264,7 @@ def test_statistics_of_parts_add(name):
     ids=lambda law: law.__name__,
 )
 @pytest.mark.parametrize("name", ["normal", "poisson", "mixed", "student"])
+@pytest.mark.filterwarnings("ignore:Component ., with .* seems to be outliers")
 def test_laws_of_streams(name, law):
     options = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
     options |= {"n_init": 1, "tol": 1e-3}
@@ -324,6 +325,45 @@ def test_separated_components_are_counted(family, draw):
         X = draw(np.random.default_rng(seed))
         mixture = TemperedVBMixture(family, "auto", max_components=6, random_state=0)
         assert mixture.fit(X).n_components_ == 3
+
+
+@pytest.mark.filterwarnings("ignore:n_components='auto' chose 3, but another")
+@pytest.mark.parametrize("degrees", [np.inf, 10.0, 4.0, 2.0])
+@pytest.mark.parametrize("n_components", [3, "auto"])
+def test_the_degrees_of_freedom_are_chosen_by_the_bound(degrees, n_components):
+    """New rows lose little against the normal family, and against known degrees."""
+    options = {"max_components": 5, "n_init": 1, "random_state": 0}
+    lost = []
+    for seed in range(3):
+        rng = np.random.default_rng([21, seed])
+        centers = 12.0 * np.eye(3)[:, :2]
+        rows = centers[rng.integers(0, 3, 2400)]
+        noise = rng.normal(size=rows.shape)
+        if degrees < np.inf:
+            noise /= np.sqrt(rng.chisquare(degrees, (2400, 1)) / degrees)
+        X, new = np.split(rows + noise, [400])
+        mixture = TemperedVBMixture("student", n_components, **options).fit(X)
+        chosen = mixture.parameters_["degrees_of_freedom"]
+        assert chosen >= 16 if degrees == np.inf else 1 <= chosen / degrees * 2 <= 8
+        assert (np.diff(mixture.elbo_history_) >= -1e-9 * len(X)).all()
+        assert mixture.n_components_ == 3
+        known = TemperedVBGaussianMixture(3, **options)
+        if degrees < np.inf:
+            known = TemperedVBMixture(Student(degrees), 3, **options)
+        lost.append(known.fit(X).score(new) - mixture.score(new))
+        given = TemperedVBMixture(Student(chosen), 3, **options).fit(X)
+        assert_allclose(mixture.elbo_, given.elbo_, atol=1e-3 * len(X))
+    assert np.mean(lost) < 0.02
+
+
+def test_the_degrees_of_freedom_are_chosen_beside_outliers():
+    rng = np.random.default_rng(0)
+    X = 12.0 * np.eye(3)[rng.integers(0, 3, 400), :2] + rng.normal(size=(400, 2))
+    X[:40] = rng.uniform(-20, 30, (40, 2))
+    options = {"outliers": True, "n_init": 1, "random_state": 0}
+    mixture = TemperedVBMixture("student", 3, **options).fit(X)
+    assert mixture.parameters_["degrees_of_freedom"] > 4
+    assert (mixture.predict(X[:40]) == -1).mean() > 0.8
 
 
 # Saving.

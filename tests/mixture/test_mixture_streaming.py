@@ -23,6 +23,7 @@ from streaming_laws import (
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
+    Student,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
     TemperedVBMultinomialMixture,
@@ -361,6 +362,25 @@ def test_a_stream_sorted_by_group_finds_the_groups(name, window):
     for start in range(0, 600, 70):
         other.partial_fit(X[start : start + 70])
     assert_array_equal(other.weight_concentration_, stream.weight_concentration_)
+
+
+@pytest.mark.filterwarnings("ignore:Component ., with .* seems to be outliers")
+@pytest.mark.parametrize("name", ["student", "gaussian", "number"])
+def test_a_sorted_stream_without_a_window_finds_the_groups(name):
+    """A new group takes the nearest component, whose settled rows are then freed."""
+    shares = []
+    for seed in range(400, 406):
+        X, group, _ = three_groups(name, np.random.default_rng(seed))
+        options = {"block_size": 100, "window": 0, "n_init": 1, "random_state": 0}
+        if name == "student":
+            stream = TemperedVBMixture(Student(4.0), 3, **options)
+        else:
+            K = "auto" if name == "number" else 3
+            stream = TemperedVBGaussianMixture(K, max_components=5, **options)
+            X = X[:, :2]
+        found = stream.partial_fit(X).predict(X)
+        shares.append(adjusted_rand_score(group, found))
+    assert np.mean(shares) > (0.9 if name == "student" else 0.98)
 
 
 def test_the_number_of_components_follows_the_stream():
