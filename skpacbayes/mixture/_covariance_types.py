@@ -1,4 +1,9 @@
-"""Whether covariances of another type explain the rows of a fit better."""
+"""Whether covariances of another type explain the rows of a fit better.
+
+A component with a covariance of its own costs half the logarithm of its rows for each
+of its parameters. Where rows are few for that, components that are there are merged,
+and components with one covariance for all, which cost little, may have a larger bound.
+"""
 
 from warnings import warn
 
@@ -8,6 +13,9 @@ from .._base import user_stack_level
 
 UPDATES = 10  # of the components and of their prior, at the same statistics
 CLEARLY = 0.3  # nats a row; new rows lose a third of it, or more
+ENOUGH = 3  # rows for each parameter of a component, with which few are merged
+MORE = 2  # times as many tied components are tried, and its square
+DECISIVE, NOTABLY = 3.0, 0.25  # nats: odds of 20 to 1, and for each tempered row
 
 
 def warn_of_covariance_type(fit, degrees=None):
@@ -16,6 +24,11 @@ def warn_of_covariance_type(fit, degrees=None):
     The components keep their rows: their statistics are looked at, not the rows. The
     best fit of the other type has a criterion that is larger still. `degrees` are the
     prior degrees of freedom of all types, if they are given.
+
+    Returns
+    -------
+    warned : bool
+        Whether there is such a type.
     """
     family, n_rows = fit.mixture.family, fit.statistics[:, 0].sum()
     others = family.other_types(degrees)
@@ -31,6 +44,48 @@ def warn_of_covariance_type(fit, degrees=None):
             f"The rows are few for covariance_type={family.covariance_type!r}: with "
             f"{best!r} the bound of the same components is {gains[best]:.3g} nats "
             f"larger, {gains[best] / n_rows:.2g} a row. Choose {choices}.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
+    return gains[best] > CLEARLY * n_rows
+
+
+def warn_of_merged_components(fit, tied, X, weight, learner):
+    """Warn if more components with one covariance for all have the larger criterion.
+
+    They are looked for where the number alone is "auto", and one component more would
+    have fewer than `ENOUGH` rows for each of its parameters, tempered.
+
+    Parameters
+    ----------
+    fit : Fit
+        With a covariance for each component.
+    tied : Family
+        One covariance for all, with its prior.
+    X, weight : rows and weights
+    learner : Learner
+    """
+    K, family = len(fit.state.concentration), fit.mixture.family
+    size = family.n_features * (family.n_features + 3) // 2
+    n_rows = fit.mixture.inverse_temperature * fit.statistics[:, 0].sum()
+    most = min(learner.max_components, MORE * K + MORE**2)
+    enough = n_rows >= ENOUGH * (K + 1) * size
+    tempered = learner.inverse_temperature == "auto"  # evidence is discounted
+    if not learner.chooses or tempered or most <= K or enough:
+        return
+    tied = fit.mixture.with_family(tied)
+    paths = learner.searched(tied, most, X, weight, range, n_init=1)
+    fits, _ = learner.choice.improved(paths, X, weight)
+    criteria = {number: learner.choice.of(other) for number, other in fits.items()}
+    best = max(criteria, key=criteria.get)
+    rise = criteria[best] - learner.choice.of(fit)
+    if best > K and rise > DECISIVE + NOTABLY * n_rows:
+        warn(
+            f"n_components='auto' chose {K}, but {best} components with one covariance "
+            f"for all have a bound that is larger by {rise:.3g} nats. The rows are few "
+            f"for 'full' covariances, of which each has {size} parameters with its "
+            f"mean: give {ENOUGH} rows or more for each parameter of each component, "
+            'choose covariance_type="tied", or leave out columns.',
             UserWarning,
             stacklevel=user_stack_level(),
         )

@@ -26,6 +26,7 @@ OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
 COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
+HEAVIEST = 30.0  # times the second weight is the first, at most in silence
 OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
 
 
@@ -203,6 +204,25 @@ def warn_of_small_weights(weight):
             f"The sample_weight of {len(weight)} rows sum to {weight.sum():.3g}: a "
             "weight says how many times a row counts, so that the prior outweighs "
             "these rows. If the weights are relative, divide them by their mean.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
+
+
+def warn_of_heavy_row(weight):
+    """Warn if one row weighs much more than every other one.
+
+    Tables whose rows have numbers have several that are frequent.
+    """
+    if weight is None or len(weight) < FEWEST:
+        return
+    second, first = np.partition(weight, -2)[-2:]
+    if first >= HEAVIEST * second and first >= ATOM * weight.sum():
+        warn(
+            f"One row has the sample_weight {first:g}, "
+            f"{100 * first / weight.sum():.2g} % of all, and no other row more than "
+            f"{second:g}: it counts as so many equal rows, and decides over the "
+            "components. Check the weight, or reduce it.",
             UserWarning,
             stacklevel=user_stack_level(),
         )

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 from .._compat import Interval, StrOptions
 from .._validation import refuse_large
 from ._conditional import ConditionalMixture
-from ._covariance_types import warn_of_covariance_type
+from ._covariance_types import warn_of_covariance_type, warn_of_merged_components
 from ._default_priors import BLUR, NormalF, NormalMatrixF
 from ._diagonal_families import (
     IndependentNormalInverseGamma,
@@ -366,12 +366,15 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         refuse_large("X", rows)
         return rows
 
-    def _warn_of(self, fit):
+    def _warn_of(self, fit, X, weight, learner):
         """Warn if covariances that have fewer parameters are clearly better."""
         family = fit.mixture.family
         default = isinstance(family, NormalMatrixF) and not family.tied
         if default and self.covariance_type != "auto":
-            warn_of_covariance_type(fit, self.degrees_of_freedom_prior)
+            degrees = self.degrees_of_freedom_prior
+            if not warn_of_covariance_type(fit, degrees):
+                tied = self._begin_family("tied", X, weight)
+                warn_of_merged_components(fit, tied, X, weight, learner)
 
     def _begin_families(self, X, weight):
         """Families of the covariance types to choose from, with their priors."""

@@ -13,6 +13,7 @@ from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
     warn_of_copies,
+    warn_of_heavy_row,
     warn_of_inflation,
     warn_of_outliers,
     warn_of_small_weights,
@@ -105,6 +106,7 @@ class Learner:
                 stacklevel=user_stack_level(),
             )
         warn_of_small_weights(weight)
+        warn_of_heavy_row(weight)
         self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_copied_columns(fit, X, weight, self.names)

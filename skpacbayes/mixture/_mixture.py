@@ -275,6 +275,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If the mean of the positive weights is less than 0.1: weights are numbers of
             rows, not shares.
         UserWarning
+            If one row has 30 times the weight of every other one or more, and a tenth
+            of all weights.
+        UserWarning
             If `n_components="auto"` and nearly all rows of real numbers are there twice
             or more often, counted with their weights.
         UserWarning
@@ -301,7 +304,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If the rows are few for the "full" covariances of Gaussians: the same
             components have a bound that is larger by more than .3 nats a row with
-            covariances of another type.
+            covariances of another type; or if `n_components="auto"` and more components
+            with one covariance for all have a larger bound.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()
@@ -310,7 +314,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         learned = learner.learn(X, weight, tasks=self._starts)
         fit = learned.fit
         if not learner.found_atoms:
-            self._warn_of(fit)
+            self._warn_of(fit, X, weight, learner)
         self._stream = Stream.settled_at(
             learned, fit.state, fit.statistics, fit.bound, *self._block_and_window(X)
         )
@@ -768,7 +772,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """Return the families to choose from, with priors that may depend on X."""
         return [self._family().begin(X, weight)]
 
-    def _warn_of(self, fit):
+    def _warn_of(self, fit, X, weight, learner):
         """Warn if the fit, of all rows at once, shows that parameters should change."""
 
     def _starts(self, count):

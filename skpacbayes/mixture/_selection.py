@@ -70,6 +70,17 @@ class Choice:
     def best_of(self, paths, X, sample_weight):
         """Improve the two best fits, and return the best one and every criterion.
 
+        Warns if another seed may choose another number.
+        """
+        fits, gains = self.improved(paths, X, sample_weight)
+        best = max(fits, key=lambda K: self.of(fits[K]))
+        criteria = {K: self.of(fits[K]) for K in sorted(fits)}
+        self.warn_if_undecided(paths, criteria, gains[best])
+        return fits[best], criteria
+
+    def improved(self, paths, X, sample_weight):
+        """Return the best fit of each number, and what the improvement gained.
+
         A fit is improved by a start of the family, if it has one, and by exchanges;
         one of its pairs is then merged and one of its components cut, which may improve
         the fits next to it, until the two best stay.
@@ -100,10 +111,7 @@ class Choice:
                 to_beat = fits[other].criterion
                 found = followed(begun, *rows, None, self.options, to_beat)
                 fits[other] = best_fit([fits[other], found])
-        best = max(fits, key=lambda K: self.of(fits[K]))
-        criteria = {K: self.of(fits[K]) for K in sorted(fits)}
-        self.warn_if_undecided(paths, criteria, gains[best])
-        return fits[best], criteria
+        return fits, gains
 
     def on_window(self, fit, most, X, weight, settled):
         """Merge and cut components on the window of a stream while the criterion rises.

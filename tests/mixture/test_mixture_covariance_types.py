@@ -241,3 +241,60 @@ def test_few_rows_do_not_make_directions_without_width(n_samples):
         student = TemperedVBMixture("student", n_init=1, max_iter=50).fit(train)
         least = scores["diag"] - 14 if independent else scores["diag"] + 5
         assert min(scores["full"], scores["tied"], student.score(test)) > least
+
+
+def beside_noise(n_samples, n_noise, kind, seed):
+    """Rows of three groups in two columns, beside columns that tell nothing."""
+    rng = np.random.default_rng([31, seed])
+    labels = rng.integers(0, 3, n_samples)
+    noise = rng.normal(size=(n_samples, n_noise))
+    if kind == "mixed":
+        noise = noise @ rng.normal(size=(n_noise, n_noise)) / np.sqrt(n_noise)
+    if kind == "one factor":
+        noise = 0.5 * noise + rng.normal(size=(n_samples, 1))
+    groups = 6.0 * np.eye(3)[labels, :2] + rng.normal(size=(n_samples, 2))
+    X = np.hstack([groups, noise])
+    if kind == "rotated":
+        X = X @ rng.normal(size=(n_noise + 2, n_noise + 2))
+    return X
+
+
+def messages_of(mixture, X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mixture.fit(X)
+    return [str(each.message) for each in caught if "The rows are few" in str(each)]
+
+
+@pytest.mark.parametrize("kind", ["independent", "mixed", "one factor", "rotated"])
+@pytest.mark.parametrize("n_samples", [700, 1200])
+def test_groups_hidden_by_columns_of_noise_are_told(kind, n_samples):
+    """Full covariances find one or two groups; what the warning names finds three."""
+    X = beside_noise(n_samples, 20, kind, 1)
+    options = {"max_components": 8, "n_init": 2, "random_state": 0}
+    mixture = TemperedVBGaussianMixture("auto", **options)
+    (message,) = messages_of(mixture, X)
+    assert mixture.n_components_ < 3
+    better = TemperedVBGaussianMixture("auto", covariance_type="auto", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        better.fit(X)
+    assert better.n_components_ == 3
+    assert better.elbo_ > mixture.elbo_
+    if "one covariance" in message:
+        assert 'choose covariance_type="tied"' in message
+        assert "each has 275 parameters" in message
+
+
+def test_few_rows_of_full_covariances_alone_do_not_warn():
+    """One group, and three with covariances of their own."""
+    options = {"max_components": 6, "n_init": 1, "random_state": 0}
+    for seed in range(3):
+        rng = np.random.default_rng([32, seed])
+        one = rng.normal(size=(150, 6)) @ rng.normal(size=(6, 6))
+        three = [
+            rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)) + 9 * np.eye(4)[k]
+            for k in range(3)
+        ]
+        for X in (one, np.vstack(three)):
+            assert messages_of(TemperedVBGaussianMixture("auto", **options), X) == []

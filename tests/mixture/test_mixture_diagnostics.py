@@ -183,6 +183,31 @@ def test_weights_that_sum_to_one_are_named(number):
     assert not any("sample_weight" in each for each in messages)
 
 
+@pytest.mark.parametrize(
+    "family", ["full", "normal", "student", "poisson", "bernoulli", "categorical"]
+)
+@pytest.mark.parametrize("heavy", [60.0, 1e3, 1e6])
+def test_a_row_that_outweighs_all_others_is_named(family, heavy):
+    """It counts as so many equal rows; groups of the other rows are merged or cut."""
+    rng, weight = np.random.default_rng(0), np.ones(200)
+    z = 6.0 * rng.integers(0, 2, (200, 1))
+    X = rng.poisson(2 + z, (200, 3)).astype(float)
+    if family in ("full", "normal", "student"):
+        X = rng.normal(z, 1.0, (200, 3))
+    if family == "bernoulli":
+        X = (X > 4).astype(float)
+    mixture = TemperedVBMixture(family, 2, n_init=1, random_state=0)
+    if family == "full":
+        mixture = TemperedVBGaussianMixture(2, n_init=1, random_state=0)
+    weight[7] = heavy
+    text = f"One row has the sample_weight {heavy:g}, "
+    assert any(each.startswith(text) for each in said(mixture, X, weight))
+    numbers = rng.integers(1, 20, 200)
+    for usual in (numbers, numbers / 10, rng.lognormal(0.0, 1.0, 200)):
+        messages = said(mixture, X, usual)
+        assert not any("One row" in each for each in messages)
+
+
 def test_a_gamma_shape_at_the_end_of_the_grid_is_named():
     rng = np.random.default_rng(0)
     mixture = TemperedVBMixture("gamma", random_state=0)
