@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
 from .._compat import Interval
-from ._column_family import ColumnFamily
+from ._column_family import ColumnFamily, refuse_empty_columns
 from ._divergences import dirichlet_divergence
 from ._family import POSITIVE
 
@@ -116,6 +116,7 @@ class Categorical(ColumnFamily):
 
     def begin(self, X, sample_weight=None):
         """Return the family with the categories of the rows."""
+        refuse_empty_columns(X)
         family = copy(self)
         family.n_features = X.shape[1]
         family.categories = [np.unique(x[~np.isnan(x)]) for x in X.T]
@@ -190,9 +191,6 @@ class Categorical(ColumnFamily):
         for part, values in zip(
             self.columns_of(posterior.concentration), self.categories, strict=True
         ):
-            if len(values) == 0:
-                columns.append(np.full(size, np.nan))
-                continue
             chances = part[k] / part[k].sum()
             columns.append(generator.choice(values, size, p=chances))
         return np.column_stack(columns)
