@@ -19,7 +19,7 @@ from ._diagonal_families import (
     NormalInverseGamma,
 )
 from ._gaussian_families import GaussianFamily, covariance, variances
-from ._inherited_docs import inherits_entries
+from ._inherited_docs import NotInherited, inherits_entries
 from ._missing import column_means
 from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
@@ -308,6 +308,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
                     + (f", named {', '.join(names)}." if len(names) else ".")
                 )
         return [known[column] for column in columns]
+
+    predict_target = NotInherited()  # no family is a regression
 
     # What was found.
 
