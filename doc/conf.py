@@ -123,6 +123,8 @@ def public_methods(module, name):
         for method, value in vars(base).items():
             if method.startswith("_") or method in ours + theirs:
                 continue
+            if not hasattr(cls, method):  # of a base class, and not inherited
+                continue
             if inspect.isroutine(getattr(cls, method, value)):
                 mine = base.__module__.startswith("skpacbayes")
                 written = mine and not method.endswith("_request")

@@ -5,11 +5,11 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, digamma, gammaln
+from scipy.special import digamma, gammaln
 
 from .._compat import Interval
-from ._column_family import ColumnFamily
-from ._divergences import dirichlet_divergence
+from ._column_family import ColumnFamily, refuse_empty_columns
+from ._divergences import dirichlet_divergence, log_gamma_ratio
 from ._family import POSITIVE
 
 
@@ -75,8 +75,11 @@ class Binomial(ColumnFamily):
         first, second = posterior
         base = gammaln(self.n_trials + 1) - gammaln(X + 1)
         base = base - gammaln(self.n_trials - X + 1)
-        rise = betaln(first + X, second + self.n_trials - X)
-        return base + rise - betaln(first, second)
+        successes = log_gamma_ratio(first, X)
+        failures = log_gamma_ratio(second, self.n_trials - X)
+        return (
+            base + successes + failures - log_gamma_ratio(first + second, self.n_trials)
+        )
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -116,6 +119,7 @@ class Categorical(ColumnFamily):
 
     def begin(self, X, sample_weight=None):
         """Return the family with the categories of the rows."""
+        refuse_empty_columns(X)
         family = copy(self)
         family.n_features = X.shape[1]
         family.categories = [np.unique(x[~np.isnan(x)]) for x in X.T]
@@ -190,9 +194,6 @@ class Categorical(ColumnFamily):
         for part, values in zip(
             self.columns_of(posterior.concentration), self.categories, strict=True
         ):
-            if len(values) == 0:
-                columns.append(np.full(size, np.nan))
-                continue
             chances = part[k] / part[k].sum()
             columns.append(generator.choice(values, size, p=chances))
         return np.column_stack(columns)

@@ -20,6 +20,7 @@ class ColumnFamily(ExponentialFamily):
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""
+        refuse_empty_columns(X)
         family = copy(self)
         family.n_features = X.shape[1]
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
@@ -85,3 +86,10 @@ class ColumnFamily(ExponentialFamily):
                 f"The family {type(self).__name__} needs {needed}, but column {column} "
                 f"of X has the value {value:g}."
             )
+
+
+def refuse_empty_columns(X):
+    """Raise a ValueError that names the first column without a value."""
+    empty = np.isnan(X).all(axis=0)
+    if empty.any():
+        raise ValueError(f"Column {empty.argmax()} of X has no value: leave it out.")

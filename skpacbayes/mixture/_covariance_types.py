@@ -14,6 +14,7 @@ from .._base import user_stack_level
 UPDATES = 10  # of the components and of their prior, at the same statistics
 CLEARLY = 0.3  # nats a row; new rows lose a third of it, or more
 ENOUGH = 3  # rows for each parameter of a component, with which few are merged
+FEW = 2  # components, beside which more are looked for: the search costs time
 MORE = 2  # times as many tied components are tried, and its square
 DECISIVE, NOTABLY = 3.0, 0.25  # nats: odds of 20 to 1, and for each tempered row
 
@@ -53,8 +54,9 @@ def warn_of_covariance_type(fit, degrees=None):
 def warn_of_merged_components(fit, tied, X, weight, learner):
     """Warn if more components with one covariance for all have the larger criterion.
 
-    They are looked for where the number alone is "auto", and one component more would
-    have fewer than `ENOUGH` rows for each of its parameters, tempered.
+    They are looked for where the number alone is "auto", one or two are chosen, and one
+    component more would have fewer than `ENOUGH` rows for each of its parameters,
+    tempered.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
     most = min(learner.max_components, MORE * K + MORE**2)
     enough = n_rows >= ENOUGH * (K + 1) * size
     tempered = learner.inverse_temperature == "auto"  # evidence is discounted
-    if not learner.chooses or tempered or most <= K or enough:
+    if not learner.chooses or tempered or most <= K or enough or K > FEW:
         return
     tied = fit.mixture.with_family(tied)
     paths = learner.searched(tied, most, X, weight, range, n_init=1)

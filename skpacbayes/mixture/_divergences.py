@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import digamma, gammaln, multigammaln
+from scipy.special import betaln, digamma, gammaln, multigammaln
 
 
 def gamma_divergence(shape, rate, prior_shape, prior_rate):
@@ -80,3 +80,13 @@ def matrix_f_constant(prior_degrees, scale_degrees, d):
         - multigammaln(0.5 * scale_degrees, d)
         + 0.25 * d * (d - 1) * np.log(np.pi)
     )
+
+
+def log_gamma_ratio(shape, step):
+    """Log Gamma(shape + step) - log Gamma(shape), exact where the shape is large.
+
+    The difference of two such logarithms has no digit left where the shape exceeds the
+    step 1e14 times. `step` is zero or more.
+    """
+    positive = np.where(step > 0, step, 1.0)
+    return np.where(step > 0, gammaln(positive) - betaln(shape, positive), 0.0)

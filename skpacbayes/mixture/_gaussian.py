@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_array
 
 from .._compat import Interval, StrOptions
 from .._validation import refuse_large
+from ._column_family import refuse_empty_columns
 from ._conditional import ConditionalMixture
 from ._covariance_types import warn_of_covariance_type, warn_of_merged_components
 from ._default_priors import BLUR, NormalF, NormalMatrixF
@@ -18,7 +19,7 @@ from ._diagonal_families import (
     NormalInverseGamma,
 )
 from ._gaussian_families import GaussianFamily, covariance, variances
-from ._inherited_docs import inherits_entries
+from ._inherited_docs import NotInherited, inherits_entries
 from ._missing import column_means
 from ._mixture import TemperedVBMixture
 from ._wishart import NormalWishart
@@ -308,6 +309,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
                 )
         return [known[column] for column in columns]
 
+    predict_target = NotInherited()  # no family is a regression
+
     # What was found.
 
     @property
@@ -389,12 +392,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     def _begin_family(self, kind, X, weight):
         """Family of a covariance type, with the prior that parameters and X give."""
+        refuse_empty_columns(X)
         d, mean = X.shape[1], column_means(X, weight)
-        empty = np.isnan(X).all(axis=0)
-        if empty.any():
-            raise ValueError(
-                f"Column {empty.argmax()} of X has no value: leave it out."
-            )
         if self.mean_prior is not None:
             mean = check_array(self.mean_prior, ensure_2d=False, dtype=np.float64)
             require_shape("mean_prior", mean, (d,))

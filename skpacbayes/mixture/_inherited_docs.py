@@ -1,9 +1,19 @@
-"""Docstrings of subclasses, completed by what the base class says."""
+"""What subclasses inherit: docstrings, and not the methods that do not apply."""
 
 import inspect
 import re
 
 ENTRY = re.compile(r"\n(?=\w+ : )")
+
+
+class NotInherited:
+    """A method of the base class that a subclass does not have."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, instance, owner):
+        raise AttributeError(f"{owner.__name__} has no {self.name!r}")
 
 
 def inherits_entries(cls):

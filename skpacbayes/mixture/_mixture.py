@@ -1,7 +1,6 @@
 """Mixtures of any family of components: fitting, streams, how many, predictions."""
 
 from numbers import Integral, Real
-from operator import attrgetter
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -28,6 +27,12 @@ from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
 LARGEST_BLOCK = 10_000
+MOST_ROWS = 1e10  # counted with their weights: log Gamma of more loses digits
+
+
+def has_outliers(mixture):
+    """Whether a mixture has a uniform distribution of outliers; some never have."""
+    return getattr(mixture, "outliers", False)
 
 
 class TemperedVBMixture(DensityMixin, StreamingEstimator):
@@ -257,7 +262,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ------
         ValueError
             If X does not fit the family, is too large to be squared, or holds no row
-            of positive weight.
+            of positive weight; if the weights sum to more than 1e10.
 
         Warns
         -----
@@ -433,7 +438,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         outliers = isinstance(answer.mixture.family, OutlierFamily)
         return answer.labels(X, outliers=outliers)
 
-    @available_if(attrgetter("outliers"))
+    @available_if(has_outliers)
     def outlier_proba(self, X):
         """Probability of each row that it belongs to no component.
 
@@ -707,6 +712,12 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if sample_weight is None:
             return X, None
         weight = checked_weights(sample_weight, X, some=some)
+        if weight.sum() > MOST_ROWS:
+            raise ValueError(
+                f"sample_weight sums to {weight.sum():g}, but should sum to at most "
+                f"{MOST_ROWS:g}: a weight says how many times a row counts, and more "
+                "rows leave a double too few digits. Divide the weights by their mean."
+            )
         present = weight > 0
         if present.all():
             return X, weight
@@ -749,7 +760,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         learned = None if reset else self._learned_family()
         if learned is not None:
             return learned.allows_missing
-        return self._family().allows_missing and not self.outliers
+        return self._family().allows_missing and not has_outliers(self)
 
     def _learned_family(self):
         """Return the family of the answers, whatever the parameters say by now.
@@ -764,7 +775,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _families_with_outliers(self, X, weight):
         """Return the families with outliers, if they are asked for."""
         families = self._begin_families(X, weight)
-        if not self.outliers:
+        if not has_outliers(self):
             return families
         return [OutlierFamily.around(family, X) for family in families]
 

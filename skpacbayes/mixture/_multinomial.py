@@ -16,7 +16,7 @@ from ._bursts import inflation_of_counts
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
-from ._inherited_docs import inherits_entries
+from ._inherited_docs import NotInherited, inherits_entries
 from ._mixture import TemperedVBMixture
 from ._rows import CountDensity
 from ._scorers import DirichletMultinomialScorer, LinearScorer
@@ -331,7 +331,10 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         """Concentrations of the Dirichlet posteriors of the components."""
         return self.parameters_["topic_concentration_"]
 
-    outliers = False  # of counts there are none
+    # What counts have not: outliers, and a regression among several families.
+
+    outlier_proba = NotInherited()
+    predict_target = NotInherited()
 
     # Steps of `fit` in which counts differ from other rows.
 

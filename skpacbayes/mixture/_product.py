@@ -113,10 +113,13 @@ class ProductFamily(ExponentialFamily):
         """Return the families with their priors."""
         product = copy(self)
         product.n_features = X.shape[1]
-        product.families = [
-            (name, family.begin(X[:, columns], sample_weight), columns)
-            for name, family, columns in self.parts()
-        ]
+        product.families = []
+        for name, family, columns in self.parts():
+            try:
+                begun = family.begin(X[:, columns], sample_weight)
+            except ValueError as error:
+                raise ValueError(f"In the columns of {name!r}: {error}") from None
+            product.families.append((name, begun, columns))
         widths = [
             family.statistics(X[:1, columns]).shape[1]
             for _, family, columns in product.families

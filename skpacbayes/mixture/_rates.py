@@ -10,7 +10,7 @@ from scipy.special import betaln, digamma, gammaln
 from .._base import user_stack_level
 from .._compat import StrOptions
 from ._column_family import ColumnFamily
-from ._divergences import gamma_divergence
+from ._divergences import gamma_divergence, log_gamma_ratio
 from ._family import POSITIVE
 
 ENDS = "smallest", "largest"
@@ -77,11 +77,10 @@ class Poisson(ColumnFamily):
         """Log predictive probability of each value: negative binomial."""
         shape, rate = posterior
         return (
-            gammaln(shape + X)
-            - gammaln(shape)
+            log_gamma_ratio(shape, X)
             - gammaln(X + 1)
-            + shape * np.log(rate)
-            - (shape + X) * np.log1p(rate)
+            - shape * np.log1p(1 / rate)
+            - X * np.log1p(rate)
         )
 
     def draw(self, posterior, k, size, generator):
@@ -250,8 +249,8 @@ class Gamma(ColumnFamily):
             density = (
                 (value - 1) * np.log(X)
                 - betaln(value, after)
-                + after * np.log(before)
-                - (value + after) * np.log(before + X)
+                - after * np.log1p(X / before)
+                - value * np.log(before + X)
             )
             found = np.logaddexp(found, log_chances[:, :, g] + density)
         return found

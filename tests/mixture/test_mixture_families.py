@@ -32,6 +32,7 @@ from skpacbayes.mixture import (
 )
 from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
 from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._product import FAMILIES
 from skpacbayes.mixture._temperature import TEMPERATURES
 from skpacbayes.mixture._wishart import NormalWishart
 
@@ -364,6 +365,38 @@ def test_the_degrees_of_freedom_are_chosen_beside_outliers():
     mixture = TemperedVBMixture("student", 3, **options).fit(X)
     assert mixture.parameters_["degrees_of_freedom"] > 4
     assert (mixture.predict(X[:40]) == -1).mean() > 0.8
+
+
+HUGE = ["poisson", "bernoulli", "categorical", "normal"]
+
+
+@pytest.mark.parametrize("name", [*HUGE, "student", "von_mises_fisher"])
+def test_densities_keep_their_digits_where_rows_weigh_much(name):
+    """As the prior no longer matters, the density is that of moderate weights."""
+    X = rows(name, 60)
+    options = {"n_init": 1, "random_state": 0}
+    family = Student(4.0) if name == "student" else FAMILY_OF[name]
+    scores = [
+        TemperedVBMixture(family, 1, **options)
+        .fit(X, sample_weight=np.full(60, weight))
+        .score_samples(X)
+        for weight in (1e6, 1e8)
+    ]
+    assert_allclose(*scores, atol=1e-3)
+    for weight in (1e9, 1e20, 1e300):
+        with pytest.raises(ValueError, match=r"sample_weight sums to .* at most 1e"):
+            TemperedVBMixture(family, 1).fit(X, sample_weight=np.full(60, weight))
+
+
+@pytest.mark.parametrize("name", ["poisson", "exponential", "bernoulli"])
+def test_predictive_densities_are_exact_for_large_posteriors(name):
+    """Against the density at the mean, which they approach."""
+    family, X = FAMILIES[name]().begin(rows(name, 30)), rows(name, 30)
+    statistics = np.hstack([[30.0], family.statistics(X).sum(axis=0), [0.0]])
+    posterior = family.update(1e15 * statistics[None], None)
+    constants, coefficients = family.expected(posterior)
+    expected = constants + family.statistics(X) @ coefficients.T
+    assert_allclose(family.log_predictive(posterior, X), expected, rtol=1e-9)
 
 
 # Saving.

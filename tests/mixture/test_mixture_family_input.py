@@ -87,6 +87,28 @@ def test_parameters_that_no_family_has_are_refused(name):
                     learn(np.ones((10, 2)))
 
 
+POSITIVE = np.random.default_rng(0).integers(1, 3, (30, 3)).astype(float)
+
+
+@pytest.mark.parametrize(
+    "family", [name for name in FAMILIES if name != "von_mises_fisher"] + ["product"]
+)
+def test_columns_without_a_value_are_refused(family):
+    """They had NaN as the bound, or a density of values never seen."""
+    X, all_missing = POSITIVE.copy(), np.full((30, 3), np.nan)
+    X[:, 1] = np.nan
+    if family == "bernoulli":
+        X = X - 1
+    product = [("a", "normal", [0]), ("b", "gamma", [1]), ("c", "categorical", [2])]
+    mixture = TemperedVBMixture(product if family == "product" else family, 2)
+    message = "Column . of X has no value|NaN|Regression needs inputs"
+    for rows in (X, all_missing):
+        with pytest.raises(ValueError, match=message):
+            mixture.fit(rows)
+        with pytest.raises(ValueError, match=message):
+            mixture.set_params(block_size=30).partial_fit(rows)
+
+
 def test_other_refusals():
     X = mixed_rows(30)
     mixture = TemperedVBMixture(MIXED, 2, random_state=0).fit(X)

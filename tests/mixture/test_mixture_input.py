@@ -21,6 +21,7 @@ from states import changes, state_of
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
+    TemperedVBMixture,
     TemperedVBMultinomialMixture,
     _learner,
 )
@@ -412,3 +413,27 @@ def test_weighted_prior_scales():
     weighted = TemperedVBGaussianMixture(2, random_state=0).fit(X, sample_weight=weight)
     alone = TemperedVBGaussianMixture(2, random_state=0).fit(X[:30])
     assert weighted.elbo_ == alone.elbo_
+
+
+@pytest.mark.parametrize(
+    ("public", "missing"),
+    [
+        (TemperedVBMultinomialMixture, {"outlier_proba", "predict_target", "outliers"}),
+        (TemperedVBGaussianMixture, {"predict_target"}),
+        (TemperedVBMixture, set()),
+    ],
+)
+def test_methods_of_other_families_are_not_inherited(public, missing):
+    """Neither the class nor an estimator has them, nor does `dir` list them."""
+    mixture = public()
+    for name in ("outlier_proba", "predict_target", "outliers"):
+        if name in missing:
+            assert not hasattr(public, name)
+            assert not hasattr(mixture, name)
+            assert name not in dir(mixture)
+            with pytest.raises(AttributeError, match=name):
+                getattr(mixture, name)
+    counts = np.random.default_rng(0).poisson(3.0, (30, 3)) + 1.0
+    fitted = mixture.set_params(random_state=0).fit(counts)
+    assert not missing & set(dir(fitted))
+    assert fitted.predict(counts).shape == (30,)
