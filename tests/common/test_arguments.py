@@ -40,7 +40,7 @@ def methods_of(public):
     for name in dir(public):
         if name.startswith(("_", "fit", "set_", "get_metadata", "partial_fit")):
             continue
-        function = getattr(public, name)
+        function = getattr(public, name, None)
         ours = getattr(function, "__module__", "").startswith("skpacbayes")
         if ours and callable(function):
             parameters = dict(inspect.signature(function).parameters)
