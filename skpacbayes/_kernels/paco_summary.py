@@ -43,8 +43,9 @@ LARGEST_UNIT = 2.0**40
 _SCORE_KEPT, _MARGIN = 0.99, 3.0
 # Degrees of freedom of the density by which they are compared: far rows count little.
 _DOF = 5.0
-# Far rows beyond the number expected, at which a refresh is due.
-_MOST_FAR = 6.0
+# Far rows beyond the number expected, at which a refresh is due; and, without forecasts
+# that forget, so many standard deviations of their number.
+_MOST_FAR, _FAR_DEVIATIONS = 6.0, 3.0
 
 
 @kernel
@@ -156,6 +157,36 @@ def _losses_of(row, n_features, places, n_forecast, manhattan):
 
 
 @part
+def _is_far(row, n_features, manhattan, metric, strangers):
+    """Whether a row lies outside of all clusters, if there are any.
+
+    `strangers`: centres (n_clusters, n_features) in the coordinates of the metric, and
+    the squared distance (Manhattan: distance) up to which each of them has rows.
+    """
+    centers, limits = strangers
+    place = row
+    if metric is not None:
+        place = in_metric(row, n_features, metric)
+    far = centers.shape[0] > 0
+    for j in range(centers.shape[0]):
+        total = 0.0
+        for f in range(n_features):
+            gap = place[f] - centers[j, f]
+            total += gap * gap if manhattan is None else abs(gap)
+        if total < limits[j]:
+            far = False
+            break
+    return far
+
+
+@part
+def _most_far(clock):
+    """Return how many far rows since the last refresh are no surprise."""
+    expected = clock[EXPECTED] * (clock[SEEN] - clock[REFRESHED])
+    return expected + _MOST_FAR + _FAR_DEVIATIONS * math.sqrt(expected)
+
+
+@part
 def _write_sums(point, n_features, mass, held, loss, together, step):
     """Write what a row adds to the sums of a point."""
     point[n_features + WEIGHT] = mass
@@ -190,6 +221,7 @@ def meet(
     n_forecast,
     metric,
     watched,
+    strangers,
     incoming,
     previous,
     clock,
@@ -200,8 +232,10 @@ def meet(
     there, and becomes a row of `incoming` (n_rows, n_features + 7), a point; a weight
     of w counts as w copies of the row, the last one fractional. The other places are
     the centres of the clusters. `held`: the variance term's factor times `temperature`.
-    `watched`: None, or what `watch` compares rates of forgetting by. `previous`
-    (n_features + 1,): the last row and its cluster (-1: none). Stops where `incoming`
+    `watched`: None, or what `watch` compares rates of forgetting by. `strangers`: what
+    `_is_far` knows of the clusters; a refresh is due after the next row where far rows
+    are too many. `previous` (n_features + 1,): the last row and its cluster (-1: none).
+    Stops where `incoming`
     is full, where weights must be rescaled, and before a row that exceeds `limit`,
     which asks for another unit. Returns the row to go on from, and the number of
     incoming points.
@@ -241,6 +275,10 @@ def meet(
             previous[f] = here[f]
         previous[n_features] = cluster
         _count(clock, weight, loss, square, temperature)
+        if _is_far(here, n_features, manhattan, metric, strangers):
+            clock[FAR] += weight
+            if clock[FAR] > _most_far(clock) and clock[DUE] > clock[SEEN] + 1.0:
+                clock[DUE] = clock[SEEN] + 1.0
         n_incoming += 1
         clock[REMAINING] = remaining - weight
         if clock[REMAINING] <= 0.0:
@@ -263,6 +301,7 @@ def learn(
     n_forecast,
     metric,
     watched,
+    strangers,
     incoming,
     table,
     scatter,
@@ -273,12 +312,20 @@ def learn(
     """Read all rows of X and give them their places, if no refresh is due before.
 
     The arguments are those of `meet` and `place`. Returns whether the rows were read;
-    where one of them asks for another unit nothing is changed.
+    where one of them asks for another unit, or may ask for a refresh before the last,
+    nothing is changed.
     """
     n_features = X.shape[1]
+    far = clock[FAR]
     for i in range(X.shape[0]):
+        here = incoming[0]
         for f in range(n_features):
-            if not abs(X[i, f] * inverse_unit) <= limit:
+            here[f] = X[i, f] * inverse_unit
+            if not abs(here[f]) <= limit:
+                return False
+        if X.shape[0] > 1 and _is_far(here, n_features, manhattan, metric, strangers):
+            far += 1.0
+            if far > _most_far(clock):
                 return False
     begin = 0
     while begin < X.shape[0]:
@@ -295,6 +342,7 @@ def learn(
             n_forecast,
             metric,
             watched,
+            strangers,
             incoming,
             previous,
             clock,

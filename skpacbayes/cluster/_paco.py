@@ -114,8 +114,10 @@ class PACOClusterer(
         (10 features or more: after every second row, 20 or more: after every
         n_features / 10 rows, then 20 %). After the first 20 rows it waits, until the
         stream has grown by 10 % or 20 rows, while the clusters explain the latest row,
-        which lies where four of five of theirs do; not with `calibration="regret"`, a
-        given `inverse_temperature` or `forgetting`.
+        which lies where four of five of theirs do. It runs before its turn if more than
+        a few rows lie outside of all clusters (where one of 1,000 of their rows do)
+        beyond the share that did so before, as those of a new group do. Both not with
+        `calibration="regret"`, a given `inverse_temperature` or `forgetting`.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate at which `partial_fit` forgets: after each row the weight of all earlier
         ones falls by this share, a memory of about ``1 / forgetting`` rows. A cluster

@@ -20,6 +20,10 @@ _COLUMNS = 10
 # rows are twice as many.
 _FIRST_DOUBTS = 400
 _GROWTH = 0.1
+# The chain runs before its turn if more rows than expected lie where this share of the
+# rows of each cluster do. What is expected follows the intervals between chains, with
+# this memory; at first so many of so many rows.
+_FAR, _MEMORY, _FIRST_FAR = 1e-3, 0.9, (1.0, 100.0)
 
 
 class Stream:
@@ -48,6 +52,7 @@ class Stream:
         self.may_wait = (
             refresh == "auto" and setting.calibrated and summary.forgetting == 0.0
         )
+        self.far_of_rows = np.array(_FIRST_FAR)
         self.temperature = 0.0
         self.first_temperature = None
         self.from_the_start = True
@@ -140,8 +145,21 @@ class Stream:
         self._expect()
         self.summary.measure_by(outcome.coordinates)
         self.summary.follow(self.labels)
+        if self.may_wait:
+            self._expect_within(outcome.dof)
         self.summary.schedule(self._after(n_rows))
         return order
+
+    def _expect_within(self, dof):
+        """Tell the summary how far from the clusters the next rows will lie."""
+        summary, d = self.summary, self.centers.shape[1]
+        n_met = summary.n_rows - float(summary.refreshed)
+        self.far_of_rows = _MEMORY * self.far_of_rows + [float(summary.far), n_met]
+        reach = self.scales * np.sqrt(squared_radius(_FAR, d, dof))
+        if self.setting.manhattan:  # as if noise were normal
+            reach *= np.sqrt(d)
+        n_far, n_rows = self.far_of_rows
+        summary.expect_within(reach, n_far / n_rows)
 
     def doubting(self):
         """Whether to look for doubts at this chain; once each time the rows double."""

@@ -61,6 +61,7 @@ class StreamSummary:
         rate = 0.0 if self.watch else forgetting
         self.unit, self.kept = 1.0, 1.0 - rate
         self.previous = np.append(np.zeros(n_features), -1.0)
+        self.reach = np.empty(0)
         self.table = self._new_table(0)
         self._allocate(summary_size or _SMALLEST)
         self.expect(np.empty((0, n_features)), np.empty((0, n_features)), 0.0, 0.0)
@@ -157,9 +158,19 @@ class StreamSummary:
     def expect(self, forecast, centers, temperature, variance_term):
         """Set what the next rows meet, in data units."""
         self.forecast = forecast
-        self.centers = centers
+        self.centers, self.reach = centers, np.empty(0)
         self.temperature = temperature
         self.variance_term = variance_term
+        self._take_in()
+
+    def expect_within(self, reach, far_share):
+        """Let a refresh be due where more rows than this share lie beyond all clusters.
+
+        `reach` (n_clusters,): how far the rows of each centre lie from it, in data
+        units of the coordinates that decide mergers.
+        """
+        self.reach = reach
+        self.far, self.far_expected, self.refreshed = 0.0, far_share, self.seen
         self._take_in()
 
     def learn(self, X):
@@ -190,6 +201,7 @@ class StreamSummary:
             len(self.forecast),
             self.metric,
             self.watched,
+            self.strangers,
             self._incoming(min(len(X), _BLOCK)),
             self.table,
             self.scatter,
@@ -219,6 +231,7 @@ class StreamSummary:
                 len(self.forecast),
                 self.metric,
                 self.watched,
+                self.strangers,
                 incoming,
                 self.previous,
                 self.clock,
@@ -288,6 +301,7 @@ class StreamSummary:
         square = (new.means.T**2).sum(axis=1).max()
         self.largest_square = max(self.largest_square, square)
         self.seen += statistics[:, d].sum()
+        self.refreshed += statistics[:, d].sum()  # they met no clusters
         directions = self._in(directions, 1)
         self.scatter += directions.T @ directions
         rest = new.squares.sum() - (directions**2).sum()
@@ -371,6 +385,11 @@ class StreamSummary:
         self.places = self._in(np.concatenate([self.forecast, self.centers]), 1)
         temperature = float(self._out(self.temperature, self.power))
         self.held = self.variance_term * temperature, temperature
+        known = self.centers[: len(self.reach)]
+        if self.metric is not None and len(known):
+            known = (known - self.centers.mean(axis=0)) @ self.metric[entries.MATRIX]
+        limits = self._in(self.reach, 1) ** self.power
+        self.strangers = np.ascontiguousarray(self._in(known, 1)), limits
 
     def _in(self, value, power):
         """From data units to those of the summary."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 from scipy.stats import chisquare, kstest
 from states import assert_same_state, changes, state_of
@@ -295,3 +296,53 @@ def test_an_unfitted_estimator_refuses_narrow_statistics():
     with pytest.raises(ValueError, match=r"2 columns, but n_features \+ 2 = 3"):
         model.absorb(np.ones((3, 2)))
     assert not changes(before, state_of(model))
+
+
+# A new group.
+
+
+def groups(seed, n_new, *, sheared, n_rows=2000):
+    """Rows of four groups in random order, then `n_new` of a fifth one."""
+    rng = np.random.default_rng(seed)
+    centers = 12.0 * np.array([(0, 0), (1, 0), (0, 1), (1, 1), (2, 0)])
+    labels = np.append(rng.integers(4, size=n_rows), np.full(n_new, 4))
+    rows = centers[labels] + rng.normal(size=(len(labels), 2))
+    return rows @ [[1.0, 0.8], [0.0, 0.6]] if sheared else rows
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters_=")  # other numbers may be as good
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
+@pytest.mark.parametrize("setting", [{}, {"loss": "manhattan"}, {"shape": "tied"}])
+def test_a_new_group_is_found_at_the_end_of_a_stream(setting, unit):
+    """Its rows are 1.5 or 3 % of the stream, which the chain meets after each 10 %."""
+    n_new = 60 if "loss" in setting else 30  # as many as `fit` needs
+    rows = unit * groups(0, n_new, sheared="shape" in setting)
+    model = PACOClusterer(random_state=0, **setting)
+    assert model.partial_fit(rows[:-n_new]).n_clusters_ == 4
+    whole = PACOClusterer(random_state=0, **setting).partial_fit(rows)
+    assert whole.n_clusters_ == 5
+    for row in rows[-n_new:]:
+        model.partial_fit(row[None])
+    for name in "cluster_centers_", "cluster_labels_", "cumulative_loss_":
+        assert np.array_equal(getattr(model, name), getattr(whole, name))
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters_=")
+def test_a_share_of_rows_that_no_cluster_explains_is_no_new_group(monkeypatch):
+    """Of 20 chains to come, none runs before its turn."""
+    rng = np.random.default_rng(3)
+    rows = groups(3, 0, sheared=False, n_rows=3000)
+    noise = rng.random(3000) < 0.05
+    rows[noise] = rng.uniform(-20, 40, size=(noise.sum(), 2))
+    positions = []
+    refresh = PACOClusterer._refresh
+
+    def recording(self):
+        positions.append(self._stream.summary.n_rows)
+        refresh(self)
+
+    monkeypatch.setattr(PACOClusterer, "_refresh", recording)
+    PACOClusterer(random_state=0).partial_fit(rows)
+    late = np.array([position for position in positions if position >= 500])
+    assert len(late) > 15
+    assert_array_equal(np.diff(late), np.floor(0.1 * (late[:-1] - 200)))

@@ -20,6 +20,7 @@ from skpacbayes._kernels import paco_summary as summary
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 NONE = np.empty(0)
 NO_CENTERS = np.empty((0, 2))
+NO_STRANGERS = NO_CENTERS, NONE
 
 
 def losses_at(points, centers, manhattan):
@@ -238,6 +239,7 @@ class Stream:
         forecast=NO_CENTERS,
         centers=NO_CENTERS,
         room=100,
+        strangers=NO_STRANGERS,
     ):
         incoming = np.empty((room, 9))
         stop, n_incoming = kernel(
@@ -253,6 +255,7 @@ class Stream:
             len(forecast),
             None,
             None,
+            strangers,
             incoming,
             self.previous,
             self.clock,
@@ -581,8 +584,21 @@ def test_learn_meets_and_places(kernel, manhattan):
     def arguments(table, scatter, costs, pair_costs, partners, previous, clock):
         return table, scatter, (costs, pair_costs, partners), previous, clock
 
+    strangers = NO_STRANGERS
+
     def fixed(limit=100.0):
-        return 1.0, limit, manhattan or None, 0.3, 0.5, forecast, 1, None, None
+        return (
+            1.0,
+            limit,
+            manhattan or None,
+            0.3,
+            0.5,
+            forecast,
+            1,
+            None,
+            None,
+            strangers,
+        )
 
     done = state()
     assert kernel(rows, NONE, *fixed(), np.empty((7, 9)), *arguments(*done))
@@ -606,3 +622,48 @@ def test_learn_meets_and_places(kernel, manhattan):
     )
     for one, other in zip(done, before, strict=True):
         assert_array_equal(one, other)
+
+
+@both_losses
+@twin_of(summary.meet)
+def test_rows_outside_of_all_clusters_ask_for_a_refresh(kernel, manhattan):
+    """It is due after the row that follows the one with which they are too many."""
+    rng = np.random.default_rng(0)
+    centers, limits = np.array([[0.0, 0.0], [9.0, 0.0]]), np.array([2.0, 3.0])
+    X = centers[rng.integers(2, size=80)] + rng.normal(size=(80, 2))
+    stream = Stream(manhattan)
+    stream.clock[point_kernels.SEEN] = stream.clock[point_kernels.REFRESHED] = 50.0
+    stream.clock[point_kernels.EXPECTED] = 0.02
+    n_read = stream.meet(kernel, X, strangers=(centers, limits))
+    far = (losses_at(X, centers, manhattan) >= limits).all(axis=1)
+    expected = 0.02 * np.arange(1, 81)
+    late = far & (np.cumsum(far) > 6 + expected + 3 * np.sqrt(expected))
+    first = int(np.argmax(late))
+    assert 8 < first < 60
+    assert n_read == first + 2
+    assert stream.clock[point_kernels.FAR] == far[:n_read].sum()
+    quiet = Stream(manhattan)
+    assert quiet.meet(kernel, X) == 80  # no clusters are known
+
+
+@both_losses
+@twin_of(summary.learn)
+def test_a_block_is_not_read_at_once_if_it_asks_for_a_refresh(kernel, manhattan):
+    rng = np.random.default_rng(0)
+    strangers = np.zeros((1, 2)), np.full(1, 4.0)
+    rows = rng.normal(scale=0.3, size=(30, 2))
+
+    def learn(X):
+        clock, table = new_clock(), np.zeros((9, 64))
+        done = kernel(
+            X, NONE, 1.0, 100.0, manhattan or None, 0.0, 0.0, NO_CENTERS, 0, None,
+            None, strangers, np.empty((30, 9)), table, np.zeros((2, 2)),
+            empty_pairs(63), np.array([0.0, 0.0, -1.0]), clock,
+        )  # fmt: skip
+        return done, clock[point_kernels.SEEN], clock[point_kernels.FAR]
+
+    assert learn(rows) == (True, 30.0, 0.0)
+    rows[10:16] += 50.0
+    assert learn(rows) == (True, 30.0, 6.0)
+    rows[16] += 50.0
+    assert learn(rows) == (False, 0.0, 0.0)
