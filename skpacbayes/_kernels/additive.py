@@ -32,7 +32,7 @@ and `weights`, its log weight. `additive._chain_state` names what the arrays hol
 
 import math
 
-from . import kernel
+from . import kernel, part
 
 ADD, DELETE, ORDER, SWAP, STAY = 0, 1, 2, 3, 4
 # Rows of the index.
@@ -132,7 +132,7 @@ def run(form, prior, chain, record, uniforms, windows):
     return uniforms.shape[0]
 
 
-@kernel
+@part
 def _redraw(kind, form, prior, chain, place, offered, left):
     """Draw anew the order of the variable at a place, or the variable and its order.
 
@@ -155,7 +155,7 @@ def _redraw(kind, form, prior, chain, place, offered, left):
     return -1 if column == j * width + order - 1 else column
 
 
-@kernel
+@part
 def _record(chain, record, width, is_new):
     """Record the current model, if it is new, and its number."""
     (visits, weights), (model, numbers, _, _) = record, chain
@@ -354,7 +354,7 @@ def _weigh_larger(form, prior, chain, which, first, last):
                 numbers[which, LARGER, c * width + a] = -math.inf
 
 
-@kernel
+@part
 def _weigh_smaller(form, prior, chain, which):
     """Log weights of the models with a variable less."""
     index, table = form[3], prior[0]
@@ -410,7 +410,7 @@ def _is_offered(position, offered):
     return position < n_first or first <= position < last
 
 
-@kernel
+@part
 def _sum(kind, form, chain, which, offered):
     """Log weight, as a scalar, of the neighbours by the variables offered together."""
     numbers, highest, total = chain[1], -math.inf, 0.0

@@ -212,7 +212,7 @@ Draws = namedtuple("Draws", "moves uniforms students labels jumps")
 Work = namedtuple("Work", "states densities order gaps losses owners slopes")
 
 
-@kernel
+@part
 def _propose(target, slots, draws, work, now, k, iteration, n_independent):
     """Write the proposed centres into `states[1 - now]`.
 

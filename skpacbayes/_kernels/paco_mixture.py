@@ -7,7 +7,7 @@ summed up too, by which the caller changes the coordinates.
 
 import math
 
-from . import kernel
+from . import kernel, part
 
 ROUND, DIAGONAL, TIED = 0, 1, 2
 # Share of a point, over the largest, below which a component is skipped; its log.
@@ -18,7 +18,7 @@ _DIFFERENT = 600.0
 _EVERY = 3
 
 
-@kernel
+@part
 def _set_heights(k, d, dof, scales, shares, moments):
     """Log of share and density at the centres, and whether the differences fit exp."""
     heights, fronts, inverses = moments[0], moments[1], moments[2]
@@ -29,15 +29,17 @@ def _set_heights(k, d, dof, scales, shares, moments):
     lowest, highest = math.inf, -math.inf
     for j in range(k):
         height = constant - 0.5 * d * math.log(scales[j])
-        height += math.log(max(shares[j], 1e-100))
+        share = shares[j]
+        height += math.log(share if share > 1e-100 else 1e-100)
         heights[j], inverses[j] = height, 1.0 / scales[j]
-        lowest, highest = min(lowest, height), max(highest, height)
+        lowest = height if height < lowest else lowest
+        highest = height if height > highest else highest
     for j in range(k):
         fronts[j] = math.exp(heights[j] - highest)
     return highest, highest - lowest < _DIFFERENT
 
 
-@kernel
+@part
 def _student_parts(k, d, dof, top, moments):
     """Share of each component in a point, Student tails.
 
@@ -47,7 +49,7 @@ def _student_parts(k, d, dof, top, moments):
     fronts, ratios, parts, near = moments[1], moments[3], moments[4], moments[5]
     least = math.inf
     for j in range(k):
-        least = min(least, ratios[j])
+        least = ratios[j] if ratios[j] < least else least
     twice = dof + d  # minus twice the power
     for j in range(k):
         near[j] = (dof + least) / (dof + ratios[j])
@@ -74,7 +76,7 @@ def _student_parts(k, d, dof, top, moments):
     return top + math.log(highest), top + math.log(density), best
 
 
-@kernel
+@part
 def _normal_parts(k, moments):
     """Share of each component in a point, normal tails; returns as for Student's."""
     heights, ratios, parts = moments[0], moments[3], moments[4]
@@ -94,7 +96,7 @@ def _normal_parts(k, moments):
     return highest, highest + math.log(density), best
 
 
-@kernel
+@part
 def _expect(
     points, weights, spreads, dof, pooling, k, centers, scales, shares, masses,
     labels, robust, sums, moments, covariance,
@@ -152,7 +154,7 @@ def _expect(
     return mixture, classified
 
 
-@kernel
+@part
 def _maximise(
     total, own, pull, smallest, pooling, k, centers, scales, shares, masses, sums,
     moments, covariance,
@@ -176,7 +178,8 @@ def _maximise(
         for f in range(d if pooling else 0):
             for g in range(f + 1):
                 covariance[f, g] -= thick[j] * inverses[j] * sums[f, j] * sums[g, j]
-        square[j] = max(square[j] - thick[j] * moved, 0.0)
+        rest = square[j] - thick[j] * moved
+        square[j] = rest if rest > 0.0 else 0.0
         everything += square[j]
         all_mass += masses[j]
     for j in range(k):
@@ -184,7 +187,7 @@ def _maximise(
             scale = (square[j] / d + pull / harmonic) / (masses[j] + pull)
         else:
             scale = everything / (d * all_mass)
-        scales[j] = max(scale, smallest)
+        scales[j] = scale if scale > smallest else smallest
 
 
 @kernel

@@ -12,13 +12,13 @@ take ten times as long to compile.
 
 import math
 
-from . import kernel
+from . import kernel, part
 
 CUT = 0.64
 RIGHT_RATE = math.pi**2 / 8  # the density beyond the cut decays at this plus z^2 / 2
 
 
-@kernel
+@part
 def _left(z, rng):
     """Draw from the inverse Gaussian of mean 1 / z and shape 1, below `CUT`."""
     if z * CUT < 1.0:
@@ -39,7 +39,7 @@ def _left(z, rng):
             return x
 
 
-@kernel
+@part
 def _draw(z, right, rng):
     """Draw from J*(1, z)."""
     while True:
