@@ -282,6 +282,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         average(X, *self._state.arguments, probabilities)
         return probabilities
 
+    def _preferences(self, X):
+        # The logs that `decision_function` takes keep the order of the probabilities.
+        probable = self.loss == "log_loss"
+        return self.predict_proba(X) if probable else self.decision_function(X)
+
     def certificate(self, X=None, y=None, sample_weight=None):
         """Bound the cumulative loss, by the theorem that covers the method.
 

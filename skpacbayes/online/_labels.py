@@ -98,7 +98,7 @@ class LabelStream:
         ValueError
             If X is not finite or beyond 1e150.
         """
-        return self._labels(self.decision_function(X))
+        return self._labels(self._preferences(X))
 
     def _learn_at_once(self, X, y=None, classes=None, sample_weight=None):
         """Learn plain rows by one compiled call; whether they were learnt."""
@@ -183,6 +183,10 @@ class LabelStream:
             unknown = np.unique(y[~np.isin(y, self.classes_)])
             raise ValueError(f"y contains labels that are not in classes: {unknown!r}.")
         return codes
+
+    def _preferences(self, X):
+        """Return scores of rows whose order is that of `decision_function`."""
+        return self.decision_function(X)
 
     def _labels(self, scores):
         """Return the labels of the highest scores."""

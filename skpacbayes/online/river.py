@@ -6,7 +6,9 @@ This module needs `river <https://riverml.xyz>`_, as nothing else of the package
 import math
 import warnings
 import zlib
+from array import array
 from numbers import Real
+from operator import itemgetter
 
 import numpy as np
 from sklearn.base import clone
@@ -47,23 +49,44 @@ class RowsOfDicts:
         self.width = len(numeric) + self.n_hashed
         if not self.width:
             raise ValueError(f"The first row has no feature: {first!r}.")
-        self.sums, self.counts = [0.0] * len(numeric), [0] * len(numeric)
+        # Sums of the numbers of each column, their count in rows without a gap, and the
+        # count of the others.
+        self.sums, self.n_complete = np.zeros(len(numeric)), 0
+        self.counts = [0] * len(numeric)
+        self.values = itemgetter(*numeric) if len(numeric) > 1 else None
         self.ignored = set()
 
     def row(self, x, *, learn=False):
         """Return the row of a dictionary, (1, width); `learn` counts its numbers."""
+        if self.values is not None and len(x) == self.width:
+            try:
+                values = self.values(x)
+                complete = math.isfinite(sum(values))
+            except (KeyError, TypeError):  # a name or a value is missing
+                complete = False
+            if complete:
+                row = np.frombuffer(array("d", values)).reshape(1, -1)
+                if learn:
+                    self.sums += row[0]
+                    self.n_complete += 1
+                return row
+        return self._completed(x, learn)
+
+    def _completed(self, x, learn):
+        """Return the row of a dictionary that may lack numbers or have categories."""
         row, columns, n_known = np.zeros((1, self.width)), self.columns, 0
         own = row[0]
         for name, j in columns.items():
             value = x.get(name)
             n_known += name in x
+            count = self.n_complete + self.counts[j]
             if value is not None and value == value:
                 own[j] = value
                 if learn:
                     self.sums[j] += value
                     self.counts[j] += 1
-            elif self.counts[j]:
-                own[j] = self.sums[j] / self.counts[j]
+            elif count:
+                own[j] = self.sums[j] / count
         if n_known < len(x):
             self._hash(x, own)
         return row

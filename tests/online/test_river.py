@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
 from skpacbayes import OnlineVIClassifier, OnlineVIMLPClassifier, OnlineVIRegressor
-from skpacbayes.online.river import RiverClassifier, RiverRegressor
+from skpacbayes.online.river import RiverClassifier, RiverRegressor, RowsOfDicts
 
 
 @pytest.mark.filterwarnings("ignore:The feature")  # some checks bring new features
@@ -94,3 +94,23 @@ def test_new_features_and_labels_are_named():
         labels.learn_one({"a": 1.0}, "w")
     with pytest.raises(ValueError, match="no feature"):
         RiverRegressor(OnlineVIRegressor()).learn_one({}, 1.0)
+
+
+def test_complete_rows_are_those_of_the_general_way():
+    rows = RowsOfDicts({"a": 1.0, "b": 2, "c": True}, 4)
+    plain = RowsOfDicts({"a": 1.0, "b": 2, "c": True}, 4)
+    plain.values = None  # every row goes the way of rows with gaps
+    for x in (
+        {"a": 0.5, "b": 3, "c": False},
+        {"c": True, "b": 1, "a": 2.5},  # another order
+        {"a": None, "b": 7, "c": True},
+        {"a": math.nan, "b": 7, "c": True},
+        {"b": 7, "c": True},
+        {"b": 7.0},
+        {"a": 1e300, "b": 4, "c": False},
+        {"a": 0.1, "b": np.float64(0.2), "c": np.bool_(True)},
+    ):
+        for learn in (False, True):
+            assert_array_equal(rows.row(x, learn=learn), plain.row(x, learn=learn))
+    with pytest.warns(UserWarning, match="'d' was not in the first row"):
+        rows.row({"a": 1.0, "b": 2.0, "d": 3.0})
