@@ -8,6 +8,7 @@ import numpy as np
 
 from . import kernel, part
 from .aggregation import SQUARED, aggregate
+from .online_change import note_error
 from .online_covariance import (
     beyond_range,
     condition,
@@ -90,6 +91,9 @@ def _learn_full(
             forget_covariance(model, covariance, owed, gain, axis, numbers, stream)
             residual = y[i] - inner_product(mean, z)
         v = condition(model, covariance, owed, gain, z, residual, precision)
+        if keep == 1.0 and numbers[TEMPERATURE] == 0.0:
+            shift = 1.0 / (1.0 / weight + v)
+            note_error(z, gain, residual, v, weight, shift, model, numbers)
         squared = residual * residual / (1.0 + weight * v)
         numbers[RESIDUALS] = keep * numbers[RESIDUALS] + weight * squared
         numbers[COUNT] = keep * numbers[COUNT] + weight

@@ -38,13 +38,14 @@ CONSTANT, INVSQRT, ADAGRAD = range(3)
 CENTER_OF, SCATTER_OF, UNIT_OF = range(3)
 
 # Rows of `models[k]`. Those of a full covariance begin alike; it keeps the moments of
-# the columns, and their range, where others keep sums of gradients.
-N_VECTORS, N_VECTORS_FULL = 6, 8
-MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
-CENTER, SCATTER, _, LOW, HIGH = range(3, N_VECTORS_FULL)
+# the columns, and their range, where others keep sums of gradients. SCORES: a decaying
+# sum of the rows times their errors (see `online_change`).
+N_VECTORS, N_VECTORS_FULL = 7, 9
+MEAN, VARIANCE, PRIOR, SCORES, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
+CENTER, SCATTER, _, LOW, HIGH = range(4, N_VECTORS_FULL)
 
 # Columns of `numbers`.
-N_NUMBERS = 11
+N_NUMBERS = 15
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -57,6 +58,10 @@ N_NUMBERS = 11
     FORGETTING,
     PRIOR_SCALE,
     LAST_LABEL,  # where only rows that change it forget, NaN at first; else 0
+    PRODUCTS,  # sum of the errors times what recent errors foretold: `online_change`
+    SQUARED_PRODUCTS,  # sum of the squares of these products
+    SQUARED_FORETOLD,
+    SQUARED_ERRORS,
 ) = range(N_NUMBERS)
 
 # Entries of `stream`.
@@ -179,6 +184,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     forgetting = named("numbers", FORGETTING)
     scales_of_prior = named("numbers", PRIOR_SCALE)
     last_labels = named("numbers", LAST_LABEL)
+    foretold = named("numbers", slice(PRODUCTS, SQUARED_ERRORS + 1))
 
     # Their parts.
 

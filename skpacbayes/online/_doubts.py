@@ -13,10 +13,14 @@ MOST_CHANGES = 0.5  # the same share, where each of many classes makes one chang
 MANY_CHANGES = 20.0  # expected in random order; with fewer, the order shows nothing
 HEAVY = 0.25  # share of one row in the total weight
 SEVERAL = 20  # rows beside it
+# Errors are foretold by those before them where their products are so many standard
+# errors above zero, and foretell at least this share of the squared errors.
+SURE = 5.0
+NOTABLE = 0.1
 
 
-def warn_of_order(state):
-    """Warn where rows are sorted by their target, or labels come in long runs.
+def order_found(state):
+    """Return in which order the rows are, in words; None where in no such order.
 
     state : with the order of the targets (see `_kernels.order`). With at least 20
     changes expected, rows in random order are sorted once in 1e5 times.
@@ -24,24 +28,48 @@ def warn_of_order(state):
     labels = len(state.label_counts) > 0
     increases, decreases = int(state.noted_increases), int(state.noted_decreases)
     if not labels and increases and decreases:
-        return
+        return None
     expected = state.n_noted - state.noted_squares / max(state.n_noted, 1)
     changes = increases + decreases
     n_seen = np.count_nonzero(state.label_counts)
     few = max(n_seen - 1, FEW_CHANGES * expected)
     few = min(few, MOST_CHANGES * expected)
     if expected < MANY_CHANGES or (labels and changes > few):
-        return
-    found = "sorted by y"
-    if labels:
-        found = (
-            f"nearly sorted by class: labels change {changes} times, and would change "
-            f"about {expected:.0f} times in random order"
-        )
+        return None
+    if not labels:
+        return "sorted by y"
+    return (
+        f"nearly sorted by class: labels change {changes} times, and would change "
+        f"about {expected:.0f} times in random order"
+    )
+
+
+def warn_of_order(found):
+    """Warn where rows are sorted by their target, or labels come in long runs."""
     warnings.warn(
         f"The rows are {found}. Each row is learnt once, in the order given, so that "
         "later rows displace what the first ones taught, the more with forgetting. If "
         "the order means nothing, shuffle the rows (sklearn.utils.shuffle).",
+        stacklevel=user_stack_level(),
+    )
+
+
+def warn_of_change(foretold):
+    """Warn where the errors of a model that does not forget foretell each other.
+
+    foretold : sums over the rows, see `_kernels.online_change`.
+    """
+    products, squared_products, squared_foretold, squared_errors = foretold
+    if products <= SURE * np.sqrt(squared_products):
+        return
+    share = products / squared_foretold * (products / squared_errors)
+    if share < NOTABLE:
+        return
+    warnings.warn(
+        f"The errors of recent rows foretell the next one: {share:.0%} of the squared "
+        "error could have been avoided. The relation changes along the stream, and "
+        "nothing is forgotten: use forgetting='auto'. If the order of the rows means "
+        "nothing, shuffle them (sklearn.utils.shuffle).",
         stacklevel=user_stack_level(),
     )
 

@@ -13,14 +13,16 @@ from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
 from .._kernels.online_softmax import learn_softmax
+from ._doubts import warn_of_change
 from ._rows import OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
 WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is estimated
 COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
-FULL_COVARIANCE_UP_TO = 64
-FEW_FEATURES = 16  # with more and a diagonal covariance, prior_scale=None is "auto"
+FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes about 100 microseconds
+# With more features prior_scale=None is "auto", for a diagonal and a full covariance.
+FEW_FEATURES = {"diagonal": 16, "full": 64}
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 # Of the one expert that forgets with forgetting="on_label_change": classifiers only.
 LABEL_CHANGE_RATE = 0.04
@@ -30,8 +32,11 @@ FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 N_FOURIER = {"full": 120, "diagonal": 240}
 FOURIER_PRIOR = 3.0
 # With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
-# part of the scale. Labels do; with forgetting they do not need the least one.
+# part of the scale. Labels do. With forgetting the two largest are enough. Under these
+# scales alone the score of a row of many features would vary too much: with more
+# features than SMALL_SCORES there is one more, at which its variance is one.
 PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
+SMALL_SCORES = 16
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
@@ -74,6 +79,13 @@ class OnlineLinearModel(OnlineEstimator):
         exact = self._state.full and not self._state.phases.size
         exact = exact and self.loss == "squared_error"
         return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
+
+    def _doubt_change(self):
+        """Warn of a stream that changes, where nothing is forgotten."""
+        state = self._state
+        best = int(state.shares()[0].argmax())
+        if self.loss == "squared_error" and self.forgetting == 0.0:
+            warn_of_change(state.foretold[best])
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""
@@ -205,17 +217,19 @@ class OnlineLinearModel(OnlineEstimator):
         )
         scales = (self.prior_scale,)
         if self.prior_scale is None:
-            several = n_features > FEW_FEATURES and not self._full(n_features)
-            several = several and self.forgetting != "auto"
+            kind = "full" if self._full(n_features) else "diagonal"
+            several = n_features > FEW_FEATURES[kind] and self.forgetting != "auto"
         else:
             several = self.prior_scale == "auto"
         if several and self.method == "ngvi":
             scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
+            if n_features > SMALL_SCORES:
+                scales = (n_features**-0.5, *scales)
         elif self.prior_scale in (None, "auto"):
             scales = (1.0,)
         pairs = list(itertools.product(rates, scales))
-        if self.forgetting == "auto" and len(scales) == 3:
-            pairs = [(r, s) for r, s in pairs if r == 0.0 or s > scales[0]]
+        if self.forgetting == "auto":
+            pairs = [(r, s) for r, s in pairs if r == 0.0 or s in scales[-2:]]
         if self.forgetting == "on_label_change" and self.method == "ngvi":
             pairs.append((LABEL_CHANGE_RATE, scales[-1]))
         if self.n_fourier != "auto":
@@ -253,7 +267,8 @@ class OnlineLinearModel(OnlineEstimator):
             and self.scale_bound is None
         )
         if self.covariance == "auto":
-            n_waves = 0 if self.n_fourier == "auto" else self.n_fourier
+            auto = self.n_fourier == "auto"
+            n_waves = N_FOURIER["full"] if auto else self.n_fourier
             return possible and n_features + n_waves <= FULL_COVARIANCE_UP_TO
         return possible and self.covariance == "full"
 

@@ -51,8 +51,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     covariance : {"auto", "full", "diagonal"}, default="auto"
         Covariance of the posterior. "full" costs ``n_features ** 2`` a row, needs
         `method="ngvi"`, and the squared loss, for which it is exact Bayes, or that of
-        counts. "auto" is "full" where that is possible and there are at most 64
-        features.
+        counts. "auto" is "full" where that is possible and there are at most 400
+        features, Fourier features included.
     inverse_temperature : "auto" or float, default="auto"
         Weight of a row's loss in the posterior, for NGVI. A float `b` means a noise
         of variance ``1 / (2 * b)`` with the squared loss. "auto" estimates the noise
@@ -68,15 +68,18 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         feature; relative to that of the noise where the noise is estimated. "auto"
         averages the scales `prior_scales_` as `forgetting="auto"` averages rates, at
         two to three times the time; it is 1 for the methods other than "ngvi". None is
-        "auto" for more than 16 features with a diagonal covariance, unless
-        ``forgetting="auto"``, and else 1: with many features, correlations that a
-        diagonal covariance leaves out make the first predictions too large.
+        "auto" for more than 16 features with a diagonal covariance and for more than
+        64 with a full one, unless ``forgetting="auto"``, and else 1. With more than 16
+        features one of the scales is ``n_features ** -0.5``, so that the prior does not
+        make the first predictions too large.
     forgetting : "auto" or float in [0, 1), default=0.0
         Share of what was learnt that gives way to the prior at each row, for NGVI: a
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
         `forgetting_rates_` side by side and averages their predictions, each kept
         within the range of the targets so far, by exponential weights. (Rates of counts
-        have no lower bound there; the upper one is the largest count plus 1.)
+        have no lower bound there; the upper one is the largest count plus 1.) With 0
+        and the squared loss, a warning says when errors of recent rows foretell the
+        next one, as they do where the relation changes.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None

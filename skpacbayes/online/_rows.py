@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._stream import StreamingEstimator, checked_weights
 from .._validation import are_small, refuse_large, validate_data, writeable
-from ._doubts import warn_of_order, warn_of_weights
+from ._doubts import order_found, warn_of_order, warn_of_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
 NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)
@@ -158,15 +158,24 @@ class OnlineEstimator(StreamingEstimator):
     def _doubt_order(self, n_new=None):
         """Warn of rows that are sorted by their targets, where that matters.
 
+        Else warn of a stream that changes, where nothing is forgotten.
+
         n_new : rows of this call of `partial_fit`, after which the stream is looked at
         whenever the number of its rows has doubled; None after `fit`.
         """
         rows = self._state.n_noted
         before = 0 if n_new is None else rows - n_new
         # More than doubled: the two binary numbers differ in length.
-        if rows ^ before > before and self._depends_on_order():
-            warn_of_order(self._state)
+        if rows ^ before > before:
+            found = order_found(self._state)
+            if found is None:
+                self._doubt_change()
+            elif self._depends_on_order():
+                warn_of_order(found)
         return self
+
+    def _doubt_change(self):
+        """Warn of a stream that changes, where nothing is forgotten."""
 
     def _depends_on_order(self):
         """Whether another order of the same rows may give another posterior."""

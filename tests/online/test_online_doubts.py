@@ -127,6 +127,7 @@ def test_a_full_covariance_hardly_depends_on_the_order():
     assert abs(apart).max() < 0.05 * np.sqrt(as_given.noise_variance_)
 
 
+@pytest.mark.filterwarnings("ignore:The errors of recent rows")
 @pytest.mark.parametrize("model", [*DEPEND_ON_ORDER, OnlineVIRegressor()], ids=repr)
 def test_a_row_that_outweighs_the_others_is_named(model):
     X, y = rows_for(model)
@@ -152,3 +153,67 @@ def test_the_warning_of_order_is_true():
     as_given = model.fit(X, y).score(X, y)
     with pytest.warns(UserWarning, match="sorted by y"):
         assert model.fit(X[order], y[order]).score(X, y) < as_given - 0.3
+
+
+CHANGES = {
+    "turns": lambda X, t: 2 * X[:, 0] * np.cos(3 * t) + 2 * X[:, 1] * np.sin(3 * t),
+    "flips": lambda X, t: X[:, 0] * np.where(t < 0.5, 1.0, -1.0),
+    "comes again": lambda X, t: X[:, 0] * np.where(6 * t % 2 < 1, 1.0, -1.0),
+    "jumps": lambda X, t: X[:, 0] + 4 * (t > 0.6),
+    "rises": lambda X, t: X[:, 0] + 6 * t,
+}
+NOISES = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "heavy": lambda rng, n: rng.standard_t(2, size=n),
+    "skewed": lambda rng, n: rng.lognormal(0.0, 1.0, size=n),
+}
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4)])
+def test_a_stream_that_changes_is_named(covariance, unit, origin):
+    """And one that forgets is better there, by more than a tenth of the loss."""
+    rng = np.random.default_rng(0)
+    n = 1200
+    X, t = rng.normal(size=(n, 5)), np.linspace(0.0, 1.0, n)
+    for change in CHANGES.values():
+        y = unit * (change(X, t) + rng.normal(size=n)) + origin
+        Z = unit * X + origin
+        model = OnlineVIRegressor(covariance=covariance)
+        with pytest.warns(UserWarning, match="foretell the next one"):
+            model.fit(Z, y)
+        forgets = clone(model).set_params(forgetting="auto").fit(Z, y)
+        losses = [m.cumulative_loss_ - y[0] ** 2 for m in (forgets, model)]
+        assert losses[0] < 0.9 * losses[1]
+        model = clone(model)
+        with pytest.warns(UserWarning, match="foretell the next one"):
+            for start in range(0, n, 100):
+                model.partial_fit(Z[start : start + 100], y[start : start + 100])
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_stream_that_does_not_change_is_not(noise):
+    """Whatever its features and noise, and where a line does not fit it.
+
+    An error of a right model has mean zero given those before, so that each of the 99
+    sums passes five standard errors with a probability of 3e-7, if it is normal.
+    """
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 1])
+        for n, d in ((150, 3), (800, 3), (800, 25)):
+            features = {
+                "normal": rng.normal(size=(n, d)),
+                "heavy": rng.standard_t(2, size=(n, d)),
+                "rare": (rng.random((n, d)) < 0.1).astype(float),
+                "walks": np.cumsum(rng.normal(size=(n, d)), axis=0),
+            }
+            for name, X in features.items():
+                line = X @ rng.normal(size=d)
+                targets = [3 * line + NOISES[noise](rng, n)]
+                if name != "walks":  # elsewhere the tangent changes with the features
+                    targets.append(np.abs(X[:, 0]) + NOISES[noise](rng, n))
+                for y in targets:
+                    OnlineVIRegressor().fit(X, y)  # a warning is an error
+                if name != "walks":  # their units grow: there it should forget
+                    one = 3 * X[:, 0] + NOISES[noise](rng, n)
+                    OnlineVIRegressor(covariance="diagonal").fit(X[:, :1], one)

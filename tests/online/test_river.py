@@ -13,6 +13,7 @@ from skpacbayes import OnlineVIClassifier, OnlineVIMLPClassifier, OnlineVIRegres
 from skpacbayes.online.river import RiverClassifier, RiverRegressor, RowsOfDicts
 
 
+@pytest.mark.filterwarnings("ignore:The errors of recent rows")
 @pytest.mark.filterwarnings("ignore:The feature")  # some checks bring new features
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_checks_of_river():
@@ -24,6 +25,7 @@ def test_checks_of_river():
     assert len(names) > 5
 
 
+@pytest.mark.filterwarnings("ignore:The errors of recent rows")
 def test_progressive_validation_is_that_of_the_estimator():
     rows = [(list(x.values()), y) for x, y in datasets.TrumpApproval()]
     X, y = (np.array(part, dtype=float) for part in zip(*rows, strict=True))

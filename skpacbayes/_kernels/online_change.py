@@ -1,0 +1,70 @@
+"""Whether the errors of a stream's last rows foretell the next one.
+
+Where a linear model with the squared loss is right, and the same all along, its errors
+are uncorrelated with everything before them, whatever their distribution. Where the
+relation changes, a model that does not forget errs the same way for many rows.
+"""
+
+import math
+
+from . import part
+from .online_state import (
+    COUNT,
+    MEAN,
+    PRIOR,
+    PRODUCTS,
+    RESIDUALS,
+    SCORES,
+    SMALLEST,
+    SQUARED_ERRORS,
+    SQUARED_FORETOLD,
+    SQUARED_PRODUCTS,
+    STEPS,
+    WEIGHT,
+)
+
+MEMORY = 0.98  # of the errors: of 50 rows
+RECENT = 2.0  # the sums are of the last half of the rows: of one in so many
+FARTHEST = 100.0  # deviations, at which an error is counted
+
+
+@part
+def note_error(z, gain, residual, v, weight, shift, model, numbers):
+    """Compare the error of row z with what the rows before it foretell.
+
+    With V the posterior covariance, about 1 / n times the inverse second moment of the
+    rows, and S the decaying sum of their errors times them, n z'V S is, but for a
+    constant, the correction of this row's prediction by a step of Newton's method on
+    the recent rows. The products of errors and corrections have mean zero where the
+    model is right. The error is that of the least squares, to first order: that of the
+    posterior mean less z'V P m, P being the precisions of the prior, which pulls the
+    mean m. Nothing is counted until the coefficients had rows to be learnt from.
+
+    gain : V z; v : z'V z, in units of the noise, whose estimate does not yet have the
+    row; shift : by which multiple of the residual the mean has moved along V z, since.
+    """
+    noise = numbers[RESIDUALS] / numbers[COUNT] if numbers[COUNT] > 0.0 else 0.0
+    scores, mean, prior = model[SCORES], model[MEAN], model[PRIOR]
+    if noise <= SMALLEST:
+        return
+    pull, step = 0.0, shift * residual
+    for j in range(z.shape[0]):
+        pull += gain[j] * prior[j] * (mean[j] - step * gain[j])
+    residual -= pull
+    error = residual / math.sqrt(noise * (1.0 / weight + v))
+    error = error if error < FARTHEST else FARTHEST
+    error = error if error > -FARTHEST else -FARTHEST
+    foretold = 0.0
+    for j in range(z.shape[0]):
+        foretold += gain[j] * scores[j]
+        scores[j] = MEMORY * scores[j] + error * z[j]
+    foretold *= numbers[WEIGHT]
+    if numbers[STEPS] > 2.0 * z.shape[0]:
+        keep = 1.0 - RECENT / numbers[STEPS]
+        product = error * foretold
+        numbers[PRODUCTS] = keep * numbers[PRODUCTS] + product
+        squared = numbers[SQUARED_PRODUCTS]
+        numbers[SQUARED_PRODUCTS] = keep * squared + product * product
+        squared = numbers[SQUARED_FORETOLD]
+        numbers[SQUARED_FORETOLD] = keep * squared + foretold * foretold
+        numbers[SQUARED_ERRORS] = keep * numbers[SQUARED_ERRORS] + error * error
