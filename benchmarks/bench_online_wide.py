@@ -1,8 +1,9 @@
-"""Streams of numbers with more features than a full covariance is kept for.
+"""Streams of numbers with many features, 70 to 500.
 
 Each block of ten rows is predicted, then learnt. The share of the loss that is left is
 relative to the best constant in hindsight: above 1, a constant would have been better.
-The default of `prior_scale` was chosen on other draws of the first eight streams and of
+The full covariance, and the smallest scale of its prior, were chosen on other draws of
+all; before, the default of `prior_scale` on other draws of the first eight streams and of
 the two that are 0 in most rows.
 
     python benchmarks/bench_online_wide.py [--quick]

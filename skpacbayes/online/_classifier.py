@@ -51,8 +51,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Standard deviation of the prior of a coefficient of a standardised feature,
         and of the intercept. "auto" averages the scales `prior_scales_` by exponential
         weights, at two to three times the time of one; it is 1 for the methods other
-        than "ngvi". With more than 16 features one of them is ``n_features ** -0.5``,
-        at which the prior variance of a row's score is about one.
+        than "ngvi". With more than 16 features and the logistic loss one of them is
+        ``n_features ** -0.5``, at which the prior variance of a score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
         Share of what was learnt that gives way to the prior at each row, in [0, 1), for
         NGVI. "on_label_change" averages, by exponential weights, the models that forget

@@ -34,7 +34,8 @@ FOURIER_PRIOR = 3.0
 # With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
 # part of the scale. Labels do. With forgetting the two largest are enough. Under these
 # scales alone the score of a row of many features would vary too much: with more
-# features than SMALL_SCORES there is one more, at which its variance is one.
+# features than SMALL_SCORES there is one more, at which its variance is one, but for
+# the hinge, whose labels were no better with it and its probabilities worse.
 PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
 SMALL_SCORES = 16
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -223,7 +224,7 @@ class OnlineLinearModel(OnlineEstimator):
             several = self.prior_scale == "auto"
         if several and self.method == "ngvi":
             scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
-            if n_features > SMALL_SCORES:
+            if n_features > SMALL_SCORES and self.loss != "hinge":
                 scales = (n_features**-0.5, *scales)
         elif self.prior_scale in (None, "auto"):
             scales = (1.0,)
