@@ -3,8 +3,8 @@
 Each block of ten rows is predicted, then learnt. The share of the loss that is left is
 relative to the best constant in hindsight: above 1, a constant would have been better.
 The full covariance, and the smallest scale of its prior, were chosen on other draws of
-all; before, the default of `prior_scale` on other draws of the first eight streams and of
-the two that are 0 in most rows.
+all streams; before that, the default of `prior_scale` on other draws of the first eight
+and of the two that are 0 in most rows.
 
     python benchmarks/bench_online_wide.py [--quick]
 """

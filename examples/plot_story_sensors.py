@@ -15,10 +15,15 @@ hear of these four, and of nothing else.
 # the other learns from the stream how fast to forget.
 
 import matplotlib.pyplot as plt
+import warnings
+
 import numpy as np
 from river.datasets import WaterFlow
 
 from skpacbayes import OnlineVIRegressor
+
+# The model that forgets nothing warns that the stream changes; we want to see how much.
+warnings.filterwarnings("ignore", message="The errors of recent rows")
 
 DEVIATIONS, FIRST = 5, 48  # the first two days are learnt without an alarm
 readings = list(WaterFlow())

@@ -146,9 +146,9 @@ class RiverRegressor(_Adapter, base.Regressor):
     >>> from river import datasets, evaluate, metrics
     >>> from skpacbayes import OnlineVIRegressor
     >>> from skpacbayes.online.river import RiverRegressor
-    >>> model = RiverRegressor(OnlineVIRegressor())
+    >>> model = RiverRegressor(OnlineVIRegressor(forgetting="auto"))
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.5...
+    MAE: 0.31...
     """
 
     @classmethod
