@@ -14,9 +14,9 @@ hear of these four, and of nothing else.
 # rings is not learnt: a leak is not a new habit. One model remembers all hours alike,
 # the other learns from the stream how fast to forget.
 
-import matplotlib.pyplot as plt
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 from river.datasets import WaterFlow
 
