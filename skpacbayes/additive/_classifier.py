@@ -266,10 +266,10 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
             `inverse_temperature` is "pac" and there are more than two classes.
         """
         rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
-        if self.inverse_temperature == "pac" and rows.positive.ndim == 2:
+        if self.inverse_temperature == "pac" and rows.targets.ndim == 2:
             raise ValueError(
                 "inverse_temperature='pac' bounds the loss of two classes, got "
-                f"{len(rows.positive)}: use 'likelihood', or OneVsRestClassifier."
+                f"{len(rows.targets)}: use 'likelihood', or OneVsRestClassifier."
             )
         problem = self._problem(rows)
         total = rows.weights.sum()
@@ -290,7 +290,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         given = self.inverse_temperature, self.class_weight, self.slab_scale
         settled = is_settled(self._computed) and self.max_order > 1
         if plausible and settled and given == ("likelihood", None, 1.0):
-            targets = np.atleast_2d(rows.positive).T.astype(float)
+            targets = np.atleast_2d(rows.targets).T.astype(float)
             warn_of_roughness(
                 rows.X,
                 targets,
@@ -504,9 +504,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     def _certified_risk(self, rows, problem, prior):
         """Return what the certificate reads of the rows of the fit."""
         found = self._answer()
-        loss = self._loss(rows.X, rows.positive)
+        loss = self._loss(rows.X, rows.targets)
         return {
-            "observed": self._loss(rows.X, rows.positive, bound=self.score_bound),
+            "observed": self._loss(rows.X, rows.targets, bound=self.score_bound),
             "divergence": logistic_divergence(
                 problem,
                 found.posterior,

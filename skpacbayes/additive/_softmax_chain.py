@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from ._classifier_chain import INTERCEPT_VARIANCE, Draw, LogisticChain
+from ._classifier_chain import LogisticChain
+from ._rated_chain import INTERCEPT_VARIANCE, Draw
 
 
 class SoftmaxChain:
