@@ -26,8 +26,10 @@ from ._rated_chain import MOVES, RatedChain
 
 # r / m at least: the larger, the closer the two likelihoods, and the slower the chain,
 # since rates of larger shapes tell more of the scores than the counts do.
-LEAST_RATIO = 4.0
-LEAST_MEAN = 1e-6  # about which a row is expanded
+LEAST_RATIO = 3.0
+# Mean count of all rows together about which they are expanded at least: about less,
+# the expansion would not see that larger means are improbable.
+LEAST_TOTAL = 1.0
 FEWEST, MOST = 0.25, 8.0  # shapes between which whole ones are drawn, which is quicker
 N_TERMS = 8  # of the series of gammas, where they are not
 LARGEST = 600.0  # log means whose exponential, times weights, does not overflow
@@ -145,8 +147,9 @@ class PoissonChain(RatedChain):
 
     def _expand(self, log_means):
         """Take the likelihood that proposes: the expansion about some log means."""
-        log_means = np.minimum(log_means, LARGEST)
-        means = np.maximum(self.weights * np.exp(log_means), LEAST_MEAN)
+        logs = np.minimum(log_means, LARGEST) + np.log(self.weights)
+        logs = np.maximum(logs, math.log(LEAST_TOTAL / len(logs)))
+        means = np.exp(logs)
         counts = self.weights * self.targets
         # A count far above its mean: the likelihood has to fall beyond it.
         ratios = np.maximum(LEAST_RATIO, counts / means)
@@ -156,7 +159,7 @@ class PoissonChain(RatedChain):
         share = 2 * means / shapes / (1 + np.sqrt(1 - 4 * means / shapes))
         self.shapes = shapes
         self.pulls = counts - means + shapes * (share - 0.5)
-        self.offsets = self.base - log_means - np.log((1 - share) / share)
+        self.offsets = self.base + np.log(self.weights * share / (1 - share)) - logs
 
     def _begin_again(self, log_means):
         self._expand(log_means)
