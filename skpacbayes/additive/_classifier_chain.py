@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy.special import log_expit
 
+from ._gram import NO_PAIRS
 from ._rated_chain import RatedChain
 
 
@@ -17,15 +18,26 @@ class LogisticChain(RatedChain):
         The labels.
     weights : ndarray of shape (n_samples,)
         Exponent of the likelihood of each row.
-    values, ranks, beta, most, variance, rng
+    values, ranks, beta, most, variance, rng, pairs
         See :class:`RatedChain`.
     """
 
-    def __init__(self, values, positive, weights, ranks, beta, most, variance, rng):
+    def __init__(
+        self,
+        values,
+        positive,
+        weights,
+        ranks,
+        beta,
+        most,
+        variance,
+        rng,
+        pairs=NO_PAIRS,
+    ):
         self.positive = positive
         share = (weights @ positive + 1) / (weights.sum() + 2)
         intercept = math.log(share / (1 - share))
-        super().__init__(values, ranks, beta, most, variance, intercept, rng)
+        super().__init__(values, ranks, beta, most, variance, intercept, rng, pairs)
         self.temper(weights)
 
     def temper(self, weights):

@@ -9,10 +9,13 @@ from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_doubts, warn_of_weights
+from ._gram import NO_PAIRS
 from ._mixing import Run, mixing
+from ._pairs import Pairs
 from ._posterior import Posterior
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # of the weights
+N_FIRST = 300  # draws without interactions that say which pairs are candidates
 N_POINTS = 2001  # of the grid over which functions are orthonormal under "pac"
 
 
@@ -34,6 +37,20 @@ class Problem(NamedTuple):
     values: np.ndarray  # (n_features, max_order, n_samples)
     targets: np.ndarray  # see Rows
     weights: np.ndarray
+    pairs: Pairs | None = None  # of variables, that count as variables after these
+
+    @property
+    def ranks(self):
+        """Number of functions of each variable, then of each pair."""
+        if self.pairs is None:
+            return self.functions.orders
+        return np.concatenate([self.functions.orders, self.pairs.orders])
+
+    def with_pairs(self, pairs):
+        """Return this with functions of pairs of variables."""
+        found = Pairs(pairs, self.dictionary, self.functions, self.values, self.weights)
+        values = np.concatenate([self.values, found.of_values(self.values)])
+        return self._replace(values=values, pairs=found)
 
 
 class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
@@ -65,6 +82,29 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         values = functions(values)
         return Problem(dictionary, functions, values, rows.targets, rows.weights)
 
+    def _paired(self, problem, make):
+        """Add functions of pairs: those given, or of the most probable variables.
+
+        Parameters
+        ----------
+        problem : Problem
+            The rows, without pairs.
+        make : callable
+            Makes a chain of a problem.
+        """
+        if self.interactions is None:
+            return problem
+
+        def probabilities():
+            chain = make(problem)
+            chain.advance(self.burn_in, keep=False)
+            chain.advance(min(N_FIRST, self.n_iter))
+            shape = problem.values.shape[:2]
+            return Posterior.of_draws(chain.kept, shape).inclusion()[:, 0]
+
+        pairs = self._candidates(problem.functions.orders, probabilities)
+        return problem.with_pairs(pairs)
+
     def _chain_of(self, kind, problem, exponents, variance, rng):
         """Make a chain of a kind, the loss of each row raised to its exponent."""
         most = MOST_VARIABLES if self.max_active is None else self.max_active
@@ -72,11 +112,12 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             problem.values,
             problem.targets,
             exponents,
-            problem.functions.orders,
+            problem.ranks,
             self.beta,
             most,
             variance,
             rng,
+            NO_PAIRS if problem.pairs is None else problem.pairs.pairs,
         )
 
     def _run(self, chains):
@@ -115,7 +156,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
 
     def _put_together(self, problem, most, chains, inverse_temperature):
         """Put the draws of chains of one score together."""
-        shape = problem.functions.means.shape
+        shape = problem.values.shape[:2]
         draws = [draw for chain in chains for draw in chain.kept]
         posterior = Posterior.of_draws(draws, shape)
         columns, width = posterior.columns, shape[1]
@@ -127,7 +168,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             start += len(losses)
         agreement = mixing(runs, posterior.inclusion()[:, 0], width)
         sizes = ((columns >= 0) & (columns % width == 0)).sum(axis=1)
-        n_usable = np.count_nonzero(problem.functions.orders)
+        n_usable = np.count_nonzero(problem.ranks)
         tried, accepted = np.sum([chain.moves for chain in chains], axis=0)
         return Fitted(
             dictionary=problem.dictionary,
@@ -142,6 +183,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             runs=agreement.runs,
             full=most if sizes.max() == most < n_usable else 0,
             intercepts=np.array([draw.intercept for draw in draws]),
+            pairs=problem.pairs,
         )
 
     def _doubt(self, problem, sample_weight):

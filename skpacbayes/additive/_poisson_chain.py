@@ -21,6 +21,7 @@ import math
 import numpy as np
 from scipy.special import xlogy
 
+from ._gram import NO_PAIRS
 from ._polya_gamma import polya_gamma
 from ._rated_chain import MOVES, RatedChain
 
@@ -45,7 +46,7 @@ class PoissonChain(RatedChain):
         The counts.
     weights : ndarray of shape (n_samples,)
         Exponent of the likelihood of each row.
-    values, ranks, beta, most, variance, rng
+    values, ranks, beta, most, variance, rng, pairs
         See :class:`RatedChain`.
 
     Attributes
@@ -54,10 +55,21 @@ class PoissonChain(RatedChain):
         Logarithm of the mean of the counts: the intercept's prior is centered there.
     """
 
-    def __init__(self, values, targets, weights, ranks, beta, most, variance, rng):
+    def __init__(
+        self,
+        values,
+        targets,
+        weights,
+        ranks,
+        beta,
+        most,
+        variance,
+        rng,
+        pairs=NO_PAIRS,
+    ):
         self.targets = targets
         self.base = log_mean(targets, weights)
-        super().__init__(values, ranks, beta, most, variance, 0.0, rng)
+        super().__init__(values, ranks, beta, most, variance, 0.0, rng, pairs)
         self._n_until = N_SETTLING
         self.temper(weights)
 

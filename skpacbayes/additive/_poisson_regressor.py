@@ -12,6 +12,7 @@ from .._validation import validate_data
 from ._base import SCALE
 from ._doubts import is_settled, warn_of_dispersion
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
+from ._interactions import _Interactions
 from ._poisson_chain import LARGEST, PoissonChain
 from ._roughness import warn_of_roughness
 
@@ -20,7 +21,9 @@ N_PILOTS, PILOT_SWEEPS = 2, 100
 WHOLE = 1e-6  # of a count, within which it is a whole number
 
 
-class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
+class SparseAdditiveGibbsPoissonRegressor(
+    RegressorMixin, _Interactions, _DrawnAdditiveGibbs
+):
     """Additive Poisson regression that selects its variables, by a Gibbs posterior.
 
     The logarithm of the mean count is a sum of functions of a few variables. Which
@@ -68,6 +71,12 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
         Number of chains.
     max_active : int, default=None
         Largest number of variables of a model; None for 50.
+    interactions : None, "auto" or list of pairs of int or str, default=None
+        Pairs of variables whose joint effect may differ from the sum of their own, by
+        column or name. A pair is in a model only if both variables are. "auto" offers
+        all pairs of up to 20 variables; of more, those of the 20 that a first run
+        without interactions finds most probable. All chains start at the variables of
+        the pairs.
     prediction : {"mean", "randomized", "map"}, default="mean"
         What predicts: the posterior mean; one draw; or the function of mean
         coefficients within the model that was drawn most often.
@@ -88,15 +97,21 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
         Posterior mean of the number of functions of each variable.
     coefficients_ : ndarray of shape (n_features, n_functions)
         Coefficients of the functions, as `prediction` says. The k-th function of a
-        variable has standard deviation 1 / k over the rows.
+        variable has standard deviation 1 / k over the rows. With `interactions`, those
+        of `pairs_` are in further rows.
     intercept_ : float
         Logarithm of the mean where all effects are 0, as `prediction` says.
     models_ : ndarray of shape (n_models, n_features)
-        Orders of the variables in each model that was drawn, the most frequent first.
+        Orders of the variables in each model that was drawn, the most frequent first;
+        with `interactions`, those of `pairs_` in further columns.
     model_weights_ : ndarray of shape (n_models,)
         How often it was drawn, as a share.
     dispersion_ : float
         Estimate of how many times as much as Poisson's the counts vary.
+    pairs_ : ndarray of int of shape (n_pairs, 2)
+        Pairs of variables that may interact; none unless `interactions` is given.
+    pair_probabilities_ : ndarray of shape (n_pairs,)
+        Probability that each of them is in the model.
     inverse_temperature_ : float
         Inverse temperature.
     acceptance_rate_ : float
@@ -146,6 +161,13 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
     all whole numbers, a row counts as one observation of the dispersion, whatever its
     weight is.
 
+    The functions of a pair are the first `max_order` products of the functions of its
+    variables, less what functions of one of the two explain; that of the a-th and the
+    b-th has standard deviation 1 / (a b). The prior of a model with s variables and t
+    pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and beta for each
+    function. At new rows a function of a pair is cut where it exceeds its values at the
+    rows of `fit`.
+
     A variable with missing values (NaN) has one function more, its first: the level of
     the rows where it is missing.
 
@@ -188,6 +210,7 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
 
     _parameter_constraints: dict = {
         **_DrawnAdditiveGibbs._parameter_constraints,
+        **_Interactions._parameter_constraints,
         "slab_scale": [SCALE],
         "inverse_temperature": [StrOptions({"auto", "likelihood"}), SCALE],
     }
@@ -206,6 +229,7 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
         burn_in=100,
         n_chains=2,
         max_active=None,
+        interactions=None,
         prediction="mean",
         random_state=None,
         n_jobs=None,
@@ -221,6 +245,7 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
         self.burn_in = burn_in
         self.n_chains = n_chains
         self.max_active = max_active
+        self.interactions = interactions
         self.prediction = prediction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -252,6 +277,13 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, _DrawnAdditiveGibbs):
         rows = self._counted(X, y, sample_weight)
         problem = self._problem(rows)
         rng = self._generator()
+
+        def first(problem):
+            chain = self._chain(problem, problem.weights, rng.spawn(1)[0])
+            chain.settle()
+            return chain
+
+        problem = self._paired(problem, first)
         temperature = self._temperature(problem, rng)
         exponents = rows.weights * (temperature / rows.weights.sum())
         chains = []

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ._chain import Chain, Prior
-from ._gram import WeightedRows, precision_factor
+from ._gram import NO_PAIRS, WeightedRows, precision_factor
 from ._polya_gamma import polya_gamma
 
 MOVES = 20  # between models, for each draw of the rates
@@ -43,11 +43,13 @@ class RatedRows(WeightedRows):
         The linear term of the log likelihood: half the weight of a row, negative where
         the label is.
     ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable.
+        Number of functions there are of each variable, then of each pair.
+    pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
+        Pairs of variables, the last that count as one.
     """
 
-    def __init__(self, values, rates, pulls, ranks):
-        super().__init__(values, rates, ranks)
+    def __init__(self, values, rates, pulls, ranks, pairs=NO_PAIRS):
+        super().__init__(values, rates, ranks, pairs)
         self._precision = rates.sum() + 1 / INTERCEPT_VARIANCE
         self._pull = pulls.sum()
         self._sums = self._flat @ rates
@@ -84,14 +86,14 @@ class RatedChain:
     these variables is the one whose prior counts K variables, not d: the binomials of
     the prior and of the choice give C(d, s) C(d - s, K - s) = C(d, K) C(K, s). So the
     chain leaves the posterior over all variables invariant, and a sweep costs as much
-    as K variables do.
+    as K variables do. Where there are pairs, each sweep chooses among all.
 
     Parameters
     ----------
     values : ndarray of shape (n_features, max_order, n_samples)
         Values of the functions at the rows.
     ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable.
+        Number of functions there are of each variable, then of each pair.
     beta : float
         Each function divides the prior by 1 / beta.
     most : int
@@ -99,9 +101,12 @@ class RatedChain:
     variance : float
         Prior variance of a coefficient.
     intercept : float
-        The intercept of the first model, which has no variables.
+        The intercept of the first model, which has no variables, or those of the pairs:
+        a pair finds its way in only from a model that has both.
     rng : numpy.random.Generator
         Source of random numbers.
+    pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
+        Pairs of variables, the last that count as one.
 
     Attributes
     ----------
@@ -111,16 +116,27 @@ class RatedChain:
         Known parts of the scores: 0, unless a caller sets them.
     """
 
-    def __init__(self, values, ranks, beta, most, variance, intercept, rng):
+    def __init__(
+        self, values, ranks, beta, most, variance, intercept, rng, pairs=NO_PAIRS
+    ):
         self.values, self.ranks, self.rng = values, ranks, rng
-        self._usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
-        self._n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * most))
-        self.prior = Prior.of(
-            ranks, beta, most, variance=variance, n_variables=self._n_chosen
-        )
+        self._pairs = pairs
+        if len(pairs):
+            self._usable = np.arange(len(ranks))
+            self._n_chosen = len(ranks)
+            self.prior = Prior.of(
+                ranks, beta, most, variance=variance, n_pairs=len(pairs)
+            )
+        else:
+            self._usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
+            self._n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * most))
+            self.prior = Prior.of(
+                ranks, beta, most, variance=variance, n_variables=self._n_chosen
+            )
         self._flat = values.reshape(-1, values.shape[2])
-        nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        self.draw = Draw(*nothing, intercept)
+        first = np.unique(pairs)
+        first = first[ranks[first] > 0][: self.prior.most] * values.shape[1]
+        self.draw = Draw(first, np.zeros(len(first)), intercept)
         self.effects = np.zeros(values.shape[2])  # sums of the effects, at the rows
         self.offsets = 0.0
         self._usable_values = self._values_of(self._usable)
@@ -184,7 +200,7 @@ class RatedChain:
            Monte Carlo for Bayesian computation. Biometrika 87.
         """
         columns, coefficients, intercept, _ = self.draw
-        if len(columns) == 0:
+        if not coefficients.any():
             return
         log_likelihood = self._along_length()
         square = self.prior.ridge * (coefficients @ coefficients)
@@ -209,7 +225,7 @@ class RatedChain:
         if len(chosen) < len(self._usable):
             values = self._values_of(chosen)
         pulls = self.pulls - rates * self.offsets
-        form = RatedRows(values, rates, pulls, self.ranks[chosen])
+        form = RatedRows(values, rates, pulls, self.ranks[chosen], self._pairs)
         reader = form.reader()
         if self._chain is None:
             self._chain = Chain(reader, form.linear, self.prior, self.rng)
