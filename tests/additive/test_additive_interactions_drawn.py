@@ -142,13 +142,13 @@ def rows(n=400, p=6, seed=0):
 
 
 def classifier(**parameters):
-    settings = {"n_iter": 60, "burn_in": 40, "max_order": 3, "random_state": 0}
-    return SparseAdditiveGibbsClassifier(**settings | parameters)
+    settings = {"n_iter": 60, "burn_in": 40, "max_order": 3, "n_chains": 1}
+    return SparseAdditiveGibbsClassifier(**settings | parameters, random_state=0)
 
 
 def counter(**parameters):
-    settings = {"n_iter": 60, "burn_in": 40, "max_order": 3, "random_state": 0}
-    return SparseAdditiveGibbsPoissonRegressor(**settings | parameters)
+    settings = {"n_iter": 60, "burn_in": 40, "max_order": 3, "n_chains": 1}
+    return SparseAdditiveGibbsPoissonRegressor(**settings | parameters, random_state=0)
 
 
 def labelled(kind):
@@ -221,7 +221,7 @@ def test_pairs_by_name_and_among_many(kind):
         if kind is classifier
         else rng.poisson(np.exp(scores / 3))
     )
-    model = kind(interactions="auto", n_iter=20, burn_in=20, n_chains=1).fit(wide, y)
+    model = kind(interactions="auto", n_iter=20, burn_in=20).fit(wide, y)
     assert len(model.pairs_) == 190
     assert [21, 23] in model.pairs_.tolist()
     with pytest.raises(ValueError, match="pairs of two different variables"):
