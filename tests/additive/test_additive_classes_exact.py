@@ -359,7 +359,7 @@ def test_the_divergence_of_the_ranker_is_that_of_the_evidence():
     )
     ranks = np.array([1, 1])
     problem = SimpleNamespace(
-        values=values, positive=positive, functions=SimpleNamespace(orders=ranks)
+        values=values, targets=positive, functions=SimpleNamespace(orders=ranks)
     )
     prior = Prior.of(ranks, BETA, 2, variance=VARIANCE)
     risk = mixed(found, 1)
