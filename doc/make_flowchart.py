@@ -24,6 +24,10 @@ QUESTIONS = {
         ("a stream, and several models", "online.EWARegressor"),
         ("few variables of many: numbers", "additive.SparseAdditiveGibbsRegressor"),
         ("few variables of many: labels", "additive.SparseAdditiveGibbsClassifier"),
+        (
+            "few variables of many: counts",
+            "additive.SparseAdditiveGibbsPoissonRegressor",
+        ),
         ("few variables of many: a ranking", "additive.SparseAdditiveGibbsRanker"),
     ],
     "A sequence": [

@@ -12,6 +12,7 @@ _FAMILIES = {
     "additive": [
         "PartialEffectsDisplay",
         "SparseAdditiveGibbsClassifier",
+        "SparseAdditiveGibbsPoissonRegressor",
         "SparseAdditiveGibbsRanker",
         "SparseAdditiveGibbsRegressor",
     ],

@@ -3,6 +3,7 @@
 from skpacbayes import additive as additive
 from skpacbayes.additive import PartialEffectsDisplay as PartialEffectsDisplay
 from skpacbayes.additive import SparseAdditiveGibbsClassifier as SparseAdditiveGibbsClassifier
+from skpacbayes.additive import SparseAdditiveGibbsPoissonRegressor as SparseAdditiveGibbsPoissonRegressor
 from skpacbayes.additive import SparseAdditiveGibbsRanker as SparseAdditiveGibbsRanker
 from skpacbayes.additive import SparseAdditiveGibbsRegressor as SparseAdditiveGibbsRegressor
 from skpacbayes import certificates as certificates

@@ -14,6 +14,7 @@ TRUSTED_TYPES = [
     "skpacbayes.additive._classifier.SparseAdditiveGibbsClassifier",
     "skpacbayes.additive._mixing.Run",
     "skpacbayes.additive._pairs.Pairs",
+    "skpacbayes.additive._poisson_regressor.SparseAdditiveGibbsPoissonRegressor",
     "skpacbayes.additive._posterior.Posterior",
     "skpacbayes.additive._ranker.SparseAdditiveGibbsRanker",
     "skpacbayes.additive._regressor.SparseAdditiveGibbsRegressor",

@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin  # type: ignore[import-untyp
 __all__ = [
     "PartialEffectsDisplay",
     "SparseAdditiveGibbsClassifier",
+    "SparseAdditiveGibbsPoissonRegressor",
     "SparseAdditiveGibbsRanker",
     "SparseAdditiveGibbsRegressor",
 ]
@@ -47,6 +48,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     burn_in: int
     n_chains: int
     max_active: int
+    interactions: Literal["auto"] | None | list[Any] | str
     prediction: Literal["mean", "randomized", "map"]
     random_state: int | np.random.RandomState | None
     n_jobs: int
@@ -60,18 +62,71 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     intercept_: float
     models_: NDArray[Any]
     model_weights_: NDArray[Any]
+    pairs_: NDArray[Any]
+    pair_probabilities_: NDArray[Any]
     inverse_temperature_: float
     acceptance_rate_: float
     r_hat_: float
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: Any = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: Any = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def predict(self, X: ArrayLike) -> NDArray[Any]: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]: ...
     def certificate(self, X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, confidence: float = ...) -> skpacbayes.Certificate: ...
+    def interaction_frame(self) -> Any: ...
+    def partial_effects(self, X: ArrayLike, feature: Any) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
+    def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...
+    def projected_support(self, X: ArrayLike, *, explained: float = ..., indices: bool = ...) -> NDArray[Any]: ...
+    def inclusion_frame(self) -> Any: ...
+    def _get_support_mask(self) -> Any: ...
+    def to_arviz(self) -> Any: ...
+
+
+class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    basis: Any
+    max_order: int
+    feature_range: Any
+    categorical_features: ArrayLike | str | bool
+    beta: Any
+    slab_scale: float
+    inverse_temperature: Literal["auto", "likelihood"] | float
+    n_iter: int
+    burn_in: int
+    n_chains: int
+    max_active: int
+    interactions: Literal["auto"] | None | list[Any] | str
+    prediction: Literal["mean", "randomized", "map"]
+    random_state: int | np.random.RandomState | None
+    n_jobs: int
+    inclusion_probabilities_: NDArray[Any]
+    feature_importances_: NDArray[Any]
+    inclusion_errors_: NDArray[Any]
+    expected_orders_: NDArray[Any]
+    coefficients_: NDArray[Any]
+    intercept_: float
+    models_: NDArray[Any]
+    model_weights_: NDArray[Any]
+    dispersion_: float
+    pairs_: NDArray[Any]
+    pair_probabilities_: NDArray[Any]
+    inverse_temperature_: float
+    acceptance_rate_: float
+    r_hat_: float
+    feature_ranges_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "likelihood"] | float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = ...) -> NDArray[Any]: ...
+    @overload
+    def predict(self, X: ArrayLike, *, return_std: Literal[True]) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> float: ...
+    def interaction_frame(self) -> Any: ...
     def partial_effects(self, X: ArrayLike, feature: Any) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def sample_posterior(self, n_samples: int = ..., random_state: int | np.random.RandomState | None = ...) -> NDArray[Any]: ...
     def get_support(self, indices: bool = ..., *, threshold: float = ...) -> NDArray[Any]: ...

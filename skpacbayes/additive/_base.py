@@ -56,6 +56,8 @@ class Fitted(NamedTuple):
     residual_variance: float = 0.0  # of all rows, where it has
     far_rows: tuple = ()  # their weights above and below, if most are on one side
     reach: np.ndarray | None = None  # (2, n_features), beyond which rows are far
+    dispersion: float = 1.0  # of counts
+    total_weight: float = 0.0  # of their rows
     classes: tuple = ()  # of several classes, what is found of the score of each
 
     def reaching(self):
@@ -213,7 +215,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
         explained : float, default=0.98
             Share of the divergence of a constant from the predictions that the
             variables have to explain: of the Kullback-Leibler divergence of
-            probabilities, of the variance of numbers and of ranks.
+            probabilities, of the variance of numbers, ranks and logarithms of means.
         indices : bool, default=False
             Whether to return columns, the most important first, rather than a mask.
 

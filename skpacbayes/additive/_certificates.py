@@ -9,8 +9,8 @@ from scipy.special import gammaln
 from ..certificates import Certificate, additive_risk_terms
 from ..certificates.additive import log_prior_mass, logistic_normal
 from ._chain import log_binomial
-from ._classifier_chain import INTERCEPT_VARIANCE
 from ._gram import precision_factor
+from ._rated_chain import INTERCEPT_VARIANCE
 
 N_DRAWS = 400  # of the coefficients of each model
 MOST_MODELS = 100  # of two classes, whose evidence goes into the divergence
@@ -38,12 +38,12 @@ def logistic_divergence(problem, posterior, prior, beta, inverse_temperature, lo
     loss : float
         Mean log loss, expected under the posterior.
     """
-    n_samples = len(problem.positive)
+    n_samples = len(problem.targets)
     exponents = np.full(n_samples, inverse_temperature / n_samples)
     log_evidence = -math.inf
     for orders in most_visited(posterior, MOST_MODELS):
         design, variances = design_of(problem, orders, 1 / prior.ridge)
-        evidence, _, _ = logistic_normal(design, problem.positive, exponents, variances)
+        evidence, _, _ = logistic_normal(design, problem.targets, exponents, variances)
         log_prior = log_model_prior(orders, problem.functions.orders, beta)
         log_evidence = np.logaddexp(log_evidence, log_prior + evidence)
     log_evidence -= log_prior_mass(problem.functions.orders, beta, prior.most)
@@ -73,9 +73,7 @@ def ranking_divergence(
     log_evidence = -math.inf
     for orders in most_visited(posterior, MOST_MODELS // 2):
         design, variances = design_of(problem, orders, target.variance)
-        _, mean, factor = logistic_normal(
-            design, problem.positive, exponents, variances
-        )
+        _, mean, factor = logistic_normal(design, problem.targets, exponents, variances)
         # Of the coefficients alone: the intercept, the first, is integrated out.
         design, mean, factor = design[1:], mean[1:], factor[1:, 1:]
         normal = rng.standard_normal((len(mean), N_DRAWS))

@@ -15,11 +15,12 @@ from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
 from ._doubts import is_settled
+from ._interactions import _Interactions
 from ._roughness import warn_of_roughness
 from ._two_classes import _TwoClassAdditiveGibbs
 
 
-class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
+class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
     """Sparse additive logistic classification by a Gibbs posterior.
 
     The log odds of the second of two classes is a sum of functions of a few variables.
@@ -75,6 +76,12 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         Number of chains.
     max_active : int, default=None
         Largest number of variables of a model; None for 50.
+    interactions : None, "auto" or list of pairs of int or str, default=None
+        Pairs of variables whose joint effect may differ from the sum of their own, by
+        column or name. A pair is in a model only if both variables are. "auto" offers
+        all pairs of up to 20 variables; of more, those of the 20 that a first run
+        without interactions finds most probable. All chains start at the variables of
+        the pairs. It has no certificate.
     prediction : {"mean", "randomized", "map"}, default="mean"
         What predicts: the posterior mean; one draw; or the mean within the model that
         was drawn most often.
@@ -103,15 +110,22 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     coefficients_ : ndarray of shape (n_features, n_functions)
         Coefficients of the functions, as `prediction` says. The k-th function of a
         variable has standard deviation 1 / k over the rows. Of more than two classes
-        (n_classes, n_features, n_functions).
+        (n_classes, n_features, n_functions). With `interactions`, those of `pairs_` are
+        in further rows.
     intercept_ : float
         Log odds where all effects are 0, as `prediction` says. Of more than two classes
         the scores there, an ndarray of shape (n_classes,), of mean zero.
     models_ : ndarray of shape (n_models, n_features)
         Orders of the variables in each model that was drawn, the most frequent first;
-        of more than two classes, the largest of them.
+        of more than two classes, the largest of them; with `interactions`, those of
+        `pairs_` in further columns.
     model_weights_ : ndarray of shape (n_models,)
         How often it was drawn, as a share.
+    pairs_ : ndarray of int of shape (n_pairs, 2)
+        Pairs of variables that may interact; none unless `interactions` is given.
+    pair_probabilities_ : ndarray of shape (n_pairs,)
+        Probability that each of them is in the model; of more than two classes, in the
+        score of one of them at least.
     inverse_temperature_ : float
         Inverse temperature.
     acceptance_rate_ : float
@@ -160,6 +174,13 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     Each weight multiplies a row's loss: rows repeated have the same posterior as rows
     of weight two, though not the same random numbers.
 
+    The functions of a pair are the first `max_order` products of the functions of its
+    variables, less what functions of one of the two explain; that of the a-th and the
+    b-th has standard deviation 1 / (a b). The prior of a model with s variables and t
+    pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and beta for each
+    function. At new rows a function of a pair is cut where it exceeds its values at the
+    rows of `fit`.
+
     A variable with missing values (NaN) has one function more, its first: the level of
     the rows where it is missing.
 
@@ -194,6 +215,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
 
     _parameter_constraints: dict = {
         **_TwoClassAdditiveGibbs._parameter_constraints,
+        **_Interactions._parameter_constraints,
         "slab_scale": [SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
         "gamma": [POSITIVE],
@@ -218,6 +240,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         burn_in=100,
         n_chains=2,
         max_active=None,
+        interactions=None,
         prediction="mean",
         random_state=None,
         n_jobs=None,
@@ -236,6 +259,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         self.burn_in = burn_in
         self.n_chains = n_chains
         self.max_active = max_active
+        self.interactions = interactions
         self.prediction = prediction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -263,19 +287,31 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         ------
         ValueError
             If there is one class only, X or a weight is not valid, or
-            `inverse_temperature` is "pac" and there are more than two classes.
+            `inverse_temperature` is "pac" and there are more than two classes or
+            `interactions`.
         """
         rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
-        if self.inverse_temperature == "pac" and rows.positive.ndim == 2:
+        if self.inverse_temperature == "pac" and rows.targets.ndim == 2:
             raise ValueError(
                 "inverse_temperature='pac' bounds the loss of two classes, got "
-                f"{len(rows.positive)}: use 'likelihood', or OneVsRestClassifier."
+                f"{len(rows.targets)}: use 'likelihood', or OneVsRestClassifier."
+            )
+        if self.inverse_temperature == "pac" and self.interactions is not None:
+            raise ValueError(
+                "interactions needs inverse_temperature='likelihood' or a number, got "
+                "'pac': functions of pairs depend on the rows, and its prior may not."
             )
         problem = self._problem(rows)
         total = rows.weights.sum()
         temperature = self._temperature(total)
         exponents = rows.weights * (temperature / total)
         rng = self._generator()
+
+        def first(problem):
+            seed = rng.spawn(1)[0]
+            return self._chain(problem, exponents, self.slab_scale**2, seed)
+
+        problem = self._paired(problem, first)
         chains = [
             self._chain(problem, exponents, self.slab_scale**2, seed)
             for seed in rng.spawn(self.n_chains)
@@ -290,7 +326,7 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         given = self.inverse_temperature, self.class_weight, self.slab_scale
         settled = is_settled(self._computed) and self.max_order > 1
         if plausible and settled and given == ("likelihood", None, 1.0):
-            targets = np.atleast_2d(rows.positive).T.astype(float)
+            targets = np.atleast_2d(rows.targets).T.astype(float)
             warn_of_roughness(
                 rows.X,
                 targets,
@@ -366,7 +402,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
         """Probability that each variable is in the score of each class."""
         found = self._answer()
         parts = found.classes or (found,)
-        return np.array([part.posterior.inclusion()[:, 0] for part in parts])
+        return np.array(
+            [self._of_variables(part.posterior.inclusion()[:, 0]) for part in parts]
+        )
 
     @property
     def _several(self):
@@ -504,9 +542,9 @@ class SparseAdditiveGibbsClassifier(_TwoClassAdditiveGibbs):
     def _certified_risk(self, rows, problem, prior):
         """Return what the certificate reads of the rows of the fit."""
         found = self._answer()
-        loss = self._loss(rows.X, rows.positive)
+        loss = self._loss(rows.X, rows.targets)
         return {
-            "observed": self._loss(rows.X, rows.positive, bound=self.score_bound),
+            "observed": self._loss(rows.X, rows.targets, bound=self.score_bound),
             "divergence": logistic_divergence(
                 problem,
                 found.posterior,

@@ -1,303 +1,57 @@
-"""The logistic loss: a Gibbs sampler of models, coefficients and Pólya-Gamma rates.
-
-Given a rate for each row, the tempered logistic likelihood is Gaussian in the scores:
-the chain then moves between models as in regression, with weighted rows, coefficients
-and intercept integrated out. Given the scores, the rates are Pólya-Gamma.
-"""
+"""The logistic loss: a chain whose tempered likelihood is of logistic form."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import log_expit
 
-from ._chain import Chain, Prior
-from ._gram import WeightedRows, precision_factor
-from ._polya_gamma import polya_gamma
-
-MOVES = 20  # between models, for each draw of the rates
-N_CANDIDATES = 128  # variables among which a chain chooses between draws of the rates
-STEP = 0.5  # of the logarithm of the length of the coefficients
-INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
+from ._gram import NO_PAIRS
+from ._rated_chain import RatedChain
 
 
-class Draw(NamedTuple):
-    """One draw of a chain: a model and its coefficients."""
-
-    columns: np.ndarray  # functions of the model, ascending
-    coefficients: np.ndarray
-    intercept: float
-    loss: float = math.nan  # of the rows
-
-
-class RatedRows(WeightedRows):
-    """The quadratic form of the scores, its intercept integrated out.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_features, max_order, n_samples)
-        Values of the functions.
-    rates : ndarray of shape (n_samples,)
-        Pólya-Gamma rates.
-    pulls : ndarray of shape (n_samples,)
-        The linear term of the log likelihood: half the weight of a row, negative where
-        the label is.
-    ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable.
-    """
-
-    def __init__(self, values, rates, pulls, ranks):
-        super().__init__(values, rates, ranks)
-        self._precision = rates.sum() + 1 / INTERCEPT_VARIANCE
-        self._pull = pulls.sum()
-        self._sums = self._flat @ rates
-        sums = self._sums.reshape(self.diagonal.shape[:2])
-        self.diagonal -= sums[:, :, None] * sums[:, None, :] / self._precision
-        self.linear = self._flat @ pulls - self._sums * (self._pull / self._precision)
-
-    def among(self, columns):
-        """Return G among some functions."""
-        sums = self._sums[columns]
-        return super().among(columns) - np.outer(sums, sums / self._precision)
-
-    def rows_of(self, columns):
-        """Return the rows of G of some functions."""
-        rows = super().rows_of(columns)
-        rows -= np.outer(self._sums[columns], self._sums / self._precision)
-        return rows
-
-    def draw_intercept(self, scores, rng):
-        """Draw the intercept, given the sum of the effects at each row."""
-        mean = (self._pull - self.weights @ scores) / self._precision
-        return mean + rng.standard_normal() / math.sqrt(self._precision)
-
-
-class LogisticChain:
+class LogisticChain(RatedChain):
     """One chain.
 
-    Where there are many variables, each sweep chooses among K of them: those in the
-    model, and others drawn at random. Given the choice, the posterior of the models of
-    these variables is the one whose prior counts K variables, not d: the binomials of
-    the prior and of the choice give C(d, s) C(d - s, K - s) = C(d, K) C(K, s). So the
-    chain leaves the posterior over all variables invariant, and a sweep costs as much
-    as K variables do.
-
     Parameters
     ----------
-    values : ndarray of shape (n_features, max_order, n_samples)
-        Values of the functions at the rows.
     positive : ndarray of bool of shape (n_samples,)
         The labels.
     weights : ndarray of shape (n_samples,)
         Exponent of the likelihood of each row.
-    ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable.
-    beta : float
-        Each function divides the prior by 1 / beta.
-    most : int
-        Largest number of variables of a model.
-    variance : float
-        Prior variance of a coefficient.
-    rng : numpy.random.Generator
-        Source of random numbers.
-
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_samples,) or float
-        Known parts of the scores: 0, unless a caller sets them.
+    values, ranks, beta, most, variance, rng, pairs
+        See :class:`RatedChain`.
     """
 
-    def __init__(self, values, positive, weights, ranks, beta, most, variance, rng):
-        self.values, self.positive, self.weights = values, positive, weights
-        self.ranks, self.rng = ranks, rng
-        self._usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
-        self._n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * most))
-        self.prior = Prior.of(
-            ranks, beta, most, variance=variance, n_variables=self._n_chosen
-        )
-        self._flat = values.reshape(-1, values.shape[2])
-        self.temper(weights)
+    def __init__(
+        self,
+        values,
+        positive,
+        weights,
+        ranks,
+        beta,
+        most,
+        variance,
+        rng,
+        pairs=NO_PAIRS,
+    ):
+        self.positive = positive
         share = (weights @ positive + 1) / (weights.sum() + 2)
         intercept = math.log(share / (1 - share))
-        nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        self.draw = Draw(*nothing, intercept)
-        self.effects = np.zeros(len(weights))  # sums of the effects, at the rows
-        self.offsets = 0.0
-        self._usable_values = self._values_of(self._usable)
-        self._chain = None
-        self.kept = []
-
-    @property
-    def model(self):
-        """Variables and orders of the current model, variables ascending."""
-        return np.unique(self.draw.columns // self.values.shape[1], return_counts=True)
-
-    @property
-    def n_kept(self):
-        """Number of draws kept."""
-        return len(self.kept)
-
-    @property
-    def moves(self):
-        """Number of moves tried, and accepted."""
-        state = self._chain.state
-        return int(state.tried.sum()), int(state.accepted.sum())
-
-    def advance(self, n_iter, keep=True):
-        """Sweep, and keep the draws or none of them."""
-        for _ in range(n_iter):
-            self.sweep()
-            if keep:
-                loss = -self.log_likelihood() / self.weights.sum()
-                self.kept.append(self.draw._replace(loss=loss))
+        super().__init__(values, ranks, beta, most, variance, intercept, rng, pairs)
+        self.temper(weights)
 
     def temper(self, weights):
         """Take other exponents of the likelihood of the rows."""
-        self.weights = weights
-        self._pulls = np.where(self.positive, 0.5, -0.5) * weights
-
-    def log_posterior(self):
-        """Log density of the current draw, less the prior's but for the intercept."""
-        log_prior = -0.5 * self.draw.intercept**2 / INTERCEPT_VARIANCE
-        return self.log_likelihood() + log_prior
-
-    @property
-    def scores(self):
-        """Log odds of the current draw, at the rows."""
-        return self.draw.intercept + self.effects + self.offsets
+        self.weights = self.shapes = weights
+        self.pulls = np.where(self.positive, 0.5, -0.5) * weights
 
     def log_likelihood(self):
         """Tempered log likelihood of the current draw."""
         scores = self.scores
         return self.weights @ log_expit(np.where(self.positive, scores, -scores))
 
-    def sweep(self, n_moves=MOVES):
-        """Draw the length of the coefficients, then all else, then the length again.
-
-        The order there and back is the same, so that a sweep is reversible.
-        """
-        self._draw_length()
-        self._move(n_moves)
-        self._draw_length()
-
-    def _draw_length(self):
-        """Multiply coefficients and intercept by a factor, drawn given all else.
-
-        Given the rates, which follow the scores, the length of the coefficients hardly
-        changes: where the classes are nearly separable it would be the slowest quantity
-        of the chain. The factor is drawn without the rates, by slice sampling of its
-        logarithm: a move along the orbits of a group [1]_.
-
-        References
-        ----------
-        .. [1] J. S. Liu and C. Sabatti (2000). Generalised Gibbs sampler and multigrid
-           Monte Carlo for Bayesian computation. Biometrika 87.
-        """
-        columns, coefficients, intercept, _ = self.draw
-        if len(columns) == 0:
-            return
-        scores = intercept + self.effects
+    def _along_length(self):
+        scores = self.draw.intercept + self.effects
         margins = np.where(self.positive, scores, -scores)
         known = np.where(self.positive, self.offsets, -self.offsets)
-        square = self.prior.ridge * (coefficients @ coefficients)
-        square += intercept**2 / INTERCEPT_VARIANCE
-        dimension = len(columns) + 1
-
-        def log_density(log_factor):
-            factor = math.exp(log_factor)
-            log_likelihood = self.weights @ log_expit(factor * margins + known)
-            return log_likelihood - 0.5 * factor**2 * square + dimension * log_factor
-
-        factor = math.exp(slice_draw(log_density, 0.0, STEP, self.rng))
-        self.draw = Draw(columns, factor * coefficients, factor * intercept)
-        self.effects = factor * self.effects
-
-    def _move(self, n_moves):
-        """Draw the rates, move between the models, and draw the coefficients."""
-        rates = polya_gamma(self.weights, self.scores, self.rng)
-        features, orders = self.model
-        chosen = self._choice(features)
-        values = self._usable_values
-        if len(chosen) < len(self._usable):
-            values = self._values_of(chosen)
-        pulls = self._pulls - rates * self.offsets
-        form = RatedRows(values, rates, pulls, self.ranks[chosen])
-        reader = form.reader()
-        if self._chain is None:
-            self._chain = Chain(reader, form.linear, self.prior, self.rng)
-        else:
-            self._chain.change(reader, form.linear, self.prior)
-        self._chain.start(chosen.searchsorted(features), orders)
-        self._chain.advance(n_moves, keep=False)
-        self._draw_coefficients(form, chosen)
-
-    def _choice(self, features):
-        """Variables among which a sweep chooses: a model's, and others at random."""
-        if self._n_chosen == len(self._usable):
-            return self._usable
-        others = np.setdiff1d(self._usable, features, assume_unique=True)
-        n_others = self._n_chosen - len(features)
-        others = self.rng.choice(others, n_others, replace=False, shuffle=False)
-        return np.sort(np.concatenate([features, others]))
-
-    def _values_of(self, features):
-        return (
-            self.values if len(features) == len(self.ranks) else self.values[features]
-        )
-
-    def _draw_coefficients(self, form, chosen):
-        """Draw coefficients and intercept of the model, normal given the rates."""
-        width = self.values.shape[1]
-        features, orders = self._chain.model
-        places = np.arange(width) < orders[:, None]
-        columns = np.sort((features[:, None] * width + np.arange(width))[places])
-        factor = precision_factor(form.among(columns), self.prior.ridge)
-        whitened = solve_triangular(
-            factor, form.linear[columns], lower=True, check_finite=False
-        )
-        whitened += self.rng.standard_normal(len(whitened))
-        coefficients = solve_triangular(
-            factor, whitened, lower=True, trans=1, check_finite=False
-        )
-        columns = chosen[columns // width] * width + columns % width
-        self.effects = coefficients @ self._flat[columns]
-        intercept = form.draw_intercept(self.effects, self.rng)
-        self.draw = Draw(columns, coefficients, intercept)
-
-
-def slice_draw(log_density, start, step, rng):
-    """Make one step of slice sampling, by stepping out and shrinking [1]_.
-
-    Parameters
-    ----------
-    log_density : callable
-        Log density of a number, up to a constant.
-    start : float
-        The current number.
-    step : float
-        Width of the first interval.
-    rng : numpy.random.Generator
-        Source of random numbers.
-
-    Returns
-    -------
-    number : float
-        The next number.
-
-    References
-    ----------
-    .. [1] R. M. Neal (2003). Slice sampling. Annals of Statistics 31.
-    """
-    level = log_density(start) - rng.standard_exponential()
-    low = start - step * rng.random()
-    high = low + step
-    while log_density(low) > level:
-        low -= step
-    while log_density(high) > level:
-        high += step
-    while True:
-        number = low + (high - low) * rng.random()
-        if log_density(number) > level or number == start:
-            return number
-        low, high = (number, high) if number < start else (low, number)
+        return lambda factor: self.weights @ log_expit(factor * margins + known)

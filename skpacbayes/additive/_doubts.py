@@ -16,6 +16,8 @@ COPIES = 0.999  # and from which on they are copies
 LEAST_SHARE, MOST_COMPARED = 0.01, 300  # probability and number of those compared
 FEWEST, MOST = 0.1, 20.0  # mean weights beyond which weights are hardly numbers of rows
 LEAST_EFFECTIVE = 0.1  # of the rows, whose number unequal weights leave
+DISPERSED = 1.2  # times as much as Poisson's, from which on counts vary too much
+N_ERRORS_OF_DISPERSION = 5.0  # standard errors of that, too
 POOLED = 0.05  # share of the rows whose categories have one effect together
 
 
@@ -192,6 +194,24 @@ def warn_of_weights(sample_weight, weights):
         )
         return False
     return True
+
+
+def warn_of_dispersion(dispersion, error):
+    """Warn if counts vary clearly more than Poisson's.
+
+    Parameters
+    ----------
+    dispersion : float
+        How many times as much they vary.
+    error : float
+        Its standard error, if it is 1.
+    """
+    if dispersion > max(DISPERSED, 1.0 + N_ERRORS_OF_DISPERSION * error):
+        _user_warning(
+            f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
+            "without effect may be selected, and bands are too narrow. Set "
+            "inverse_temperature='auto'."
+        )
 
 
 def warn_of_far_rows(X, reach):

@@ -252,7 +252,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         problem = self._problem(rows)
         rng = self._generator()
         target = TARGETS[self.loss](
-            rows.positive, rows.weights, self._variance_of_slab()
+            rows.targets, rows.weights, self._variance_of_slab()
         )
         pilot = self._chain(problem, rows.weights, target.variance, rng)
         n_before = min(N_BURN_IN, self.burn_in)
@@ -269,7 +269,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         most = chains[0].prior.most
         found = self._computed = self._fitted(problem, most, chains, temperature, rng)
         scores = self._log_odds(rows.X)
-        threshold = balanced_threshold(scores, rows.positive, rows.weights)
+        threshold = balanced_threshold(scores, rows.targets, rows.weights)
         self._computed = found._replace(
             intercept=found.intercept - threshold, threshold=threshold
         )
@@ -387,7 +387,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         if self.inverse_temperature == "auto":
             return matched
         if self.inverse_temperature == "pac":
-            positive, weights = rows.positive, rows.weights
+            positive, weights = rows.targets, rows.weights
             return self.gamma * min(weights @ positive, weights @ ~positive)
         return float(self.inverse_temperature)
 
@@ -403,7 +403,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         """Return what the certificate reads of the rows of the fit."""
         found = self._answer()
         risk = float(np.mean([draw.loss for chain in chains for draw in chain.kept]))
-        n_positive = int(problem.positive.sum())
+        n_positive = int(problem.targets.sum())
         return {
             "observed": risk,
             "divergence": ranking_divergence(
@@ -416,7 +416,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
                 target,
                 exponents,
             ),
-            "count": min(n_positive, len(problem.positive) - n_positive),
+            "count": min(n_positive, len(problem.targets) - n_positive),
         }
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from .._kernels import ranking as kernels
-from ._classifier_chain import INTERCEPT_VARIANCE
+from ._rated_chain import INTERCEPT_VARIANCE
 
 HOT, PERIOD = 0.5, 2  # of a hot proposal: factor of the exponents; one in so many
 LARGEST = 700.0  # the exponential of such a number does not overflow

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
-from .._extras import extra_module
 from .._kernels.standardize import LARGEST
 from .._stream import (
     StreamingEstimator,
@@ -28,7 +27,7 @@ from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
 from ._doubts import is_settled, warn_of_doubts, warn_of_weights
 from ._gram import NO_PAIRS
-from ._pairs import every_pair, given_pairs, sorted_pairs
+from ._interactions import _Interactions
 from ._ranges import widened
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
@@ -40,12 +39,11 @@ FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
 # The whole range is taken if it leaves a tenth less of the variance and lowers the BIC
 # by 10.
 MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
-MOST_PAIRED = 20  # variables whose pairs are candidates
 PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler with which pairs are possible
 
 
 class SparseAdditiveGibbsRegressor(
-    RegressorMixin, _SparseAdditiveGibbs, StreamingEstimator
+    RegressorMixin, _Interactions, _SparseAdditiveGibbs, StreamingEstimator
 ):
     """Additive regression that selects its variables, by a Gibbs posterior.
 
@@ -289,7 +287,7 @@ class SparseAdditiveGibbsRegressor(
         "gamma": [Interval(Real, 0, 1, closed="neither")],
         "noise_variance": [StrOptions({"auto"}), POSITIVE],
         "sampler": [StrOptions({"collapsed", "carlin_chib"})],
-        "interactions": [None, StrOptions({"auto"}), "array-like"],
+        **_Interactions._parameter_constraints,
     }
     _may_change = ("n_jobs",)
 
@@ -546,42 +544,10 @@ class SparseAdditiveGibbsRegressor(
         errors = (rows.y - self._decision(rows.X)) ** 2 + self._variance(rows.X)
         return replace(certificate, observed=float(errors.mean()))
 
-    def interaction_frame(self):
-        """Probabilities of interactions as a table, the most probable pair first.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            A row for each pair of `pairs_`: the `first` and the `second` variable, by
-            name or column, the `probability` of the pair, its Monte Carlo `error`, and
-            the `expected_order`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        pandas = extra_module(
-            "pandas", "demo", f"{type(self).__name__}.interaction_frame"
-        )
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        return pandas.DataFrame(sorted_pairs(self._answer(), names[self.pairs_]))
-
     @property
     def basis_(self):
         """The basis used."""
         return self._answer().dictionary.basis
-
-    @property
-    def pairs_(self):
-        """Pairs of variables that may interact."""
-        found = self._answer().pairs
-        return NO_PAIRS.copy() if found is None else found.pairs.copy()
-
-    @property
-    def pair_probabilities_(self):
-        """Probability that each pair is in the model."""
-        return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
 
     @property
     def slab_scale_(self):
@@ -743,17 +709,13 @@ class SparseAdditiveGibbsRegressor(
 
     def _paired(self, problem, rng):
         """Add functions of pairs of variables: those given, or of the most probable."""
-        if not isinstance(self.interactions, str):
-            pairs = given_pairs(self.interactions, self._column)
-        else:
-            usable = np.flatnonzero(problem.functions.orders)
-            if len(usable) > MOST_PAIRED:
-                settings, first = self._settings(problem), rng.spawn(1)[0]
-                found = sample(settings, problem, first, None, range)
-                inclusion = found.posterior.inclusion()[:, 0]
-                order = np.argsort(-inclusion, kind="stable")
-                usable = order[:MOST_PAIRED]
-            pairs = every_pair(usable)
+
+        def probabilities():
+            settings, first = self._settings(problem), rng.spawn(1)[0]
+            found = sample(settings, problem, first, None, range)
+            return found.posterior.inclusion()[:, 0]
+
+        pairs = self._candidates(problem.functions.orders, probabilities)
         rows, dictionary = self._stream.rows, problem.dictionary
         return self._weighed(rows.problem(dictionary, False, pairs))
 

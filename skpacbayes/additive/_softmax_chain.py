@@ -5,7 +5,9 @@ import math
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from ._classifier_chain import INTERCEPT_VARIANCE, Draw, LogisticChain
+from ._classifier_chain import LogisticChain
+from ._gram import NO_PAIRS
+from ._rated_chain import INTERCEPT_VARIANCE, Draw
 
 
 class SoftmaxChain:
@@ -19,13 +21,24 @@ class SoftmaxChain:
     ----------
     positive : ndarray of bool of shape (n_classes, n_samples)
         Of which class the rows are.
-    values, weights, ranks, beta, most, variance, rng
+    values, weights, ranks, beta, most, variance, rng, pairs
         See :class:`LogisticChain`.
     """
 
-    def __init__(self, values, positive, weights, ranks, beta, most, variance, rng):
+    def __init__(
+        self,
+        values,
+        positive,
+        weights,
+        ranks,
+        beta,
+        most,
+        variance,
+        rng,
+        pairs=NO_PAIRS,
+    ):
         self.classes = [
-            LogisticChain(values, own, weights, ranks, beta, most, variance, rng)
+            LogisticChain(values, own, weights, ranks, beta, most, variance, rng, pairs)
             for own in positive
         ]
         self.codes = positive.argmax(axis=0)

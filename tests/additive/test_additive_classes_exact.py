@@ -17,7 +17,7 @@ from scipy.special import log_expit, logsumexp
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
-    _classifier_chain,
+    _rated_chain,
 )
 from skpacbayes.additive._certificates import ranking_divergence
 from skpacbayes.additive._chain import Prior
@@ -202,7 +202,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(n_chosen):
 
 def test_geweke_joint_distribution(monkeypatch):
     """Labels drawn from the scores, scores from the labels: the prior must come out."""
-    monkeypatch.setattr(_classifier_chain, "INTERCEPT_VARIANCE", 1.0)
+    monkeypatch.setattr(_rated_chain, "INTERCEPT_VARIANCE", 1.0)
     values, positive, _, ranks = cells()
     rng = np.random.default_rng(0)
     chain = LogisticChain(values, positive, np.ones(12), ranks, BETA, 2, VARIANCE, rng)
@@ -359,7 +359,7 @@ def test_the_divergence_of_the_ranker_is_that_of_the_evidence():
     )
     ranks = np.array([1, 1])
     problem = SimpleNamespace(
-        values=values, positive=positive, functions=SimpleNamespace(orders=ranks)
+        values=values, targets=positive, functions=SimpleNamespace(orders=ranks)
     )
     prior = Prior.of(ranks, BETA, 2, variance=VARIANCE)
     risk = mixed(found, 1)

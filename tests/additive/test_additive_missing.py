@@ -6,6 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
@@ -81,6 +82,18 @@ def test_two_classes(kind):
     assert np.ptp(model.decision_function(new)) > 1
     with pytest.raises(ValueError, match="needs rows without missing values"):
         kind(inverse_temperature="pac").fit(X, y > 0.5)
+
+
+def test_counts():
+    X, y = rows()
+    model = SparseAdditiveGibbsPoissonRegressor(
+        categorical_features=[5], n_iter=60, burn_in=30, random_state=0
+    )
+    model.fit(X, np.random.default_rng(0).poisson(np.exp(y)))
+    assert {2, 5} <= set(model.get_support(indices=True))
+    new = np.zeros((2, 8))
+    new[1, 2] = np.nan
+    assert np.ptp(np.log(model.predict(new))) > 1
 
 
 def test_names_masks_and_columns_say_the_same():

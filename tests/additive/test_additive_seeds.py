@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
@@ -47,6 +48,7 @@ def first_wine():
         (SparseAdditiveGibbsRegressor, linnerud, 20),
         (SparseAdditiveGibbsClassifier, two_irises, 6),
         (SparseAdditiveGibbsClassifier, first_wine, 5),
+        (SparseAdditiveGibbsPoissonRegressor, diabetes, 3),
         (SparseAdditiveGibbsRanker, two_irises, 3),
     ],
     ids=lambda value: getattr(value, "__name__", value),
@@ -54,7 +56,8 @@ def first_wine():
 def test_seeds_select_the_same_variables_or_warn(kind, table, n_seeds):
     """Of 20 seeds one at most selects others than most do, and does not warn.
 
-    The draws of two classes take long: half of the default number must do, or warn.
+    The draws of classes and of counts take long: half of the default number must do,
+    or warn.
     """
     X, y = table()
     numbers = kind is SparseAdditiveGibbsRegressor

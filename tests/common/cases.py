@@ -54,6 +54,7 @@ CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
     },
     "PACOClusterer": {"n_iter": 50},
     "SparseAdditiveGibbsClassifier": {"n_iter": 10, "burn_in": 5},
+    "SparseAdditiveGibbsPoissonRegressor": {"n_iter": 10, "burn_in": 5},
     "SparseAdditiveGibbsRanker": {"n_iter": 5, "burn_in": 5},
     "SparseAdditiveGibbsRegressor": {"n_iter": 60, "burn_in": 20},
     "SubspaceMixture": {"n_init": 2},

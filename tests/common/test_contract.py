@@ -45,6 +45,7 @@ EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
     "OnlineVIMLPRegressor": IMPORTANCE,
     "OnlineVIRegressor": IMPORTANCE,
     "SparseAdditiveGibbsClassifier": SEVERAL_DRAWS,
+    "SparseAdditiveGibbsPoissonRegressor": SEVERAL_DRAWS,
     "SparseAdditiveGibbsRanker": SEVERAL_DRAWS,
     "TemperedVBMultinomialMixture": {
         "check_estimator_sparse_array": SPARSE_PROBABILITIES,

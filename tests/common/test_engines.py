@@ -18,6 +18,7 @@ SEVERAL = {
     "PACOClusterer": {"n_chains": 4},
     "ParticleMarginalMetropolis": {"n_chains": 2},
     "SparseAdditiveGibbsClassifier": {"n_chains": 3},
+    "SparseAdditiveGibbsPoissonRegressor": {"n_chains": 3},
     "SparseAdditiveGibbsRanker": {"n_chains": 3},
     "SparseAdditiveGibbsRegressor": {"n_chains": 3},
     "SubspaceMixture": {"n_init": 3},

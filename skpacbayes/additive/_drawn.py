@@ -1,0 +1,254 @@
+"""What the estimators share whose chains draw coefficients, not models alone."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._chains import run_chains
+from ._base import Fitted, _SparseAdditiveGibbs
+from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._chain import MOST_VARIABLES
+from ._doubts import warn_of_doubts, warn_of_weights
+from ._gram import NO_PAIRS
+from ._mixing import Run, mixing
+from ._pairs import Pairs
+from ._posterior import Posterior
+
+LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # of the weights
+N_FIRST = 300  # draws without interactions that say which pairs are candidates
+N_POINTS = 2001  # of the grid over which functions are orthonormal under "pac"
+
+
+class Rows(NamedTuple):
+    """Rows of positive weight."""
+
+    X: np.ndarray
+    # Whether they are of the second class; of several classes (n_classes, n_samples):
+    # of which one; or counts.
+    targets: np.ndarray
+    weights: np.ndarray
+
+
+class Problem(NamedTuple):
+    """Rows, as functions of one variable each."""
+
+    dictionary: Dictionary
+    functions: Orthonormal
+    values: np.ndarray  # (n_features, max_order, n_samples)
+    targets: np.ndarray  # see Rows
+    weights: np.ndarray
+    pairs: Pairs | None = None  # of variables, that count as variables after these
+
+    @property
+    def ranks(self):
+        """Number of functions of each variable, then of each pair."""
+        if self.pairs is None:
+            return self.functions.orders
+        return np.concatenate([self.functions.orders, self.pairs.orders])
+
+    def with_pairs(self, pairs):
+        """Return this with functions of pairs of variables."""
+        found = Pairs(pairs, self.dictionary, self.functions, self.values, self.weights)
+        values = np.concatenate([self.values, found.of_values(self.values)])
+        return self._replace(values=values, pairs=found)
+
+
+class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
+    """Effects on a score, whose draws predict."""
+
+    _what_chains_report = "loss"
+
+    def __sklearn_is_fitted__(self):
+        return "_computed" in vars(self)
+
+    def _problem(self, rows):
+        """Evaluate the functions, orthonormal over the rows or over their range."""
+        self._check_range()
+        dictionary = self._dictionary(rows)
+        values = dictionary(rows.X)
+        if self.inverse_temperature == "pac":  # the prior may not depend on the rows
+            if dictionary.missing.any() or self._categorical():
+                raise ValueError(
+                    "inverse_temperature='pac' needs rows without missing values and "
+                    "no categorical_features."
+                )
+            low, high = dictionary.low, dictionary.high
+            grid = low + np.linspace(0, 1, N_POINTS)[:, None] * (high - low)
+            moments = weighted_moments(dictionary(grid), np.ones(N_POINTS))
+        else:
+            moments = weighted_moments(values, rows.weights)
+        functions = Orthonormal(*moments, dictionary.along(), rows.weights.sum())
+        functions.damped()
+        values = functions(values)
+        return Problem(dictionary, functions, values, rows.targets, rows.weights)
+
+    def _paired(self, problem, make):
+        """Add functions of pairs: those given, or of the most probable variables.
+
+        Parameters
+        ----------
+        problem : Problem
+            The rows, without pairs.
+        make : callable
+            Makes a chain of a problem.
+        """
+        if self.interactions is None:
+            return problem
+
+        def probabilities():
+            chain = make(problem)
+            chain.advance(self.burn_in, keep=False)
+            chain.advance(min(N_FIRST, self.n_iter))
+            shape = problem.values.shape[:2]
+            return Posterior.of_draws(chain.kept, shape).inclusion()[:, 0]
+
+        pairs = self._candidates(problem.functions.orders, probabilities)
+        return problem.with_pairs(pairs)
+
+    def _chain_of(self, kind, problem, exponents, variance, rng):
+        """Make a chain of a kind, the loss of each row raised to its exponent."""
+        most = MOST_VARIABLES if self.max_active is None else self.max_active
+        return kind(
+            problem.values,
+            problem.targets,
+            exponents,
+            problem.ranks,
+            self.beta,
+            most,
+            variance,
+            rng,
+            NO_PAIRS if problem.pairs is None else problem.pairs.pairs,
+        )
+
+    def _run(self, chains):
+        """Advance the chains."""
+        run_chains(
+            chains,
+            burn_in=self.burn_in,
+            n_iter=self.n_iter,
+            tasks=self._parts,
+            n_jobs=self.n_jobs,
+        )
+
+    def _fitted(self, problem, most, chains, inverse_temperature, rng):
+        """Put the draws of the chains together."""
+        found = self._put_together(problem, most, chains, inverse_temperature)
+        several = problem.targets.ndim == 2
+        parts = [found]
+        if several:
+            parts = [
+                self._put_together(problem, most, of_class, inverse_temperature)
+                for of_class in zip(*(chain.classes for chain in chains), strict=True)
+            ]
+        chosen = self._chosen_draws([part.posterior for part in parts], rng)
+        parts = [part.predicting_by(chosen) for part in parts]
+        if several:
+            found = found._replace(
+                classes=tuple(parts),
+                coefficients=np.array([part.coefficients for part in parts]),
+                intercept=np.array([part.intercept for part in parts]),
+                r_hat=max(part.r_hat for part in [found, *parts]),
+                full=max(part.full for part in parts),
+            )
+        else:
+            found = parts[0]
+        return found.reaching()
+
+    def _put_together(self, problem, most, chains, inverse_temperature):
+        """Put the draws of chains of one score together."""
+        shape = problem.values.shape[:2]
+        draws = [draw for chain in chains for draw in chain.kept]
+        posterior = Posterior.of_draws(draws, shape)
+        columns, width = posterior.columns, shape[1]
+        runs, start = [], 0
+        for chain in chains:
+            losses = np.array([draw.loss for draw in chain.kept])
+            path = np.arange(len(losses))
+            runs.append(Run(path, columns[start : start + len(losses)], losses))
+            start += len(losses)
+        agreement = mixing(runs, posterior.inclusion()[:, 0], width)
+        sizes = ((columns >= 0) & (columns % width == 0)).sum(axis=1)
+        n_usable = np.count_nonzero(problem.ranks)
+        tried, accepted = np.sum([chain.moves for chain in chains], axis=0)
+        return Fitted(
+            dictionary=problem.dictionary,
+            functions=problem.functions,
+            posterior=posterior,
+            coefficients=np.zeros(shape),
+            intercept=0.0,
+            inverse_temperature=inverse_temperature,
+            acceptance_rate=float(accepted / max(tried, 1)),
+            r_hat=agreement.r_hat,
+            errors=agreement.errors,
+            runs=agreement.runs,
+            full=most if sizes.max() == most < n_usable else 0,
+            intercepts=np.array([draw.intercept for draw in draws]),
+            pairs=problem.pairs,
+        )
+
+    def _doubt(self, problem, sample_weight):
+        """Warn of weights, chains and selections; return whether weights are rows."""
+
+        def products(columns):
+            width = problem.values.shape[1]
+            values = problem.values[columns // width, columns % width]
+            return (values * problem.weights) @ values.T
+
+        plausible = warn_of_weights(sample_weight, problem.weights)
+        warn_of_doubts(self._computed, self.n_features_in_, products)
+        return plausible
+
+    def _scores_of_draws(self, X):
+        """Yield slices of validated rows, and the scores that all draws give them.
+
+        They are (n_draws, n_rows), of several classes (n_classes, n_draws, n_rows).
+        """
+        found = self._answer()
+        parts, width = found.classes or (found,), found.posterior.shape[1]
+        visited = np.concatenate([part.posterior.visited for part in parts])
+        features = np.unique(visited // width)
+        tables = [_coefficients_of_draws(part.posterior, features) for part in parts]
+        for rows in self._blocks(X, features, len(parts) * len(tables[0])):
+            values = found.values(X[rows], features)
+            flat = values.reshape(len(features) * width, values.shape[2])
+            scores = [
+                table @ flat + part.intercepts[:, None]
+                for table, part in zip(tables, parts, strict=True)
+            ]
+            yield rows, np.array(scores) if found.classes else scores[0]
+
+    def _chosen_draws(self, posteriors, rng):
+        """Draws that predict, as `prediction` says; None for all of them."""
+        n_draws = len(posteriors[0].weights)
+        if self.prediction == "mean":
+            return None
+        if self.prediction == "randomized":
+            return np.array([rng.integers(n_draws)])
+        _, group, counts = np.unique(  # those of the model that was visited most often
+            np.hstack([posterior.columns for posterior in posteriors]),
+            axis=0,
+            return_inverse=True,
+            return_counts=True,
+        )
+        return np.flatnonzero(group.ravel() == counts.argmax())
+
+
+def check_total(weights):
+    """Refuse weights whose sum cannot be a number of rows."""
+    total = weights.sum()
+    if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
+        raise ValueError(
+            "each weight counts as so many rows, and weights must sum to a number from "
+            f"{LEAST_TOTAL:g} to {LARGEST_TOTAL:g}, got {total:g}: multiply "
+            "sample_weight by a constant."
+        )
+
+
+def _coefficients_of_draws(posterior, features):
+    """Coefficients of all draws, of all functions of some features: a row a draw."""
+    columns, width = posterior.columns, posterior.shape[1]
+    places = np.searchsorted(features, columns // width) * width + columns % width
+    places[columns < 0] = len(features) * width  # a place of their own
+    table = np.zeros((len(columns), len(features) * width + 1))
+    np.put_along_axis(table, places, posterior.means, axis=1)
+    return table[:, :-1]

@@ -1,0 +1,501 @@
+"""Sparse additive Poisson regression by a Gibbs posterior."""
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import fit_context
+from .._compat import StrOptions
+from .._stream import checked_weights
+from .._validation import validate_data
+from ._base import SCALE
+from ._doubts import is_settled, warn_of_dispersion
+from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
+from ._interactions import _Interactions
+from ._poisson_chain import LARGEST, PoissonChain
+from ._roughness import warn_of_roughness
+
+# Short runs that find the dispersion, and sweeps of each: no more than of the chains.
+N_PILOTS, PILOT_SWEEPS = 2, 100
+WHOLE = 1e-6  # of a count, within which it is a whole number
+
+
+class SparseAdditiveGibbsPoissonRegressor(
+    RegressorMixin, _Interactions, _DrawnAdditiveGibbs
+):
+    """Additive Poisson regression that selects its variables, by a Gibbs posterior.
+
+    The logarithm of the mean count is a sum of functions of a few variables. Which
+    variables, how rough a function of each, and the functions: all have a posterior,
+    from which chains draw. So a prediction averages over models, and each variable has
+    a probability of being needed at all.
+
+    Counts of different exposures (years, inhabitants, tries) are given as in
+    scikit-learn: `y` is the count divided by the exposure, and `sample_weight` is the
+    exposure.
+
+    Parameters
+    ----------
+    basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
+            default="legendre"
+        Functions of one variable, from smooth to rough: of a model the first ones of
+        each variable are used. Legendre polynomials serve smooth effects best, cosines
+        rough ones. A transformer of one column may take their place.
+    max_order : int, default=8
+        Number of functions of a variable.
+    feature_range : tuple of two floats or of two array-likes, default=None
+        Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
+        of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
+        range a feature counts as at its end.
+    categorical_features : array-like of int, str or bool, default=None
+        Columns or names of categorical features, or a mask: their values are numbers
+        that stand for categories. Those that are rarer than the `max_order` most
+        frequent ones have one effect together; new ones count as missing.
+    beta : float in (0, 1), default=0.5
+        Each function multiplies the prior of a model by beta.
+    slab_scale : float, default=1.0
+        Prior standard deviation of a coefficient, a logarithm of a mean. The k-th
+        function of a variable has standard deviation 1 / k.
+    inverse_temperature : {"auto", "likelihood"} or float, default="auto"
+        Weight of the mean of half the Poisson deviance: "likelihood" is the total
+        weight of the rows, and makes the posterior that of Poisson regression; "auto"
+        is that over the dispersion, how many times as much as Poisson's the counts
+        vary, if it is above 1 (see Notes).
+    n_iter : int, default=500
+        Iterations of each chain that are kept: each makes twenty moves between
+        models, and draws coefficients.
+    burn_in : int, default=100
+        Iterations of each chain before these, which are dropped.
+    n_chains : int, default=2
+        Number of chains.
+    max_active : int, default=None
+        Largest number of variables of a model; None for 50.
+    interactions : None, "auto" or list of pairs of int or str, default=None
+        Pairs of variables whose joint effect may differ from the sum of their own, by
+        column or name. A pair is in a model only if both variables are. "auto" offers
+        all pairs of up to 20 variables; of more, those of the 20 that a first run
+        without interactions finds most probable. All chains start at the variables of
+        the pairs.
+    prediction : {"mean", "randomized", "map"}, default="mean"
+        What predicts: the posterior mean; one draw; or the function of mean
+        coefficients within the model that was drawn most often.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    n_jobs : int, default=None
+        Threads for the chains.
+
+    Attributes
+    ----------
+    inclusion_probabilities_ : ndarray of shape (n_features,)
+        Probability that each variable is in the model.
+    feature_importances_ : ndarray of shape (n_features,)
+        The same probabilities, by the name that `SelectFromModel` reads.
+    inclusion_errors_ : ndarray of shape (n_features,)
+        Monte Carlo standard errors of these probabilities.
+    expected_orders_ : ndarray of shape (n_features,)
+        Posterior mean of the number of functions of each variable.
+    coefficients_ : ndarray of shape (n_features, n_functions)
+        Coefficients of the functions, as `prediction` says. The k-th function of a
+        variable has standard deviation 1 / k over the rows. With `interactions`, those
+        of `pairs_` are in further rows.
+    intercept_ : float
+        Logarithm of the mean where all effects are 0, as `prediction` says.
+    models_ : ndarray of shape (n_models, n_features)
+        Orders of the variables in each model that was drawn, the most frequent first;
+        with `interactions`, those of `pairs_` in further columns.
+    model_weights_ : ndarray of shape (n_models,)
+        How often it was drawn, as a share.
+    dispersion_ : float
+        Estimate of how many times as much as Poisson's the counts vary.
+    pairs_ : ndarray of int of shape (n_pairs, 2)
+        Pairs of variables that may interact; none unless `interactions` is given.
+    pair_probabilities_ : ndarray of shape (n_pairs,)
+        Probability that each of them is in the model.
+    inverse_temperature_ : float
+        Inverse temperature.
+    acceptance_rate_ : float
+        Share of the proposed sweeps that were accepted.
+    r_hat_ : float
+        Largest potential scale reduction of the chains: of the deviance, and of what is
+        in the model with a probability between .05 and .95.
+    feature_ranges_ : ndarray of shape (n_features, 2)
+        Range of each feature.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had some.
+
+    See Also
+    --------
+    SparseAdditiveGibbsRegressor : The same for numbers with noise of one variance.
+    sklearn.linear_model.PoissonRegressor : Linear, selects nothing.
+    skpacbayes.online.OnlineVIRegressor : With ``loss="poisson"`` learns a stream.
+
+    Notes
+    -----
+    The posterior is proportional to exp(-lambda R(f)) pi(f), with R the weighted mean
+    of half the Poisson deviance, exp(f(x)) - y f(x) but for a constant, and pi(m)
+    proportional to beta^functions / binomial(d, variables) on models m [1]_. The
+    functions are orthogonal over the rows, the k-th of a variable with standard
+    deviation 1 / k, so that effects are smooth beforehand; their coefficients are
+    N(0, v), v the square of `slab_scale` (the paper's are uniform on an l1 ball), the
+    intercept is N(log of the mean of y, 100). Targets need not be whole numbers.
+
+    About its mean the Poisson likelihood is nearly a negative binomial one to a power,
+    a mixture of Gaussian ones over Pólya-Gamma rates. A chain draws the rates, walks
+    over models with coefficients and intercept integrated out, as in regression, and
+    draws these; what comes out is accepted or refused, so that the Poisson posterior
+    results [2]_. Nearly all is accepted (`acceptance_rate_`). The length of all
+    coefficients is drawn directly, before and after.
+
+    Most counts vary more than Poisson's, as not all that matters is among the features.
+    The Poisson posterior is then too sure: it takes in variables without effect. "auto"
+    divides the exponent by the dispersion, as quasi-Poisson regression multiplies its
+    variances [3]_: Pearson's statistic over its degrees of freedom, corrected for small
+    means [4]_, at least 1, in two short runs. "likelihood" warns where it is far above
+    1.
+
+    Each weight multiplies a row's loss: rows repeated have the same posterior as rows
+    of weight two, though not the same random numbers. Where weights and targets are not
+    all whole numbers, a row counts as one observation of the dispersion, whatever its
+    weight is.
+
+    The functions of a pair are the first `max_order` products of the functions of its
+    variables, less what functions of one of the two explain; that of the a-th and the
+    b-th has standard deviation 1 / (a b). The prior of a model with s variables and t
+    pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and beta for each
+    function. At new rows a function of a pair is cut where it exceeds its values at the
+    rows of `fit`.
+
+    A variable with missing values (NaN) has one function more, its first: the level of
+    the rows where it is missing.
+
+    References
+    ----------
+    .. [1] N. Chopin, S. Gadat, B. Guedj, A. Guyader and E. Vernet (2015). On some
+       recent advances on high dimensional Bayesian statistics. ESAIM: Proceedings and
+       Surveys, Section 5.
+    .. [2] L. D'Angelo and A. Canale (2023). Efficient posterior sampling for Bayesian
+       Poisson regression. Journal of Computational and Graphical Statistics 32.
+    .. [3] R. W. M. Wedderburn (1974). Quasi-likelihood functions, generalized linear
+       models, and the Gauss-Newton method. Biometrika 61.
+    .. [4] D. J. Fletcher (2012). Estimating overdispersion when fitting a generalized
+       linear model to sparse data. Biometrika 99.
+
+    Examples
+    --------
+    Two of twenty variables matter, one of them only by its size:
+
+    >>> import numpy as np
+    >>> from skpacbayes.additive import SparseAdditiveGibbsPoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(300, 20))
+    >>> y = rng.poisson(np.exp(X[:, 0] + 2 * X[:, 1] ** 2))
+    >>> model = SparseAdditiveGibbsPoissonRegressor(random_state=0).fit(X, y)
+    >>> model.get_support(indices=True)
+    array([0, 1])
+    >>> rows = np.zeros((3, 20))
+    >>> rows[:, 1] = [-0.9, 0, 0.9]  # means 5.1, 1, 5.1
+    >>> model.predict(rows).round()
+    array([5., 1., 5.])
+
+    The same counts, of unequal exposure:
+
+    >>> years = rng.uniform(0.5, 2, size=300)
+    >>> claims = rng.poisson(years * np.exp(X[:, 0] + 2 * X[:, 1] ** 2))
+    >>> model.fit(X, claims / years, sample_weight=years).get_support(indices=True)
+    array([0, 1])
+    """
+
+    _parameter_constraints: dict = {
+        **_DrawnAdditiveGibbs._parameter_constraints,
+        **_Interactions._parameter_constraints,
+        "slab_scale": [SCALE],
+        "inverse_temperature": [StrOptions({"auto", "likelihood"}), SCALE],
+    }
+
+    def __init__(
+        self,
+        basis="legendre",
+        *,
+        max_order=8,
+        feature_range=None,
+        categorical_features=None,
+        beta=0.5,
+        slab_scale=1.0,
+        inverse_temperature="auto",
+        n_iter=500,
+        burn_in=100,
+        n_chains=2,
+        max_active=None,
+        interactions=None,
+        prediction="mean",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.basis = basis
+        self.max_order = max_order
+        self.feature_range = feature_range
+        self.categorical_features = categorical_features
+        self.beta = beta
+        self.slab_scale = slab_scale
+        self.inverse_temperature = inverse_temperature
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.n_chains = n_chains
+        self.max_active = max_active
+        self.interactions = interactions
+        self.prediction = prediction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Run the chains.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        y : array-like of shape (n_samples,)
+            Counts, or counts per unit of exposure: numbers that are not negative.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row's loss, say its exposure: a row of weight 2 counts as
+            two, one of weight 0 is absent.
+
+        Returns
+        -------
+        self : SparseAdditiveGibbsPoissonRegressor
+            The fitted regressor.
+
+        Raises
+        ------
+        ValueError
+            If y is negative or not finite, or X or a weight is not valid.
+        """
+        rows = self._counted(X, y, sample_weight)
+        problem = self._problem(rows)
+        rng = self._generator()
+
+        def first(problem):
+            chain = self._chain(problem, problem.weights, rng.spawn(1)[0])
+            chain.settle()
+            return chain
+
+        problem = self._paired(problem, first)
+        temperature = self._temperature(problem, rng)
+        exponents = rows.weights * (temperature / rows.weights.sum())
+        chains = []
+        for seed in rng.spawn(self.n_chains):
+            chain = self._chain(problem, exponents, seed)
+            chain.settle()
+            chains.append(chain)
+        self._run(chains)
+        most = chains[0].prior.most
+        found = self._fitted(problem, most, chains, temperature, rng)
+        self._computed = found
+        means = self._means_and_variances(rows.X)[0]
+        n_functions = found.posterior.inclusion().sum()
+        dispersion = dispersion_of(rows, means, n_functions)
+        total = float(rows.weights.sum())
+        self._computed = found._replace(dispersion=dispersion, total_weight=total)
+        plausible = self._doubt(problem, None if are_counts(rows) else sample_weight)
+        if self.inverse_temperature == "likelihood":
+            warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
+        settled = is_settled(found) and self.max_order > 1
+        given = isinstance(self.inverse_temperature, str), self.slab_scale
+        if plausible and settled and given == (True, 1.0):
+            warn_of_roughness(
+                rows.X, rows.targets, self._predicted, self._categorical()
+            )
+        return self
+
+    def predict(self, X, return_std=False):
+        """Predict the mean of y, and optionally its scale.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation of y, of weight 1, too: of the
+            posterior of the mean, and of a count with this mean.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+            Means. With `prediction="mean"` they are averaged over the posterior.
+        std : ndarray of shape (n_samples,)
+            Standard deviations, only if `return_std`.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        self._warn_of_far(X)
+        mean = self._predicted(X)
+        if not return_std:
+            return mean
+        average, variance = self._means_and_variances(X)
+        return mean, np.sqrt(self._variation() * average + variance)
+
+    def score(self, X, y, sample_weight=None):
+        """Share of the Poisson deviance that is explained, D^2.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            1 - deviance / deviance of the mean of y.
+        """
+        means = self.predict(X)
+        return d2_tweedie_score(y, means, sample_weight=sample_weight, power=1)
+
+    @property
+    def dispersion_(self):
+        """How many times as much as Poisson's the counts vary."""
+        return float(self._answer().dispersion)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+    def _counted(self, X, y, sample_weight):
+        """Validate rows; return those of positive weight."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite="allow-nan",
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        y = np.asarray(y, dtype=np.float64)
+        if y.min() < 0:
+            raise ValueError(
+                f"y must not be negative, as y are counts; got {y.min():g}."
+            )
+        weights = checked_weights(sample_weight, X, some=True)
+        some = weights > 0
+        rows = Rows(X[some], y[some], weights[some])
+        check_total(rows.weights)
+        if not rows.weights @ np.minimum(rows.targets, LARGEST_TOTAL) < LARGEST_TOTAL:
+            raise ValueError(
+                f"y, times its weights, must sum to less than {LARGEST_TOTAL:g}: "
+                "divide it by a constant, or model its logarithm by "
+                "SparseAdditiveGibbsRegressor."
+            )
+        return rows
+
+    def _chain(self, problem, exponents, rng):
+        """Make a chain, the likelihood of each row raised to its exponent."""
+        return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
+
+    def _temperature(self, problem, rng):
+        """Inverse temperature."""
+        total = problem.weights.sum()
+        if self.inverse_temperature == "likelihood":
+            return float(total)
+        if self.inverse_temperature != "auto":
+            return float(self.inverse_temperature)
+        pilot = self._chain(problem, problem.weights, rng)
+        dispersion = 1.0
+        for _ in range(N_PILOTS):
+            pilot.temper(problem.weights / dispersion)
+            pilot.settle()
+            n_sweeps = min(PILOT_SWEEPS, self.n_iter)
+            means, n_functions = 0.0, 0.0
+            for _ in range(n_sweeps):
+                pilot.sweep()
+                means = means + np.exp(np.minimum(pilot.log_means, LARGEST)) / n_sweeps
+                n_functions += len(pilot.draw.columns) / n_sweeps
+            dispersion = max(1.0, dispersion_of(problem, means, n_functions))
+        return float(total / dispersion)
+
+    def _variation(self):
+        """How many times as much as Poisson's counts vary, by the temperature."""
+        found = self._answer()
+        return found.total_weight / found.inverse_temperature
+
+    def _predicted(self, X):
+        """Means at validated rows, as `prediction` says."""
+        if self.prediction == "mean":
+            return self._means_and_variances(X)[0]
+        return np.exp(np.minimum(self._decision(X), LARGEST))
+
+    def _means_and_variances(self, X):
+        """Mean and variance over the draws of the mean, at validated rows."""
+        average, variance = np.empty((2, len(X)))
+        for rows, scores in self._scores_of_draws(X):
+            means = np.exp(np.minimum(scores, LARGEST))
+            average[rows] = means.mean(axis=0)
+            variance[rows] = (
+                average[rows] * (means / average[rows] - 1).std(axis=0)
+            ) ** 2
+        return average, variance
+
+
+def are_counts(rows):
+    """Whether targets times their weights are whole numbers: weights are exposures."""
+    return are_whole(rows.weights * rows.targets)
+
+
+def are_whole(values):
+    """Whether numbers are whole, but for rounding."""
+    return bool((abs(values - np.round(values)) <= WHOLE * np.maximum(values, 1)).all())
+
+
+def repetitions(rows):
+    """Return how many observations a row stands for: its weight, if all is whole."""
+    if are_whole(rows.weights) and are_whole(rows.targets):
+        return rows.weights
+    return np.ones(len(rows.weights))
+
+
+def dispersion_of(rows, means, n_functions):
+    """Estimate how many times as much as Poisson's counts vary [1]_.
+
+    It is Pearson's statistic over its degrees of freedom, divided by a mean of 1 under
+    any dispersion, with which its noise is correlated where means are small.
+
+    Parameters
+    ----------
+    rows : Rows or Problem
+        Targets and weights.
+    means : ndarray of shape (n_samples,)
+        Means of the targets.
+    n_functions : float
+        Number of functions that were fitted, the intercept not counted.
+
+    References
+    ----------
+    .. [1] D. J. Fletcher (2012). Estimating overdispersion when fitting a generalized
+       linear model to sparse data. Biometrika 99.
+    """
+    repeated = repetitions(rows)
+    ratios = rows.targets / means
+    if not ratios.any():
+        return 1.0
+    freedom = max(repeated.sum() - 1 - n_functions, 1.0)
+    pearson = rows.weights @ (means * (ratios - 1) ** 2) / freedom
+    return float(pearson * repeated.sum() / (repeated @ ratios))
+
+
+def error_of_dispersion(rows, means):
+    """Bound the standard error of the dispersion of Poisson counts.
+
+    The variance of a squared Pearson residual is 2 + 1 / mean.
+    """
+    repeated = repetitions(rows)
+    variance = repeated @ (2.0 + repeated / (rows.weights * means))
+    return float(np.sqrt(variance) / repeated.sum())

@@ -1,0 +1,315 @@
+"""Counts: the chain against quadrature, and what users see.
+
+A mean over a chain is compared with the exact one in units of its standard error,
+which the means of 40 batches give. Every such score is below 5 in absolute value: by
+Student's law with 39 degrees of freedom a right chain fails one of the 40 comparisons
+with probability below 1e-3.
+"""
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import d2_tweedie_score
+
+from skpacbayes.additive import (
+    PartialEffectsDisplay,
+    SparseAdditiveGibbsPoissonRegressor,
+)
+from skpacbayes.additive._drawn import Rows
+from skpacbayes.additive._poisson_chain import PoissonChain
+from skpacbayes.additive._poisson_regressor import dispersion_of
+
+# Chains of few sweeps need not agree.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
+N_BATCHES = 40
+NODES, LOG_HERMITE = np.polynomial.hermite_e.hermegauss(21)
+LOG_HERMITE = np.log(LOG_HERMITE)
+RANKS = np.array([2, 1])
+
+
+def z_score(series, expected):
+    """How far the mean of a chain is from what it should be."""
+    batches = np.asarray(series, dtype=float)
+    batches = batches[: len(batches) // N_BATCHES * N_BATCHES]
+    means = batches.reshape(N_BATCHES, -1).mean(axis=1)
+    return (means.mean() - expected) / (means.std(ddof=1) / math.sqrt(N_BATCHES))
+
+
+def cells(level):
+    """Two functions of a variable and one of another, in six places, and counts."""
+    values = np.zeros((2, 2, 6))
+    values[0, 0] = np.linspace(-1.2, 1.2, 6)
+    values[0, 1] = 0.5 * (values[0, 0] ** 2 - 0.7)
+    values[1, 0] = [0.8, -1.1, 0.3, -0.4, 1.2, -0.8]
+    targets = np.array([0.0, 1.0, 0.5, 3.0, 2.0, 6.0]) * level
+    weights = np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0])
+    return values, targets, weights
+
+
+def exact_posterior(values, targets, exponents):
+    """Probability of each model, and means of the rows, by quadrature.
+
+    Gauss-Hermite in the intercept and the coefficients of a model, centred and scaled
+    by the mode and the Hessian; the nodes are 1.3 times as far apart, for the tails.
+    """
+    base = math.log(exponents @ targets / exponents.sum())
+    found, means = {}, []
+    for orders in itertools.product(*(range(rank + 1) for rank in RANKS)):
+        rows = [values[j, k] for j in range(2) for k in range(orders[j])]
+        design = np.array([np.ones(values.shape[2]), *rows])
+        variances = np.array([INTERCEPT_VARIANCE] + [VARIANCE] * len(rows))
+        mode = np.zeros(len(design))
+        for _ in range(100):
+            mean = exponents * np.exp(base + mode @ design)
+            gradient = design @ (exponents * targets - mean) - mode / variances
+            hessian = (design * mean) @ design.T + np.diag(1 / variances)
+            mode = mode + np.linalg.solve(hessian, gradient) / 2
+        root = 1.3 * np.linalg.inv(np.linalg.cholesky(hessian)).T
+        dimension = len(mode)
+        nodes = np.array(list(itertools.product(NODES, repeat=dimension)))
+        rule = np.array(list(itertools.product(LOG_HERMITE, repeat=dimension)))
+        points = mode + nodes @ root.T
+        scores = base + points @ design
+        logs = (targets * scores - np.exp(scores)) @ exponents
+        logs -= 0.5 * (points**2 / variances).sum(axis=1)
+        logs -= 0.5 * np.log(2 * math.pi * variances).sum()
+        logs += rule.sum(axis=1) + 0.5 * (nodes**2).sum(axis=1)
+        evidence = logsumexp(logs)
+        means.append(np.exp(logs - evidence) @ np.exp(scores))
+        evidence += np.linalg.slogdet(root)[1] + sum(orders) * math.log(BETA)
+        size = np.count_nonzero(orders)
+        found[orders] = evidence - math.log(math.comb(2, size))
+    shares = np.array(list(found.values()))
+    shares = np.exp(shares - logsumexp(shares))
+    return dict(zip(found, shares, strict=True)), shares @ np.array(means)
+
+
+@pytest.mark.parametrize(("level", "exponent"), [(0.3, 1.0), (1.0, 0.6), (12.0, 1.0)])
+def test_the_chain_follows_the_posterior(level, exponent):
+    """Models and means, of few and of many counts, of whole numbers and of others."""
+    values, targets, weights = cells(level)
+    models, means = exact_posterior(values, targets, exponent * weights)
+    rng = np.random.default_rng(0)
+    chain = PoissonChain(
+        values, targets, exponent * weights, RANKS, BETA, 2, VARIANCE, rng
+    )
+    chain.settle()
+    chain.advance(60, keep=False)
+    visits, seen = [], []
+    for _ in range(1000):
+        chain.advance(1)
+        orders = np.zeros(2, dtype=int)
+        features, levels = chain.model
+        orders[features] = levels
+        visits.append(tuple(orders.tolist()))
+        seen.append(np.exp(chain.log_means))
+    scores = [
+        z_score([visit == model for visit in visits], probability)
+        for model, probability in models.items()
+        if probability > 0.02
+    ]
+    scores += [z_score(np.array(seen)[:, row], means[row]) for row in (0, 2, 5)]
+    assert np.abs(scores).max() < 5
+    tried, accepted = chain.moves
+    assert accepted > 0.6 * tried
+    assert chain.kept[-1].loss >= 0
+    deviance = d2_tweedie_score(targets, seen[-1], sample_weight=weights, power=1)
+    null = np.full(6, weights @ targets / weights.sum())
+    ratio = targets / null
+    total = weights @ (targets * np.log(np.where(ratio > 0, ratio, 1)) - targets + null)
+    assert_allclose(chain.kept[-1].loss, (1 - deviance) * total / weights.sum())
+
+
+def test_where_the_chain_begins_does_not_matter():
+    """Expanded about means that are wrong by factors of 3, it follows the same law."""
+    values, targets, weights = cells(2.0)
+    models, means = exact_posterior(values, targets, weights)
+    rng = np.random.default_rng(1)
+    chain = PoissonChain(values, targets, weights, RANKS, BETA, 2, VARIANCE, rng)
+    wrong = np.log(3.0) * np.array([1, -1, 1, -1, 1, -1])
+    chain._expand(np.log(np.maximum(targets, 0.5)) + wrong)
+    visits, seen = [], []
+    for _ in range(1500):
+        chain.sweep(4)
+        visits.append(len(chain.model[0]))
+        seen.append(np.exp(chain.log_means))
+    expected = sum(np.count_nonzero(m) * share for m, share in models.items())
+    assert abs(z_score(visits, expected)) < 5
+    for row in range(6):
+        assert abs(z_score(np.array(seen)[:, row], means[row])) < 5
+
+
+def made(**parameters):
+    return SparseAdditiveGibbsPoissonRegressor(
+        **{"n_iter": 60, "burn_in": 30, "max_order": 4, "random_state": 0, **parameters}
+    )
+
+
+def simulated(n=300, p=8, level=0.0, spread=0.0, seed=0):
+    """Counts by smooth functions of the first three variables, and their means."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, p))
+    means = np.exp(level + np.sin(3 * X[:, 0]) + X[:, 1] ** 2 + 0.7 * X[:, 2])
+    varying = rng.gamma(1 / spread, spread, size=n) if spread else 1.0
+    return X, rng.poisson(varying * means), means
+
+
+def test_effects_means_and_deviations():
+    X, y, means = simulated(n=600)
+    model = made(n_iter=150).fit(X, y)
+    assert_array_equal(model.get_support(indices=True), [0, 1, 2])
+    found, std = model.predict(X, return_std=True)
+    assert np.mean(np.log(found / means) ** 2) < 0.05
+    assert_allclose(((y - found) ** 2).sum(), (std**2).sum(), rtol=0.2)
+    assert (std**2 > found).all()
+    assert 0.8 < model.dispersion_ < 1.25
+    peer = PoissonRegressor(alpha=0.1).fit(X, y)
+    assert model.score(X, y) > peer.score(X, y) + 0.1
+    draws = model.sample_posterior(2000, random_state=0)
+    error = draws.std(axis=0) / math.sqrt(2000) + 1e-12
+    assert (abs(draws.mean(axis=0) - model.coefficients_) < 5 * error).all()
+    effect, band = model.partial_effects(X, 2)
+    truth = 0.7 * (X[:, 2] - X[:, 2].mean())
+    assert (abs(effect - truth) < 4 * band + 0.02).all()
+    support = model.projected_support(X, indices=True)
+    assert sorted(support.tolist()) == [0, 1, 2]
+    display = PartialEffectsDisplay.from_estimator(model, X)
+    assert display.features == [0, 1, 2]
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict(X), found)
+    assert math.isclose(model.score(X, y), d2_tweedie_score(y, found, power=1))
+
+
+@pytest.mark.parametrize("prediction", ["randomized", "map"])
+def test_one_function(prediction):
+    X, y, _ = simulated()
+    model = made(prediction=prediction).fit(X, y)
+    present = model.coefficients_.any(axis=1)
+    assert (
+        model._answer().posterior.orders().astype(bool).tolist().count(present.tolist())
+    )
+    values = model._answer().values(X, range(X.shape[1]))
+    scores = model.intercept_ + np.tensordot(model.coefficients_, values, 2)
+    assert_allclose(model.predict(X), np.exp(scores))
+
+
+def test_exposure_is_a_weight():
+    """Counts over exposures, weighed by these: its unit changes the unit of the mean.
+
+    Rows of half the exposure and of the same rate say half as much.
+    """
+    X, _, means = simulated()
+    rng = np.random.default_rng(1)
+    exposure = rng.integers(1, 9, size=len(X)) / 4
+    claims = rng.poisson(exposure * means)
+    settings = {"n_iter": 12, "burn_in": 8}
+    years = made(**settings).fit(X, claims / exposure, exposure)
+    months = made(**settings).fit(X, claims / (16 * exposure), 16 * exposure)
+    assert_allclose(16 * months.predict(X), years.predict(X), rtol=1e-6)
+    assert_allclose(months.dispersion_, years.dispersion_, rtol=1e-6)
+    assert_allclose(months.inverse_temperature_, 16 * years.inverse_temperature_)
+    many = made().fit(X, claims / (1e5 * exposure), 1e5 * exposure)  # no warning
+    assert np.mean(np.log(1e5 * many.predict(X) / means) ** 2) < 0.1
+
+
+def test_dispersion_counts_repeated_rows():
+    """A weight is a number of rows where it and the targets are whole."""
+    _, y, means = simulated(spread=1.0)
+    y = y.astype(float)
+    weights = np.random.default_rng(0).integers(1, 4, size=len(y)).astype(float)
+    again = np.repeat(np.arange(len(y)), weights.astype(int))
+    rows = Rows(None, y[again], np.ones(len(again)))
+    weighted = Rows(None, y, weights)
+    assert_allclose(
+        dispersion_of(weighted, means, 3.0), dispersion_of(rows, means[again], 3.0)
+    )
+    rates = Rows(None, y / weights, weights)
+    assert_allclose(
+        dispersion_of(rates, means / weights, 3.0),
+        dispersion_of(Rows(None, y, np.ones(len(y))), means, 3.0),
+        rtol=0.2,  # but for the weights of its correction
+    )
+
+
+def test_overdispersed_counts():
+    """With "auto" the dispersion divides the exponent; "likelihood" warns."""
+    X, y, means = simulated(level=2.0, spread=0.4, n=400)
+    model = made().fit(X, y)
+    assert 3 < model.dispersion_ < 10
+    ratio = len(y) / model.inverse_temperature_
+    assert_allclose(ratio, model.dispersion_, rtol=0.3)
+    found, std = model.predict(X, return_std=True)
+    assert_allclose(((y - found) ** 2 / std**2).mean(), 1, rtol=0.25)
+    with pytest.warns(UserWarning, match="times as much as Poisson's"):
+        sure = made(inverse_temperature="likelihood").fit(X, y)
+    assert sure.inverse_temperature_ == len(y)
+    assert sure.get_support().sum() > model.get_support().sum()
+    error = np.log(found / means)
+    assert np.mean(error**2) < np.mean(np.log(sure.predict(X) / means) ** 2)
+
+
+def test_poisson_counts_are_not_taken_for_dispersed():
+    for level in (-2.5, 4.0):
+        X, y, _ = simulated(level=level)
+        model = made(inverse_temperature="likelihood").fit(X, y)  # no warning
+        assert 0.6 < model.dispersion_ < 1.4
+        assert made().fit(X, y).inverse_temperature_ > 0.75 * len(y)
+
+
+def test_counts_without_an_event_or_with_large_numbers():
+    X, y, _ = simulated()
+    nothing = made().fit(X, np.zeros(len(X)))
+    assert (nothing.predict(X) < 0.02).all()
+    assert (nothing.predict(X) > 0).all()
+    large = made().fit(X, 1e6 * y)
+    assert np.isfinite(large.predict(X)).all()
+    one = np.zeros(len(X))
+    one[0] = 1000.0
+    lonely = made().fit(X, one)
+    mean, std = lonely.predict(X, return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+    same = made().fit(np.ones_like(X), y)
+    assert_allclose(same.predict(X[:1]), y.mean(), rtol=0.05)
+    assert not same.get_support().any()
+
+
+def test_targets_need_not_be_whole():
+    """As of scikit-learn's `PoissonRegressor`."""
+    X, y = load_diabetes(return_X_y=True)
+    model = made(n_iter=100).fit(X, y / 10)
+    assert model.score(X, y / 10) > PoissonRegressor().fit(X, y / 10).score(X, y / 10)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([-1.0, 2.0], "y must not be negative, as y are counts; got -1."),
+        ([math.nan, 2.0], "contains NaN"),
+        ([math.inf, 2.0], "contains infinity"),
+        ([1e12, 1e12], "must sum to less than 1e"),
+        ([1e300, 1e300], "must sum to less than 1e"),
+    ],
+)
+def test_targets_that_are_no_counts(y, message):
+    with pytest.raises(ValueError, match=message):
+        made().fit([[0.0], [1.0]], y)
+
+
+@pytest.mark.filterwarnings("ignore:feature .* lies")
+def test_float_errors_do_not_matter():
+    X, y, _ = simulated()
+    expected = made(n_iter=10).fit(X, y).predict(30 * X)
+    with np.errstate(all="raise"):
+        found = made(n_iter=10).fit(X, y)
+        assert_array_equal(found.predict(30 * X), expected)
+        found.predict(1e4 * X, return_std=True)
