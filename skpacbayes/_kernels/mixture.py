@@ -182,7 +182,7 @@ def log_sums_of_powers(
 
     One sum for each m, over the g from starts_m to starts_(m + 1), of x = X[i,
     columns_m]. The first `firsts_m` terms suffice, unless their sum times x is less
-    than exp(least). X : (n_rows, n_features), zero or more; zero counts as one in log x;
+    than exp(least). X : (n_rows, n_features), none negative; log x of zero is zero;
     columns, firsts : (n_sums,); starts : (n_sums + 1,); powers, constants, tops,
     scales : (n_terms,); work : (largest number of terms of a sum,); scores : (n_rows,
     n_sums), overwritten.
