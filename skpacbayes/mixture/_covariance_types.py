@@ -77,11 +77,12 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
         return
     tied = fit.mixture.with_family(tied)
     paths = learner.searched(tied, most, X, weight, range, n_init=1)
-    fits, _ = learner.choice.improved(paths, X, weight)
-    criteria = {number: learner.choice.of(other) for number, other in fits.items()}
-    best = max(criteria, key=criteria.get)
-    rise = criteria[best] - learner.choice.of(fit)
-    if best > K and rise > DECISIVE + NOTABLY * n_rows:
+    needed, fits = DECISIVE + NOTABLY * n_rows, paths[0]
+    best, rise = best_and_rise(fits, fit, learner.choice)
+    if 0 < rise <= needed:  # less than that is not made up for, and more is enough
+        fits, _ = learner.choice.improved(paths, X, weight)
+        best, rise = best_and_rise(fits, fit, learner.choice)
+    if best > K and rise > needed:
         warn(
             f"n_components='auto' chose {K}, but {best} components with one covariance "
             f"for all have a bound that is larger by {rise:.3g} nats. The rows are few "
@@ -91,6 +92,12 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
             UserWarning,
             stacklevel=user_stack_level(),
         )
+
+
+def best_and_rise(fits, fit, choice):
+    """Return the best number among fits, and its criterion less that of a fit."""
+    best = max(fits, key=lambda number: choice.of(fits[number]))
+    return best, choice.of(fits[best]) - choice.of(fit)
 
 
 def gain(fit, family):
