@@ -13,6 +13,7 @@ from .._base import user_stack_level
 
 UPDATES = 10  # of the components and of their prior, at the same statistics
 CLEARLY = 0.3  # nats a row; new rows lose a third of it, or more
+UNEQUAL = 1.0  # nats a row that one variance for all costs where units differ
 ENOUGH = 3  # rows for each parameter of a component, with which few are merged
 FEW = 2  # components, beside which more are looked for: the search costs time
 MORE = 2  # times as many tied components are tried, and its square
@@ -33,22 +34,31 @@ def warn_of_covariance_type(fit, degrees=None):
     """
     family, n_rows = fit.mixture.family, fit.statistics[:, 0].sum()
     others = family.other_types(degrees)
-    if fit.state.components.lost.any():
+    if np.any(fit.state.components.lost):
         others = [other for other in others if other.allows_missing]
     gains = {other.covariance_type: gain(fit, other) for other in others}
     best = max(gains, key=gains.get)
-    if gains[best] > CLEARLY * n_rows:
+    clearly = CLEARLY if family.full else UNEQUAL
+    if gains[best] > clearly * n_rows:
         choices = f"{best!r}" + (
             ", or covariance_type='auto'" if degrees is None else ""
         )
+        kind = family.covariance_type
+        why = (
+            f"The rows are few for covariance_type={kind!r}"
+            if family.full
+            else f"Features vary unequally within components, and covariance_type="
+            f"{kind!r} has one variance for all"
+        )
+        advice = "" if family.full else ", or standardise the features"
         warn(
-            f"The rows are few for covariance_type={family.covariance_type!r}: with "
-            f"{best!r} the bound of the same components is {gains[best]:.3g} nats "
-            f"larger, {gains[best] / n_rows:.2g} a row. Choose {choices}.",
+            f"{why}: with {best!r} the bound of the same components is "
+            f"{gains[best]:.3g} nats larger, {gains[best] / n_rows:.2g} a row. Choose "
+            f"{choices}{advice}.",
             UserWarning,
             stacklevel=user_stack_level(),
         )
-    return gains[best] > CLEARLY * n_rows
+    return gains[best] > clearly * n_rows
 
 
 def warn_of_merged_components(fit, tied, X, weight, learner):

@@ -209,6 +209,22 @@ def warn_of_small_weights(weight):
         )
 
 
+def warn_of_shares(family, X):
+    """Warn if rows of counts are shares, which say as much as one draw together."""
+    if not family.may_repeat or X.shape[0] < FEWEST:
+        return
+    values = X.data if issparse(X) else X
+    totals = np.asarray(X.sum(axis=1)).ravel()
+    if totals.max() <= 1 + 1e-6 and not np.equal(values, np.floor(values)).all():
+        warn(
+            "No row of X sums to more than 1: a row of shares counts as one draw, and "
+            "one draw a row tells no components apart. Give the counts, or multiply "
+            "the shares by the number of draws that each row stands for.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
+
+
 def warn_of_heavy_row(weight):
     """Warn if one row weighs much more than every other one.
 

@@ -290,8 +290,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             real numbers that its density means little.
         UserWarning
             If columns that are taken as independent within a component are nearly
-            copies of each other there: each counts as new evidence, and
-            `n_components="auto"` finds too many components.
+            copies of each other there, or names of one tell those of another: each
+            counts as new evidence, and `n_components="auto"` finds too many components.
+        UserWarning
+            If columns of counts of a multinomial mixture, with a tenth of all counts or
+            more, are multiples of others; if its rows are shares, that is no counts.
         UserWarning
             If a component seems to be outliers, and there was no warning of shared
             values. Outliers are looked for with two components or more, ten rows per
@@ -311,6 +314,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             components have a bound that is larger by more than .3 nats a row with
             covariances of another type; or if `n_components="auto"` and more components
             with one covariance for all have a larger bound.
+        UserWarning
+            If "spherical" components have a bound that is larger by more than a nat a
+            row with a variance for each feature: units differ.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()
