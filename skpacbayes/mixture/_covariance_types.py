@@ -13,7 +13,8 @@ from .._base import user_stack_level
 
 UPDATES = 10  # of the components and of their prior, at the same statistics
 CLEARLY = 0.3  # nats a row; new rows lose a third of it, or more
-UNEQUAL = 1.0  # nats a row that one variance for all costs where units differ
+UNEQUAL = 1.0  # nats a row that one variance for all costs,
+UNITS = 100.0  # unless the variances of features among all rows differ so many times
 ENOUGH = 3  # rows for each parameter of a component, with which few are merged
 FEW = 2  # components, beside which more are looked for: the search costs time
 MORE = 2  # times as many tied components are tried, and its square
@@ -38,7 +39,8 @@ def warn_of_covariance_type(fit, degrees=None):
         others = [other for other in others if other.allows_missing]
     gains = {other.covariance_type: gain(fit, other) for other in others}
     best = max(gains, key=gains.get)
-    clearly = CLEARLY if family.full else UNEQUAL
+    units = np.ptp(np.log(family.blur)) > np.log(UNITS)
+    clearly = CLEARLY if family.full or units else UNEQUAL
     if gains[best] > clearly * n_rows:
         choices = f"{best!r}" + (
             ", or covariance_type='auto'" if degrees is None else ""

@@ -316,7 +316,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             with one covariance for all have a larger bound.
         UserWarning
             If "spherical" components have a bound that is larger by more than a nat a
-            row with a variance for each feature: units differ.
+            row with a variance for each feature, or by more than .3 where the units of
+            features differ ten times or more.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()
