@@ -210,14 +210,15 @@ def warn_of_small_weights(weight):
 
 
 def warn_of_shares(family, X):
-    """Warn if rows of counts are shares, which say as much as one draw together."""
+    """Warn if rows of counts are shares, each of which counts as one draw."""
     if not family.may_repeat or X.shape[0] < FEWEST:
         return
     values = X.data if issparse(X) else X
     totals = np.asarray(X.sum(axis=1)).ravel()
-    if totals.max() <= 1 + 1e-6 and not np.equal(values, np.floor(values)).all():
+    ones = np.abs(totals[totals > 0] - 1) < 1e-6
+    if ones.all() and not np.equal(values, np.floor(values)).all():
         warn(
-            "No row of X sums to more than 1: a row of shares counts as one draw, and "
+            "The rows of X sum to 1: a row of shares counts as one draw, and "
             "one draw a row tells no components apart. Give the counts, or multiply "
             "the shares by the number of draws that each row stands for.",
             UserWarning,

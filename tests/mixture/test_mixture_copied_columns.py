@@ -265,7 +265,7 @@ def test_copied_columns_of_counts_are_named(as_rows, factor, part, warns):
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
 def test_shares_are_no_counts(as_rows):
     X = np.random.default_rng(0).dirichlet(np.ones(4), 100)
-    with pytest.warns(UserWarning, match="No row of X sums to more than 1"):
+    with pytest.warns(UserWarning, match="The rows of X sum to 1"):
         TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(X))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
