@@ -3,9 +3,13 @@
 A fifth of the values is missing. Log densities of new complete rows by our fit, against
 the same fit to complete rows, to four fifths of the complete rows (as many values), by
 Gibbs sampling from the exact posterior under the prior that our fit found (complete
-rows, then incomplete ones), and by scikit-learn's mixture after imputation. The rules
-for the degrees of freedom and for comparisons of fits were derived, but iris, wine and
-breast cancer were looked at while the causes were sought; the others were not.
+rows, then incomplete ones), and by scikit-learn's mixture after imputation. The second
+table asks whether the search is what falls short: on the incomplete rows, an ascent
+begins at the fit of the complete ones, which nobody has; where its criterion is less
+than that of our fit, or its density falls with each sweep while the bound rises, the
+values are what is lacking. The rules for the degrees of freedom and for comparisons of
+fits were derived, but iris, wine and the means of breast cancer were looked at while
+the causes were sought; the others were not.
 
 A taste by default; --full runs all of it.
 """
@@ -25,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import TemperedVBGaussianMixture
+from skpacbayes.mixture._answers import log_densities
 
 MISSING = 0.2
 
@@ -47,6 +52,7 @@ def sets(full):
         ("iris", load_iris, slice(4), 2),
         ("wine", load_wine, slice(13), 3),
         ("breast cancer", load_breast_cancer, slice(10), 4),
+        ("breast cancer, largest values", load_breast_cancer, slice(20, 30), 4),
         ("diabetes", load_diabetes, [0, 2, 3, 4, 5, 8, 9], 2),
     ]:
         X = StandardScaler().fit_transform(load().data[:, columns])
@@ -73,13 +79,33 @@ def scores(train, test, K, number, n_iter):
     return row
 
 
+def search(train, test, K, number):
+    """Criterion and nats of our fit, and of an ascent from the fit of complete rows."""
+    rng = np.random.default_rng(number)
+    holes = np.where(rng.random(train.shape) < MISSING, np.nan, train)
+    ours = TemperedVBGaussianMixture(K, random_state=0)
+    state = ours.fit(train)._answer().state
+    found = ours.fit(holes)._answer().stream.learned.fit
+    lost = np.zeros((K, 2))  # no value was missing
+    state = state._replace(components=state.components._replace(lost=lost))
+    row = [found.criterion, ours.score(test)]
+    for sweeps in (1, 300):
+        fit = found.mixture.ascend(state, holes, None, max_iter=sweeps, tol=-np.inf)
+        scores = log_densities(fit.mixture.family, fit.state, test)
+        row += [fit.criterion, scores.mean()]
+    return row
+
+
 def main(full):
-    """Print and save the table."""
+    """Print and save the tables."""
     report, found = Report("mixture_missing", quick=not full), {}
+    searched = []
     for number, (name, train, test, K) in enumerate(sets(full)):
         row = scores(train, test, K, number, 200 if full else 40)
         title = f"{name}, {len(train)} rows"
         found.setdefault(title, []).append(row)
+        if not name.startswith("simulated"):
+            searched.append([title, *search(train, test, K, number)])
         print(title, *(f"{value:.3f}" for value in row), flush=True)
     names = ["rows", "complete", "complete, 4/5 of the rows", "ours"]
     names += ["exact, complete", "exact", "mean, GaussianMixture"]
@@ -90,6 +116,20 @@ def main(full):
         [
             [name, *(f"{value:.3f}" for value in np.mean(rows, axis=0))]
             for name, rows in found.items()
+        ],
+    )
+    report.table(
+        "Criterion of the incomplete rows, and nats per new row: our fit, and an "
+        "ascent from the fit of the complete rows, after 1 and 300 sweeps",
+        [
+            "rows",
+            *("ours", "nats"),
+            *("from complete, 1", "nats, 1"),
+            *("from complete, 300", "nats, 300"),
+        ],
+        [
+            [name, *(f"{v:.1f}" if i % 2 == 0 else f"{v:.3f}" for i, v in enumerate(v))]
+            for name, *v in searched
         ],
     )
     report.save()

@@ -175,6 +175,40 @@ def student_log_densities(X, constants, means, scales, tops, pooled, scores):
 
 
 @kernel
+def log_sums_of_powers(
+    X, columns, starts, firsts, powers, constants, tops, scales, least, work, scores
+):
+    """Write log sum_g exp(powers_g log x + constants_g - tops_g log(1 + x / scales_g)).
+
+    One sum for each m, over the g from starts_m to starts_(m + 1), of x = X[i,
+    columns_m]. The first `firsts_m` terms suffice, unless their sum times x is less
+    than exp(least). X : (n_rows, n_features), none negative; log x of zero is zero;
+    columns, firsts : (n_sums,); starts : (n_sums + 1,); powers, constants, tops,
+    scales : (n_terms,); work : (largest number of terms of a sum,); scores : (n_rows,
+    n_sums), overwritten.
+    """
+    for i in range(X.shape[0]):
+        for m in range(columns.shape[0]):
+            x, start = X[i, columns[m]], starts[m]
+            n_terms = starts[m + 1] - start
+            n_first, log_x = firsts[m], math.log(x) if x > 0.0 else 0.0
+            done, highest = 0, -math.inf
+            while done < n_terms:
+                for g in range(done, n_first):
+                    term = constants[start + g] + powers[start + g] * log_x
+                    term -= tops[start + g] * math.log1p(x / scales[start + g])
+                    work[g] = term
+                    highest = max(highest, term)
+                total = 0.0
+                for g in range(n_first):
+                    total += math.exp(work[g] - highest)
+                scores[i, m] = highest + math.log(total)
+                if scores[i, m] + log_x > least:
+                    break
+                done, n_first = n_first, n_terms
+
+
+@kernel
 def count_log_probabilities(
     data, indices, starts, topics, log_gamma, totals, log_gamma_totals, scores
 ):

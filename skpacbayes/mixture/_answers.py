@@ -72,9 +72,9 @@ class Answer:
 
     def shares_of_outliers(self, scores):
         """Probabilities that rows with these log joint densities are outliers."""
-        log_outlier = self.mixture.family.log_outlier(self.state.components)
-        log_outlier += logsumexp(self.state.log_weights)
-        return expit(log_outlier - logsumexp(scores, axis=1))
+        totals = np.empty(len(scores))
+        log_sums_of_rows(scores, np.zeros(scores.shape[1]), totals)
+        return expit(self.log_outlier - totals)
 
     # What follows is found when it is first asked for.
 
@@ -93,6 +93,12 @@ class Answer:
     def log_weights(self):
         """Logarithms of the posterior means of the weights."""
         return log_mean_weights(self.state)
+
+    @cached_property
+    def log_outlier(self):
+        """Expected log joint density of a row and its being an outlier."""
+        log_outlier = self.mixture.family.log_outlier(self.state.components)
+        return log_outlier + logsumexp(self.state.log_weights)
 
     @cached_property
     def parameters(self):

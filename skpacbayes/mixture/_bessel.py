@@ -36,22 +36,32 @@ def log_bessel(order, x):
     """
     exact = np.hypot(order, x)
     size = np.maximum(exact, LARGE)
+    coefficients, square = debye_coefficients(), (order / size) ** 2
+    values = np.zeros((N_TERMS, *size.shape))
+    for own in coefficients.reshape(*coefficients.shape, *[1] * size.ndim):
+        values *= square
+        values += own
     series = np.zeros_like(size)
-    for polynomial in reversed(debye_polynomials()):
-        series = series / size + polynomial((order / size) ** 2)
+    for value in values[::-1]:
+        series = series / size + value
     large = size + order * np.log(x / (order + size)) - 0.5 * np.log(2 * np.pi * size)
     large += np.log(series)
     small = exact < LARGE
-    large[small] = np.log(ive(order, x[small])) + x[small]
+    if small.any():
+        large[small] = np.log(ive(order, x[small])) + x[small]
     return large
 
 
 @lru_cache(maxsize=1)
-def debye_polynomials():
-    """Polynomials v_k with u_k(p) = p^k v_k(p^2), of DLMF 10.41.9 and 10.41.10."""
+def debye_coefficients():
+    """Coefficients of v_k with u_k(p) = p^k v_k(p^2), of DLMF 10.41.9 and 10.41.10.
+
+    One column for each k, the coefficient of the highest power first.
+    """
     p, u = Polynomial([0, 1]), Polynomial([1.0])
-    result = []
+    result = np.zeros((N_TERMS, N_TERMS))
     for k in range(N_TERMS):
-        result.append(Polynomial(u.coef[k::2]))
+        own = u.coef[k::2]
+        result[N_TERMS - len(own) :, k] = own[::-1]
         u = p**2 * (1 - p**2) * u.deriv() / 2 + ((1 - 5 * p**2) * u).integ() / 8
     return result

@@ -9,8 +9,9 @@ from scipy.special import digamma, gammaln
 
 from .._compat import Interval
 from ._column_family import ColumnFamily, refuse_empty_columns
-from ._divergences import dirichlet_divergence, log_gamma_ratio
+from ._divergences import dirichlet_divergence, log_rising
 from ._family import POSITIVE
+from ._scorers import LinearScorer
 
 
 class BetaPosterior(NamedTuple):
@@ -47,6 +48,8 @@ class Binomial(ColumnFamily):
 
     def parts(self, X):
         """Successes, and logarithm of the base measure."""
+        if self.n_trials == 1:
+            return X, np.zeros(X.shape)
         base = gammaln(self.n_trials + 1) - gammaln(X + 1)
         return X, base - gammaln(self.n_trials - X + 1)
 
@@ -70,16 +73,20 @@ class Binomial(ColumnFamily):
         prior = np.full_like(distributions, self.concentration_prior)
         return dirichlet_divergence(distributions, prior).sum()
 
-    def log_marginals(self, posterior, X):
-        """Log predictive probability of each value: a beta-binomial distribution."""
+    def marginals(self, posterior):
+        """Return the log predictive probability of each value: a beta-binomial one."""
         first, second = posterior
-        base = gammaln(self.n_trials + 1) - gammaln(X + 1)
-        base = base - gammaln(self.n_trials - X + 1)
-        successes = log_gamma_ratio(first, X)
-        failures = log_gamma_ratio(second, self.n_trials - X)
-        return (
-            base + successes + failures - log_gamma_ratio(first + second, self.n_trials)
-        )
+        if self.n_trials == 1:
+            log_chances = np.log([second, first]) - np.log(first + second)
+            failure, odds = log_chances[0], log_chances[1] - log_chances[0]
+            return lambda X: failure + X * odds
+        total = log_rising(first + second, self.n_trials)
+
+        def log_marginals(X):
+            failures = self.n_trials - X
+            return log_rising(first, X) + log_rising(second, failures) - total
+
+        return log_marginals
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -125,6 +132,10 @@ class Categorical(ColumnFamily):
         family.categories = [np.unique(x[~np.isnan(x)]) for x in X.T]
         sizes = [len(values) for values in family.categories]
         family.ends = np.cumsum([0, *sizes])
+        family.places = [
+            dict(zip(values.tolist(), range(start, start + len(values)), strict=True))
+            for values, start in zip(family.categories, family.ends, strict=False)
+        ]
         family.centers = np.full(X.shape[1], np.nan)
         return family
 
@@ -135,6 +146,12 @@ class Categorical(ColumnFamily):
     def statistics(self, X):
         """Return the indicators of the categories, zero where a value is missing."""
         result = np.zeros((len(X), self.ends[-1]))
+        if len(X) == 1:
+            pairs = zip(self.places, X[0].tolist(), strict=True)
+            at = [places.get(value) for places, value in pairs]
+            if None not in at:
+                result[0, at] = 1.0
+                return result
         for column, values in enumerate(self.categories):
             known = ~np.isnan(X[:, column])
             at = np.searchsorted(values, X[known, column])
@@ -174,9 +191,17 @@ class Categorical(ColumnFamily):
             for part in self.columns_of(posterior.concentration)
         )
 
-    def log_predictive(self, posterior, X):
-        """Log-probability of each row under each component, (n_rows, n_components)."""
-        return self.statistics(X) @ np.log(np.hstack(self.chances(posterior))).T
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        log_chances = np.log(np.hstack(self.chances(posterior)))
+        scorer = LinearScorer(np.zeros(len(log_chances)), log_chances, self.statistics)
+
+        def log_probabilities(X):
+            scores = np.empty((len(X), scorer.n_components))
+            scorer.write(X, scores)
+            return scores
+
+        return log_probabilities
 
     def chances(self, posterior):
         """Posterior means of the chances, for each column."""

@@ -1,10 +1,11 @@
 """What families of independent columns share; missing values are left out."""
 
+import math
 from copy import copy
 
 import numpy as np
 
-from ._family import ExponentialFamily
+from ._family import ExponentialFamily, are_all
 from ._gaussian_families import variances
 
 
@@ -12,7 +13,9 @@ class ColumnFamily(ExponentialFamily):
     """A family whose columns are independent; a missing value, NaN, is left out.
 
     A subclass writes `parts(X)`: arrays like X, the statistics of each value; the
-    first statistic, before them, is one for a value that is there.
+    first statistic, before them, is one for a value that is there. And
+    `marginals(posterior)`: a function of rows (n_rows, 1, n_features) that returns the
+    log predictive density of each value, (n_rows, n_components, n_features).
     """
 
     allows_missing = True
@@ -45,11 +48,21 @@ class ColumnFamily(ExponentialFamily):
 
     def statistics(self, X):
         """Statistics of each value, zero where it is missing."""
-        there = ~np.isnan(X)
-        if there.all():
-            return np.hstack([np.ones(X.shape), *self.parts(X)])
-        filled = np.where(there, X, self.centers)
-        return np.hstack([there, *(part * there for part in self.parts(filled))])
+        there, d = 1.0, X.shape[1]
+        if not have_gaps(X):
+            parts = self.parts(X)
+        else:
+            there = ~np.isnan(X)
+            parts = [part * there for part in self.parts(self.filled(X, there))]
+        result = np.empty((len(X), (1 + len(parts)) * d))
+        result[:, :d] = there
+        for i, part in enumerate(parts, 1):
+            result[:, i * d : (i + 1) * d] = part
+        return result
+
+    def filled(self, X, there):
+        """Return rows with the means of the columns for values that are not there."""
+        return np.where(there, X, self.centers)
 
     def split(self, statistics):
         """Return the sums of each statistic, (n_components, n_features) each."""
@@ -61,11 +74,22 @@ class ColumnFamily(ExponentialFamily):
         coefficients = np.hstack(self.coefficients(posterior))
         return np.zeros(len(coefficients)), coefficients
 
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        log_marginals = self.marginals(posterior)
+
+        def log_densities(X):
+            if not have_gaps(X):
+                return np.add.reduce(log_marginals(X[:, None]), axis=2)
+            there = ~np.isnan(X)
+            filled = self.filled(X, there)[:, None]
+            return (log_marginals(filled) * there[:, None]).sum(axis=2)
+
+        return log_densities
+
     def log_predictive(self, posterior, X):
         """Log-density of each row under each component, (n_rows, n_components)."""
-        there = ~np.isnan(X)
-        filled = np.where(there, X, self.centers)[:, None]
-        return (self.log_marginals(posterior, filled) * there[:, None]).sum(axis=2)
+        return self.predictive_density(posterior)(X)
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such statistics."""
@@ -78,6 +102,8 @@ class ColumnFamily(ExponentialFamily):
 
     def check_values(self, X, right, needed):
         """Raise a ValueError that names a column where values are not `right`."""
+        if are_all(right):
+            return
         wrong = ~(right | np.isnan(X)).all(axis=0)
         if wrong.any():
             column = int(wrong.argmax())
@@ -93,3 +119,8 @@ def refuse_empty_columns(X):
     empty = np.isnan(X).all(axis=0)
     if empty.any():
         raise ValueError(f"Column {empty.argmax()} of X has no value: leave it out.")
+
+
+def have_gaps(X):
+    """Whether a value is NaN: the sum of the squares is then, and quickly told."""
+    return math.isnan(np.vdot(X, X))

@@ -3,13 +3,15 @@
 A copy of a column is counted as new evidence, so that responsibilities are too sharp
 and n_components="auto" finds too many components. Within components, two columns are
 copies if their ranks are nearly proportional, or if they are equal up to the names of
-their few values. Ranks ignore shifts, units, monotone transforms and outliers.
+their few values. Ranks ignore shifts, units, monotone transforms and outliers. Of two
+columns of names, one may tell nearly all of the other: names that are nearly equal, or
+coarser, as a country is than a town.
 """
 
 from warnings import warn
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, issparse
 
 from .._base import user_stack_level
 from ._diagnostics import components_of
@@ -26,6 +28,9 @@ FEWEST = 30  # rows beyond one per component, without which correlations are acc
 VARIED = 10  # rows that have another value than most rows of their component
 FEW_VALUES = 20  # of a column whose values are compared up to their names,
 ROWS_OF_CODES = 100  # in so many rows at least
+COPIED_COUNTS = 0.1  # share of all counts in copies of columns of counts
+TOLD = 0.9  # of the errors about a name are avoided by another name
+MOST_NAMED = 80  # columns of names that are compared so
 GROUPS = 10  # of columns that are left out, at most
 NAMED = 3  # pairs of columns, at most
 
@@ -61,11 +66,58 @@ def warn_of_copied_columns(fit, X, weight, names):
     )
     text += f", and {len(best) - NAMED} more pairs" if best[NAMED:] else ""
     warn(
-        f"Columns are nearly copies within components (rank correlation): {text}. "
+        "Columns are nearly copies within components (rank correlation, or the share "
+        f"of errors about names that one avoids in telling the other): {text}. "
         "Given the component they are taken as independent, so that a copy counts as "
         "new evidence: the probabilities of components are too extreme, and "
         "n_components='auto' finds too many. Leave out one column of each pair"
         f"{advice(family)}.",
+        UserWarning,
+        stacklevel=user_stack_level(),
+    )
+
+
+def warn_of_copied_counts(family, X, weight, names):
+    """Warn of columns of counts that are proportional, with many of all counts.
+
+    Draws are taken as independent given the component: a copy counts as new draws.
+
+    Parameters
+    ----------
+    family : Family
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    weight : ndarray or None
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    """
+    if not family.may_repeat or X.shape[0] < FEWEST:
+        return
+    table = csc_array(X)
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    totals, first, pairs, copied = weight @ table, {}, [], 0.0
+    for column in range(X.shape[1]):
+        part = slice(*table.indptr[column : column + 2])
+        rows, counts = table.indices[part], table.data[part]
+        rows, counts = rows[counts > 0], counts[counts > 0]
+        if len(rows) < VARIED:
+            continue
+        key = rows.tobytes(), (counts / counts[0]).round(9).tobytes()
+        one = first.setdefault(key, column)
+        if one != column:
+            pairs.append((one, column))
+            copied += min(totals[one], totals[column])
+    if copied < COPIED_COUNTS * totals.sum():
+        return
+    text = ", ".join(
+        f"columns {called(i, names)} and {called(j, names)} of X"
+        for i, j in pairs[:NAMED]
+    )
+    text += f", and {len(pairs) - NAMED} more pairs" if pairs[NAMED:] else ""
+    warn(
+        f"Columns are equal, or multiples of each other: {text}, together "
+        f"{100 * copied / totals.sum():.2g} % of all counts. A copy counts as new "
+        "draws: the probabilities of components are too extreme, and "
+        "n_components='auto' finds too many. Leave out one column of each pair.",
         UserWarning,
         stacklevel=user_stack_level(),
     )
@@ -135,6 +187,11 @@ class Table:
         sizes = n_values(X)
         differ = len(np.unique(X[:, continuous], axis=0)) >= FEWEST
         self.ordered = (~nominal | (sizes <= 2)) & (~continuous | differ)
+        named = np.flatnonzero(nominal & (sizes > 1) & (sizes <= FEW_VALUES))
+        self.names = {
+            column: np.unique(X[:, column], return_inverse=True)[1].reshape(-1)
+            for column in named[:MOST_NAMED]
+        }
         coded = np.flatnonzero((sizes <= FEW_VALUES) & (~continuous | differ))
         enough = weight.sum() >= ROWS_OF_CODES
         self.equal = equal_pairs(X, coded) if enough else []
@@ -146,6 +203,9 @@ class Table:
         if self.weight.sum() - len(np.unique(owners)) >= FEWEST:
             looked_at = np.flatnonzero(self.ordered & varied)
             pairs = correlated_pairs(ranks, self.there, self.weight, looked_at)
+        if self.weight.sum() >= ROWS_OF_CODES:
+            names = {i: codes for i, codes in self.names.items() if varied[i]}
+            pairs = told_pairs(names, owners, self.weight) | pairs
         return pairs | {pair: np.inf for pair in self.equal if varied[list(pair)].all()}
 
 
@@ -231,6 +291,52 @@ def correlated_pairs(ranks, there, weight, columns):
                 pair = int(columns[start + i]), int(columns[j])
                 pairs[pair] = min(float(found[i, j]), 1.0)
     return pairs
+
+
+def told_pairs(names, owners, weight):
+    """Return the pairs of columns of names of which one tells nearly all of the other.
+
+    A name is told right if it is the most frequent one among the other rows of the
+    same component with the same name in the other column.
+
+    Parameters
+    ----------
+    names : dict of int to ndarray of int
+        Codes of the names of columns; a missing value is a name too.
+    owners : ndarray of int
+        Components of the rows.
+    weight : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    pairs : dict of (int, int) to float
+        Share of the errors that knowing the other column avoids.
+    """
+    pairs, total = {}, weight.sum()
+    alone = {i: told_right(owners, codes, weight) for i, codes in names.items()}
+    for i, of_first in names.items():
+        cells = owners * (of_first.max() + 1) + of_first
+        for j, of_second in names.items():
+            errors = total - alone[j]
+            if i == j or errors < VARIED:
+                continue
+            told = (told_right(cells, of_second, weight) - alone[j]) / errors
+            if told >= TOLD:
+                pair = min(i, j), max(i, j)
+                pairs[pair] = max(told, pairs.get(pair, 0.0))
+    return pairs
+
+
+def told_right(cells, codes, weight):
+    """Weight of the rows whose code is the most frequent one of the rest of a cell."""
+    size = codes.max() + 1
+    table = np.bincount(cells * size + codes, weight, (cells.max() + 1) * size)
+    table = table.reshape(-1, size)
+    top = table.argmax(axis=1)[:, None]
+    most = np.take_along_axis(table, top, axis=1)
+    np.put_along_axis(table, top, 0.0, axis=1)
+    right = (most - 1 >= table.max(axis=1, keepdims=True)) & (most > 1)
+    return most[right].sum()
 
 
 def equal_pairs(X, columns):

@@ -13,6 +13,8 @@ from .._base import user_stack_level
 
 UPDATES = 10  # of the components and of their prior, at the same statistics
 CLEARLY = 0.3  # nats a row; new rows lose a third of it, or more
+UNEQUAL = 1.0  # nats a row that one variance for all costs,
+UNITS = 100.0  # unless the variances of features among all rows differ so many times
 ENOUGH = 3  # rows for each parameter of a component, with which few are merged
 FEW = 2  # components, beside which more are looked for: the search costs time
 MORE = 2  # times as many tied components are tried, and its square
@@ -33,22 +35,32 @@ def warn_of_covariance_type(fit, degrees=None):
     """
     family, n_rows = fit.mixture.family, fit.statistics[:, 0].sum()
     others = family.other_types(degrees)
-    if fit.state.components.lost.any():
+    if np.any(fit.state.components.lost):
         others = [other for other in others if other.allows_missing]
     gains = {other.covariance_type: gain(fit, other) for other in others}
     best = max(gains, key=gains.get)
-    if gains[best] > CLEARLY * n_rows:
+    units = np.ptp(np.log(family.blur)) > np.log(UNITS)
+    clearly = CLEARLY if family.full or units else UNEQUAL
+    if gains[best] > clearly * n_rows:
         choices = f"{best!r}" + (
             ", or covariance_type='auto'" if degrees is None else ""
         )
+        kind = family.covariance_type
+        why = (
+            f"The rows are few for covariance_type={kind!r}"
+            if family.full
+            else f"Features vary unequally within components, and covariance_type="
+            f"{kind!r} has one variance for all"
+        )
+        advice = "" if family.full else ", or standardise the features"
         warn(
-            f"The rows are few for covariance_type={family.covariance_type!r}: with "
-            f"{best!r} the bound of the same components is {gains[best]:.3g} nats "
-            f"larger, {gains[best] / n_rows:.2g} a row. Choose {choices}.",
+            f"{why}: with {best!r} the bound of the same components is "
+            f"{gains[best]:.3g} nats larger, {gains[best] / n_rows:.2g} a row. Choose "
+            f"{choices}{advice}.",
             UserWarning,
             stacklevel=user_stack_level(),
         )
-    return gains[best] > CLEARLY * n_rows
+    return gains[best] > clearly * n_rows
 
 
 def warn_of_merged_components(fit, tied, X, weight, learner):
@@ -77,11 +89,12 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
         return
     tied = fit.mixture.with_family(tied)
     paths = learner.searched(tied, most, X, weight, range, n_init=1)
-    fits, _ = learner.choice.improved(paths, X, weight)
-    criteria = {number: learner.choice.of(other) for number, other in fits.items()}
-    best = max(criteria, key=criteria.get)
-    rise = criteria[best] - learner.choice.of(fit)
-    if best > K and rise > DECISIVE + NOTABLY * n_rows:
+    needed, fits = DECISIVE + NOTABLY * n_rows, paths[0]
+    best, rise = best_and_rise(fits, fit, learner.choice)
+    if 0 < rise <= needed:  # less than that is not made up for, and more is enough
+        fits, _ = learner.choice.improved(paths, X, weight)
+        best, rise = best_and_rise(fits, fit, learner.choice)
+    if best > K and rise > needed:
         warn(
             f"n_components='auto' chose {K}, but {best} components with one covariance "
             f"for all have a bound that is larger by {rise:.3g} nats. The rows are few "
@@ -91,6 +104,12 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
             UserWarning,
             stacklevel=user_stack_level(),
         )
+
+
+def best_and_rise(fits, fit, choice):
+    """Return the best number among fits, and its criterion less that of a fit."""
+    best = max(fits, key=lambda number: choice.of(fits[number]))
+    return best, choice.of(fits[best]) - choice.of(fit)
 
 
 def gain(fit, family):

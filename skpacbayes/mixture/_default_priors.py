@@ -277,6 +277,12 @@ class NormalF(FollowsTheData, NormalInverseGamma):
         self.degrees = degrees
         self.blur = blur
 
+    def other_types(self, degrees=None):
+        """Return the family of a variance for each feature, if this one pools them."""
+        spread = self.blur / BLUR
+        prior = self.mean, self.mean_precision, self.degrees
+        return [NormalF(*prior, spread, self.blur, pooled=False)] if self.pooled else []
+
     def wishart_degrees(self, posterior):
         """Degrees of freedom of the precisions: twice the shapes."""
         return 2 * posterior.degrees

@@ -209,6 +209,23 @@ def warn_of_small_weights(weight):
         )
 
 
+def warn_of_shares(family, X):
+    """Warn if rows of counts are shares, each of which counts as one draw."""
+    if not family.may_repeat or X.shape[0] < FEWEST:
+        return
+    values = X.data if issparse(X) else X
+    totals = np.asarray(X.sum(axis=1)).ravel()
+    ones = np.abs(totals[totals > 0] - 1) < 1e-6
+    if ones.all() and not np.equal(values, np.floor(values)).all():
+        warn(
+            "The rows of X sum to 1: a row of shares counts as one draw, and "
+            "one draw a row tells no components apart. Give the counts, or multiply "
+            "the shares by the number of draws that each row stands for.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
+
+
 def warn_of_heavy_row(weight):
     """Warn if one row weighs much more than every other one.
 

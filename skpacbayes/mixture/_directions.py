@@ -125,14 +125,22 @@ class VonMisesFisher(ExponentialFamily):
         grid = posterior.log_grid + np.log(len(self.grid))
         return (chances * (inner + grid)).sum()
 
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        sums, log_grid = posterior
+        lengths = np.sqrt((sums**2).sum(axis=1))[:, None]
+        before = log_grid + self.log_constants + self.log_constant(self.grid * lengths)
+
+        def log_densities(X):
+            after = np.sqrt(((X[:, None] + sums) ** 2).sum(axis=2))[:, :, None]
+            terms = before - self.log_constant(self.grid * after)
+            return np.logaddexp.reduce(terms, axis=2)
+
+        return log_densities
+
     def log_predictive(self, posterior, X):
         """Log-density of each row under each component, (n_rows, n_components)."""
-        sums, log_grid = posterior
-        lengths = np.sqrt((sums**2).sum(axis=1))[None, :, None]
-        after = np.sqrt(((X[:, None] + sums) ** 2).sum(axis=2))[:, :, None]
-        terms = log_grid + self.log_constants + self.log_constant(self.grid * lengths)
-        terms = terms - self.log_constant(self.grid * after)
-        return np.logaddexp.reduce(terms, axis=2)
+        return self.predictive_density(posterior)(X)
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k: a direction, then a row about it."""

@@ -82,11 +82,11 @@ def matrix_f_constant(prior_degrees, scale_degrees, d):
     )
 
 
-def log_gamma_ratio(shape, step):
-    """Log Gamma(shape + step) - log Gamma(shape), exact where the shape is large.
+def log_rising(shape, count):
+    """Log Gamma(shape + count) / (Gamma(shape) count!), for whole counts.
 
-    The difference of two such logarithms has no digit left where the shape exceeds the
-    step 1e14 times. `step` is zero or more.
+    By a beta function, which is exact where the shape is large: the difference of two
+    log Gamma functions has no digit left where it exceeds the count 1e14 times.
     """
-    positive = np.where(step > 0, step, 1.0)
-    return np.where(step > 0, gammaln(positive) - betaln(shape, positive), 0.0)
+    positive = np.maximum(count, 1.0)
+    return np.where(count > 0, -(betaln(shape, positive) + np.log(positive)), 0.0)

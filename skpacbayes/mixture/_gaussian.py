@@ -372,6 +372,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     def _warn_of(self, fit, X, weight, learner):
         """Warn if covariances that have fewer parameters are clearly better."""
         family = fit.mixture.family
+        pooled = isinstance(family, NormalF) and family.pooled and X.shape[1] > 1
+        if pooled and (np.ptp(X, axis=0) > 0).all():
+            warn_of_covariance_type(fit, self.degrees_of_freedom_prior)
         default = isinstance(family, NormalMatrixF) and not family.tied
         if default and self.covariance_type != "auto":
             degrees = self.degrees_of_freedom_prior

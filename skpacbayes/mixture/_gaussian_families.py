@@ -253,7 +253,9 @@ def covariance(X, weight):
         np.fill_diagonal(result, spread)
     deviations = np.sqrt(spread)
     correlation = result / deviations / deviations[:, None]
-    share = shrinkage((X - mean) / deviations, weight, correlation)
+    share = 0.0
+    if are_few(X, weight):
+        share = shrinkage((X - mean) / deviations, weight, correlation)
     if share > 0:
         result = (1 - share) * result + share * np.diag(spread)
         correlation = (1 - share) * correlation + share * np.eye(len(spread))
@@ -262,8 +264,18 @@ def covariance(X, weight):
     return result
 
 
+def are_few(X, weight):
+    """Whether there are too few rows for a covariance of so many features."""
+    return X.shape[1] > 1 and counted_rows(X, weight) < FEW * X.shape[1]
+
+
+def counted_rows(X, weight):
+    """Return how many rows of equal weight say as much as these."""
+    return len(X) if weight is None else weight.sum() ** 2 / (weight**2).sum()
+
+
 def shrinkage(gaps, weight, correlation):
-    """Share of the diagonal in a covariance of few rows; zero if they are many.
+    """Share of the diagonal in a covariance of few rows.
 
     The share with the least expected squared error of the correlations: the sum of
     their variances over that of their squares [1]_. Without it, a covariance of fewer
@@ -273,11 +285,8 @@ def shrinkage(gaps, weight, correlation):
        covariance matrix estimation. Statistical Applications in Genetics and Molecular
        Biology 4, 32.
     """
-    n_rows, d = gaps.shape
-    weight = np.ones(n_rows) if weight is None else weight
-    n_rows = weight.sum() ** 2 / (weight**2).sum()
-    if n_rows >= FEW * d or d == 1:
-        return 0.0
+    d, n_rows = gaps.shape[1], counted_rows(gaps, weight)
+    weight = np.ones(len(gaps)) if weight is None else weight
     gaps, share = np.nan_to_num(gaps), weight / weight.sum()
     squares = (gaps**2 * share[:, None]).T @ gaps**2
     variances = np.maximum(squares - correlation**2, 0) / max(n_rows - 1, 1)

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
 from ._ascent import Fit, TemperedMixture
-from ._copied_columns import warn_of_copied_columns
+from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
 from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
@@ -16,6 +16,7 @@ from ._diagnostics import (
     warn_of_heavy_row,
     warn_of_inflation,
     warn_of_outliers,
+    warn_of_shares,
     warn_of_small_weights,
 )
 from ._moves import exchange_components
@@ -110,6 +111,8 @@ class Learner:
         self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_copied_columns(fit, X, weight, self.names)
+        warn_of_copied_counts(fit.mixture.family, X, weight, self.names)
+        warn_of_shares(fit.mixture.family, X)
         if self.chooses and not chosen and not self.found_atoms:
             warn_of_copies(fit, X, weight)
         if not self.found_atoms:

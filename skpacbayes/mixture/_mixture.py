@@ -18,7 +18,7 @@ from .._stream import (
     counted,
     partial_fit_context,
 )
-from .._validation import refuse_large
+from .._validation import are_small, refuse_large
 from ._answers import Answer
 from ._learner import Learner
 from ._outliers import OutlierFamily
@@ -290,8 +290,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             real numbers that its density means little.
         UserWarning
             If columns that are taken as independent within a component are nearly
-            copies of each other there: each counts as new evidence, and
-            `n_components="auto"` finds too many components.
+            copies of each other there, or names of one tell those of another: each
+            counts as new evidence, and `n_components="auto"` finds too many components.
+        UserWarning
+            If columns of counts of a multinomial mixture, with a tenth of all counts or
+            more, are multiples of others; if its rows are shares, that is no counts.
         UserWarning
             If a component seems to be outliers, and there was no warning of shared
             values. Outliers are looked for with two components or more, ten rows per
@@ -311,6 +314,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             components have a bound that is larger by more than .3 nats a row with
             covariances of another type; or if `n_components="auto"` and more components
             with one covariance for all have a larger bound.
+        UserWarning
+            If "spherical" components have a bound that is larger by more than a nat a
+            row with a variance for each feature, or by more than .3 where the units of
+            features differ ten times or more.
         """
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         self._seed = self._draw_seed()
@@ -383,7 +390,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if not begun:
             self._seed = self._draw_seed()
             block_size, window = self._block_and_window(X)
-            self._stream = Stream(block_size, window)
+            self._stream = Stream(block_size, window, self._product_of_columns())
             learner = self._learner()
             learner.warn_if_more_than(block_size, "rows of a block")
             self.n_samples_seen_ = 0
@@ -725,7 +732,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _check_rows(self, X, *, reset=False):
         """Validate rows: numbers that the family can take."""
-        learned = None if reset else self._learned_family()
+        learned = None if reset else self._learned_family() or self._first_family()
         family = learned or self._family()
         if reset:
             check_parameters(family)
@@ -738,10 +745,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             except ValueError as error:
                 refuse_texts(X, family, error)
                 raise
-        refuse_large("X", rows)
-        family = learned or self._family()  # whose columns have indices by now
+            refuse_large("X", rows)
+            family = learned or self._family()  # whose columns have indices by now
         family.check_rows(rows)
         return rows
+
+    def _acceptable(self, X):
+        return are_small(X)
 
     def _family(self):
         """Return the family, before it has seen rows."""
@@ -771,6 +781,19 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if answer is None and (stream is None or stream.learned is None):
             return None
         return (stream.learned if answer is None else answer).mixture.family
+
+    def _product_of_columns(self):
+        """Return the families of the columns if there is a list of them, checked."""
+        if not isinstance(getattr(self, "family", None), list):
+            return None
+        product = self._family()
+        product.checked = True
+        return product
+
+    def _first_family(self):
+        """Return the product of families that a stream began with, or None."""
+        stream = vars(self).get("_stream")
+        return None if stream is None else stream.family
 
     def _families_with_outliers(self, X, weight):
         """Return the families with outliers, if they are asked for."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from ._column_family import ColumnFamily
+from ._column_family import ColumnFamily, have_gaps
 from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
 from ._divergences import gamma_divergence, matrix_f_divergence
 from ._family import POSITIVE
@@ -113,14 +113,18 @@ class Normal(ColumnFamily):
         family.factor = np.clip(self.factor * halves.mean(axis=0), *SCALES)
         return family
 
-    def log_marginals(self, posterior, X):
-        """Log predictive density of each value, (n_rows, n_components, n_features)."""
-        z = (X - self.centers) / self.spreads
-        shape = posterior.shape
+    def marginals(self, posterior):
+        """Return the log predictive density of each value, a function of rows."""
+        shape, means = posterior.shape, posterior.means
         scale = 2 * posterior.scale * (1 + 1 / posterior.precision)
         constants = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi * scale)
-        squares = (z - posterior.means) ** 2 / scale
-        return constants - np.log(self.spreads) - (shape + 0.5) * np.log1p(squares)
+        constants, tops = constants - np.log(self.spreads), shape + 0.5
+
+        def log_marginals(X):
+            z = (X - self.centers) / self.spreads
+            return constants - tops * np.log1p((z - means) ** 2 / scale)
+
+        return log_marginals
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -173,7 +177,11 @@ class LogNormal(Normal):
 
     def statistics(self, X):
         """Statistics of the logarithms, and the logarithm of the base measure."""
-        return np.column_stack([super().statistics(np.log(X)), log_slopes(X)])
+        logs = np.log(X)
+        own = super().statistics(logs)
+        result = np.empty((len(X), own.shape[1] + 1))
+        result[:, :-1], result[:, -1] = own, log_slopes(logs)
+        return result
 
     def split(self, statistics):
         """Return the sums of each statistic, (n_components, n_features) each."""
@@ -184,9 +192,15 @@ class LogNormal(Normal):
         constants, coefficients = super().expected(posterior)
         return constants, np.column_stack([coefficients, np.ones(len(constants))])
 
-    def log_predictive(self, posterior, X):
-        """Log-density of each row under each component, (n_rows, n_components)."""
-        return super().log_predictive(posterior, np.log(X)) + log_slopes(X)[:, None]
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        of_logs = super().predictive_density(posterior)
+
+        def log_densities(X):
+            logs = np.log(X)
+            return of_logs(logs) + log_slopes(logs)[:, None]
+
+        return log_densities
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -198,6 +212,7 @@ class LogNormal(Normal):
         return {"medians": np.exp(found["means"]), "log_variances": found["variances"]}
 
 
-def log_slopes(X):
+def log_slopes(logs):
     """Logarithms of the slopes of the logarithm, summed over the values of a row."""
-    return -np.nansum(np.log(X), axis=1)
+    known = np.where(np.isnan(logs), 0.0, logs) if have_gaps(logs) else logs
+    return -np.add.reduce(known, axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import digamma, expit
 
 from ._divergences import dirichlet_divergence
-from ._family import Family
+from ._family import Family, are_all, as_slice
 from ._scorers import FunctionScorer
 
 SHARE_PRIOR = 0.5, 4.5  # Beta prior of the share of outliers, with mean .1
@@ -205,13 +205,18 @@ class OutlierFamily(Family):
         """
         scorer = self.inner.predictive_scorer(posterior.components)
         outlier, usual = np.log(posterior.chances[0] / posterior.chances.sum())
+        density, columns = outlier - self.log_volume, as_slice(self.columns)
 
         def write(X, out):
             scorer.write(X, out)
             out += usual
-            within = X[:, self.columns]
-            inside = ((self.low <= within) & (self.high >= within)).all(axis=1)
-            out[inside] = np.logaddexp(out[inside], outlier - self.log_volume)
+            within = X[:, columns]
+            inside = (self.low <= within) & (self.high >= within)
+            if are_all(inside):
+                np.logaddexp(out, density, out=out)
+            else:
+                inside = inside.all(axis=1)
+                out[inside] = np.logaddexp(out[inside], density)
 
         return FunctionScorer(write, scorer.n_components)
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._compat import validate_parameter_constraints
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
-from ._family import ExponentialFamily
+from ._family import ExponentialFamily, as_slice
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
@@ -26,6 +26,8 @@ class ProductFamily(ExponentialFamily):
         no family are ignored.
     """
 
+    checked = False  # whether the families can be parts, and share no column
+
     def __init__(self, families):
         self.families = families
 
@@ -34,7 +36,7 @@ class ProductFamily(ExponentialFamily):
         indices = {name: index for index, name in enumerate(names)}
         indices |= {index: index for index in range(-n_features, n_features)}
         families = []
-        for name, family, columns in self.families:
+        for name, family, columns in self.parts():
             wanted = np.atleast_1d(columns)
             wanted = np.flatnonzero(wanted) if wanted.dtype == bool else wanted
             wanted = wanted.tolist()
@@ -46,7 +48,9 @@ class ProductFamily(ExponentialFamily):
                         + (f": {', '.join(names)}." if len(names) else ".")
                     )
             families.append((name, family, [indices[column] for column in wanted]))
-        return ProductFamily(families)
+        product = ProductFamily(families)
+        product.slices = [as_slice(columns) for _, _, columns in families]
+        return product
 
     @property
     def allows_missing(self):
@@ -86,6 +90,12 @@ class ProductFamily(ExponentialFamily):
 
     def check_rows(self, X):
         """Let each family check its columns."""
+        if self.checked:
+            for (name, family, _), columns in zip(
+                self.families, self.slices, strict=True
+            ):
+                self.check_part(name, family, X[:, columns])
+            return
         taken = np.zeros(X.shape[1], dtype=int)
         for name, family, columns in self.parts():
             if not isinstance(family, ExponentialFamily):
@@ -93,25 +103,29 @@ class ProductFamily(ExponentialFamily):
                     f"{type(family).__name__} cannot be part of a product: it is no "
                     "ExponentialFamily."
                 )
-            rows = X[:, columns]
             taken[family.described(columns)] += 1
-            if not family.allows_missing and np.isnan(rows).any():
-                raise ValueError(
-                    f"The columns of {name!r} contain NaN, which the family "
-                    f"{type(family).__name__} does not leave out."
-                )
-            try:
-                family.check_rows(rows)
-            except ValueError as error:
-                raise ValueError(f"In the columns of {name!r}: {error}") from None
+            self.check_part(name, family, X[:, columns])
         if (taken > 1).any():
             raise ValueError(
                 f"Column {int(taken.argmax())} of X is in more than one family."
             )
 
+    def check_part(self, name, family, rows):
+        """Let one family check its columns."""
+        if not family.allows_missing and np.isnan(rows).any():
+            raise ValueError(
+                f"The columns of {name!r} contain NaN, which the family "
+                f"{type(family).__name__} does not leave out."
+            )
+        try:
+            family.check_rows(rows)
+        except ValueError as error:
+            raise ValueError(f"In the columns of {name!r}: {error}") from None
+
     def begin(self, X, sample_weight=None):
         """Return the families with their priors."""
         product = copy(self)
+        product.checked = True
         product.n_features = X.shape[1]
         product.families = []
         for name, family, columns in self.parts():
@@ -124,7 +138,8 @@ class ProductFamily(ExponentialFamily):
             family.statistics(X[:1, columns]).shape[1]
             for _, family, columns in product.families
         ]
-        product.ends = np.cumsum(widths)
+        product.slices = [as_slice(columns) for _, _, columns in product.families]
+        product.ends = np.cumsum(widths).tolist()
         return product
 
     def blank(self, n_components, origin):
@@ -150,9 +165,13 @@ class ProductFamily(ExponentialFamily):
 
     def statistics(self, X):
         """Statistics of all families."""
-        return np.hstack(
-            [family.statistics(X[:, columns]) for _, family, columns in self.families]
-        )
+        result, start = np.empty((len(X), self.ends[-1])), 0
+        for (_, family, _), columns, end in zip(
+            self.families, self.slices, self.ends, strict=True
+        ):
+            result[:, start:end] = family.statistics(X[:, columns])
+            start = end
+        return result
 
     def each(self, statistics):
         """Return each family's part of the statistics."""
@@ -217,12 +236,17 @@ class ProductFamily(ExponentialFamily):
         ]
         return product
 
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        densities = [
+            family.prepared_density(part) for family, part in self.pairs(posterior)
+        ]
+        parts = list(zip(densities, self.slices, strict=True))
+        return lambda X: sum(density(X[:, columns]) for density, columns in parts)
+
     def log_predictive(self, posterior, X):
         """Log-density of each row under each component, (n_rows, n_components)."""
-        return sum(
-            family.log_predictive(part, X[:, columns])
-            for (_, family, columns), part in zip(self.families, posterior, strict=True)
-        )
+        return self.predictive_density(posterior)(X)
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such statistics."""

@@ -9,14 +9,16 @@ from scipy.special import betaln, digamma, gammaln
 
 from .._base import user_stack_level
 from .._compat import StrOptions
+from .._kernels.mixture import log_sums_of_powers
 from ._column_family import ColumnFamily
-from ._divergences import gamma_divergence, log_gamma_ratio
+from ._divergences import gamma_divergence, log_rising
 from ._family import POSITIVE
 
 ENDS = "smallest", "largest"
 ADVICE = "take logarithms", 'the family "lognormal" or "normal" may fit better'
 SHAPES, N_SHAPES = (0.02, 2000.0), 200  # grid of the shapes of Gamma distributions
-NEGLIGIBLE = -50.0  # logarithm of the chance of a shape that is left out
+NEGLIGIBLE = -50.0  # logarithm of the chance of a shape that may be left out,
+ENOUGH = -10.0  # if the density of log x exceeds exp(ENOUGH)
 
 
 class GammaPosterior(NamedTuple):
@@ -73,15 +75,15 @@ class Poisson(ColumnFamily):
         shape, rate = posterior
         return -shape / rate, digamma(shape) - np.log(rate), np.ones(shape.shape)
 
-    def log_marginals(self, posterior, X):
-        """Log predictive probability of each value: negative binomial."""
+    def marginals(self, posterior):
+        """Return the log predictive probability of each value: negative binomial."""
         shape, rate = posterior
-        return (
-            log_gamma_ratio(shape, X)
-            - gammaln(X + 1)
-            - shape * np.log1p(1 / rate)
-            - X * np.log1p(rate)
-        )
+        of_zero, log_odds = -shape * np.log1p(1 / rate), np.log1p(rate)
+
+        def log_marginals(X):
+            return of_zero + log_rising(shape, X) - X * log_odds
+
+        return log_marginals
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -240,20 +242,34 @@ class Gamma(ColumnFamily):
         shapes = log_chances + np.log(len(self.grid))
         return (np.exp(log_chances) * (rates + shapes)).sum()
 
-    def log_marginals(self, posterior, X):
-        """Log predictive density of each value: mixtures of beta prime densities."""
+    def marginals(self, posterior):
+        """Return the log predictive density of each value: mixtures of beta primes.
+
+        The sums begin with the shapes whose chance is not negligible. All others are
+        added where the density is so low that they may matter: in log x, none exceeds
+        the square root of the largest shape.
+        """
         shape, rate, log_chances = posterior
-        found = np.full(np.broadcast_shapes(X.shape, shape.shape[:2]), -np.inf)
-        for g in np.flatnonzero(log_chances.max(axis=(0, 1)) > NEGLIGIBLE):
-            value, after, before = self.grid[g], shape[:, :, g], rate[:, :, g]
-            density = (
-                (value - 1) * np.log(X)
-                - betaln(value, after)
-                - after * np.log1p(X / before)
-                - value * np.log(before + X)
-            )
-            found = np.logaddexp(found, log_chances[:, :, g] + density)
-        return found
+        n_components, d, n_grid = shape.shape
+        order = np.argsort(-log_chances, axis=2, kind="stable")
+        constants = log_chances - betaln(self.grid, shape) - self.grid * np.log(rate)
+        powers = np.broadcast_to(self.grid - 1, shape.shape)
+        terms = [
+            np.take_along_axis(each, order, axis=2).ravel()
+            for each in (powers, constants, shape + self.grid, rate)
+        ]
+        columns = np.tile(np.arange(d), n_components)
+        starts = np.arange(len(columns) + 1) * n_grid
+        firsts = (log_chances > NEGLIGIBLE).sum(axis=2).ravel()
+        parameters = columns, starts, firsts, *terms, ENOUGH
+
+        def log_marginals(X):
+            rows, work = np.ascontiguousarray(X[:, 0]), np.empty(n_grid)
+            found = np.empty((len(rows), len(columns)))
+            log_sums_of_powers(rows, *parameters, work, found)
+            return found.reshape(len(rows), n_components, d)
+
+        return log_marginals
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""

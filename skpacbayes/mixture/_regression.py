@@ -15,6 +15,7 @@ from ._rows import product_pairs
 SHAPE = 1.5  # of the prior of the precision of the errors
 NARROWEST = 1e-14  # of the widest direction of the inputs is the least width
 RATES = 1e-12, 1.0  # between which the bound chooses the prior rate
+AT_ONCE = 256  # rows of which products are in memory
 PRECISIONS = 1e-12, 1e3  # and the prior precision of the coefficients
 
 
@@ -129,16 +130,22 @@ class Regression(ExponentialFamily):
         Missing targets are zero.
         """
         z = (X - self.centers) / self.spreads
-        there = ~np.isnan(z[:, -1])
-        inputs = np.column_stack([np.ones(len(z)), z[:, :-1]])
-        return inputs, np.where(there, z[:, -1], 0.0), there
+        inputs = np.empty(z.shape)
+        inputs[:, 0], inputs[:, 1:], targets = 1.0, z[:, :-1], z[:, -1]
+        there = ~np.isnan(targets)
+        return inputs, np.where(there, targets, 0.0), there
 
     def statistics(self, X):
         """Products of inputs, their products with the target, and its square."""
         inputs, targets, there = self.parts(X)
         first, second = self.pairs
-        products = inputs[:, first] * inputs[:, second] * there[:, None]
-        return np.column_stack([products, inputs * targets[:, None], targets**2])
+        d, n_products = inputs.shape[1], len(first)
+        result = np.empty((len(X), n_products + d + 1))
+        products = inputs.take(first, axis=1) * inputs.take(second, axis=1)
+        np.multiply(products, there[:, None], out=result[:, :n_products])
+        np.multiply(inputs, targets[:, None], out=result[:, n_products:-1])
+        np.square(targets, out=result[:, -1])
+        return result
 
     def split(self, statistics):
         """Return matrices of input products, products with the target, and squares."""
@@ -194,28 +201,48 @@ class Regression(ExponentialFamily):
         family.precision = np.clip(means.size / squares, *PRECISIONS)
         return family
 
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        means, _, shape, rate = posterior
+        constants = gammaln(shape + 0.5) - gammaln(shape) - np.log(self.spreads[-1])
+        spreads_of, tops = self.spreads_of(posterior), shape + 0.5
+
+        def log_densities(X):
+            inputs, targets, there = self.parts(X)
+            gaps = targets[:, None] - products(inputs, means)
+            scale = 2 * rate * (1 + spreads_of(inputs))
+            result = constants - 0.5 * np.log(np.pi * scale)
+            result -= tops * np.log1p(gaps**2 / scale)
+            return result * there[:, None]
+
+        return log_densities
+
     def log_predictive(self, posterior, X):
         """Log-density of the last column under each component, zero where missing."""
-        means, covariances, shape, rate = posterior
-        inputs, targets, there = self.parts(X)
-        constants = gammaln(shape + 0.5) - gammaln(shape) - np.log(self.spreads[-1])
-        roots = np.linalg.cholesky(covariances)
-        result = np.empty((len(X), len(means)))
-        for k, mean in enumerate(means):
-            gaps = targets - (inputs * mean).sum(axis=1)
-            spread = ((inputs[:, :, None] * roots[k]).sum(axis=1) ** 2).sum(axis=1)
-            scale = 2 * rate[k] * (1 + spread)
-            density = constants[k] - 0.5 * np.log(np.pi * scale)
-            result[:, k] = density - (shape[k] + 0.5) * np.log1p(gaps**2 / scale)
-        return result * there[:, None]
+        return self.predictive_density(posterior)(X)
+
+    def spreads_of(self, posterior):
+        """Return the variances of the means of lines, as a function of inputs.
+
+        In units of that of the errors, (n_rows, n_components).
+        """
+        roots = np.linalg.cholesky(posterior.covariances)
+        n_components, d, _ = roots.shape
+        columns = np.ascontiguousarray(roots.transpose(0, 2, 1)).reshape(-1, d)
+
+        def spreads(inputs):
+            parts = products(inputs, columns).reshape(-1, n_components, d)
+            return np.add.reduce(parts**2, axis=2)
+
+        return spreads
 
     def predicted(self, posterior, X):
         """Predictive means and variances of the target, (n_rows, n_components) each."""
-        means, covariances, shape, rate = posterior
+        means, _, shape, rate = posterior
         inputs, _, _ = self.parts(X)
         unit = self.spreads[-1]
-        centers = self.centers[-1] + unit * inputs @ means.T
-        spread = np.einsum("ni,kij,nj->nk", inputs, covariances, inputs)
+        centers = self.centers[-1] + unit * products(inputs, means)
+        spread = self.spreads_of(posterior)(inputs)
         return centers, unit**2 * rate / (shape - 1) * (1 + spread)
 
     def check_statistics(self, statistics, posterior):
@@ -286,6 +313,15 @@ def regression_of(family, posterior, n_features):
         if is_regression(part):
             return part, own, list(columns)
     raise ValueError("No family is a regression.")
+
+
+def products(inputs, rows):
+    """Return inputs @ rows.T, each of them alone: the same bits in every block."""
+    result = np.empty((len(inputs), len(rows)))
+    for start in range(0, len(inputs), AT_ONCE):
+        part = inputs[start : start + AT_ONCE, None] * rows
+        np.add.reduce(part, axis=2, out=result[start : start + AT_ONCE])
+    return result
 
 
 def inverses(matrices):

@@ -122,11 +122,11 @@ class LinearScorer:
     def write(self, X, out):
         """Write the scores."""
         constants, coefficients = self.parameters
-        if issparse(X):
-            np.add(X @ coefficients, constants, out=out)
-            return
         if self.statistics is not None:
             X = np.ascontiguousarray(self.statistics(X), dtype=np.float64)
+        elif issparse(X):
+            np.add(X @ coefficients, constants, out=out)
+            return
         kernels.linear_log_densities(X, constants, coefficients, out)
 
 

@@ -80,9 +80,12 @@ class Stream:
         Rows of a block; None for one block that grows.
     window : int
         Raw rows that are kept once they have been used.
+    family : ProductFamily, default=None
+        Families of the columns, before a block has been learnt.
     """
 
-    def __init__(self, block_size, window):
+    def __init__(self, block_size, window, family=None):
+        self.family = family
         self.block_size = block_size
         self.window_size = window
         self.learned = None

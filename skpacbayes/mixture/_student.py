@@ -7,6 +7,7 @@ from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 
 from .._compat import StrOptions
+from .._kernels.mixture import log_sums_of_powers
 from ._default_priors import BLUR, NormalMatrixF
 from ._family import POSITIVE, Family
 from ._gaussian_families import covariance, variances
@@ -199,16 +200,23 @@ class StudentComponents(NormalMatrixF):
         halves = 0.5 * (degrees + d)
 
         scorer = self.squares_scorer(posterior, np.full(len(degrees), 2.0))
+        components = np.arange(len(degrees))
+        parameters = (
+            components,
+            np.arange(len(degrees) + 1) * N_SCALES,
+            np.full(len(degrees), N_SCALES),
+            np.zeros(spreads.size),
+            offsets.ravel(),
+            np.repeat(halves, N_SCALES),
+            spreads.ravel(),
+        )
 
         def write(X, out):
             scorer.write(X, out)
-            for k in range(len(halves)):
-                terms = offsets[k] - halves[k] * np.log1p(-out[:, k, None] / spreads[k])
-                highest = terms.max(axis=1)
-                masses = np.exp(terms - highest[:, None]).sum(axis=1)
-                out[:, k] = np.log(masses) + highest
+            np.negative(out, out=out)
+            log_sums_of_powers(out, *parameters, -np.inf, np.empty(N_SCALES), out)
 
-        return FunctionScorer(write, len(posterior.means))
+        return FunctionScorer(write, len(components))
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""

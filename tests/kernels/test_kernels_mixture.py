@@ -125,6 +125,35 @@ def test_student_log_densities(kernel, pooled):
     assert_allclose(scores, constants - tops * logs)
 
 
+@pytest.mark.parametrize("least", [-np.inf, 0.5, np.inf])
+@twin_of(mixture.log_sums_of_powers)
+def test_log_sums_of_powers(kernel, least):
+    """The first two terms, or all five where their sum times x is too small."""
+    rng = np.random.default_rng(0)
+    X, columns = rng.gamma(1.0, 2.0, (6, 3)), np.array([0, 1, 2, 1])
+    powers, constants = rng.normal(size=(2, 4, 5))
+    tops, scales = rng.gamma(2.0, 1.0, (2, 4, 5))
+    scores = np.empty((6, 4))
+    kernel(
+        X,
+        columns,
+        np.arange(5) * 5,
+        np.full(4, 2),
+        powers.ravel(),
+        constants.ravel(),
+        tops.ravel(),
+        scales.ravel(),
+        least,
+        np.empty(5),
+        scores,
+    )
+    x = X[:, columns, None]
+    terms = powers * np.log(x) + constants - tops * np.log1p(x / scales)
+    first, everything = logsumexp(terms[:, :, :2], axis=2), logsumexp(terms, axis=2)
+    enough = first + np.log(x[:, :, 0]) > least
+    assert_allclose(scores, np.where(enough, first, everything))
+
+
 @twin_of(mixture.count_log_probabilities)
 def test_count_log_probabilities(kernel):
     rng = np.random.default_rng(0)

@@ -4,12 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from skpacbayes.mixture import (
     Binomial,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
+    TemperedVBMultinomialMixture,
 )
 
 N = 300
@@ -205,3 +207,67 @@ def test_real_tables_warn_where_columns_measure_the_same():
     table = load_breast_cancer(as_frame=True).data
     (message,) = said_of_copies(mixture_of("diag", n_components=5), table)
     assert "('mean radius') and 3 ('mean area')" in message
+
+
+def names_of_groups(n, generator):
+    """Return names in five columns, from three groups."""
+    chances = np.full((3, 4), 0.1) + 0.6 * np.eye(3, 4)
+    group = generator.integers(0, 3, n)
+    draws = [[generator.choice(4, p=chances[k]) for k in group] for _ in range(5)]
+    return np.array(draws, dtype=float).T
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["coarser", "nearly equal", "none", "another draw"])
+def test_names_that_tell_other_names_are_named(kind, seed):
+    """Also if they are coarser; columns that the groups alone explain are not."""
+    rng = np.random.default_rng(seed)
+    X = names_of_groups(400, rng)
+    changed = rng.random(X.shape) < 0.03
+    copy = {
+        "coarser": 5.0 + (X > 1),
+        "nearly equal": np.where(changed, rng.integers(0, 4, X.shape), X),
+        "none": np.empty((400, 0)),
+        "another draw": np.roll(X, 1, axis=1)[:, :2] % 2,
+    }[kind]
+    mixture = TemperedVBMixture("categorical", 3, random_state=0, n_init=1)
+    if kind == "another draw":  # of columns that are not there
+        X = np.delete(X, [0, 4], axis=1)
+    warned = said_of_copies(mixture, np.hstack([X, copy]))
+    assert bool(warned) == (kind in ("coarser", "nearly equal"))
+
+
+def test_many_names_in_few_rows_do_not_tell_others_by_chance():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 18, (150, 8)).astype(float)
+    assert not said_of_copies(TemperedVBMixture("categorical", 2, random_state=0), X)
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    ("factor", "part", "warns"), [(1.0, 1.0, True), (3.0, 1.0, True), (1.0, 0.1, False)]
+)
+def test_copied_columns_of_counts_are_named(as_rows, factor, part, warns):
+    """If they have a tenth of all counts or more."""
+    rng = np.random.default_rng(0)
+    means = np.where(rng.integers(0, 2, (200, 1)), [5, 1, 2], [1, 5, 2])
+    X = rng.poisson(means).astype(float)
+    copied = X[:, :1] if part == 1.0 else rng.poisson(0.3, (200, 1)).astype(float)
+    X = np.hstack([X, copied, factor * copied])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(X))
+    found = [str(w.message) for w in caught if "multiples" in str(w.message)]
+    assert bool(found) == warns
+    assert not warns or "columns 0 and 3" in found[0]
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+def test_shares_are_no_counts(as_rows):
+    X = np.random.default_rng(0).dirichlet(np.ones(4), 100)
+    with pytest.warns(UserWarning, match="The rows of X sum to 1"):
+        TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(30 * X))
+        TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows((X > 0.9) * 1.0))

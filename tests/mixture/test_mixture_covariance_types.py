@@ -298,3 +298,22 @@ def test_few_rows_of_full_covariances_alone_do_not_warn():
         ]
         for X in (one, np.vstack(three)):
             assert messages_of(TemperedVBGaussianMixture("auto", **options), X) == []
+
+
+@pytest.mark.parametrize("unit", [1.0, 30.0, 1e9])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("ignore:n_components:sklearn.exceptions.ConvergenceWarning")
+def test_spherical_components_tell_of_unequal_units(unit, seed):
+    """Beside columns of large units the others are nothing, and groups are cut."""
+    rng = np.random.default_rng(seed)
+    X = np.array([[0, 0], [8, 0], [0, 8]])[rng.integers(0, 3, 240)]
+    X = (X + rng.normal(size=(240, 2))) * [1.0, unit]
+    mixture = TemperedVBGaussianMixture(
+        "auto", covariance_type="spherical", max_components=6, random_state=0
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mixture.fit(X)
+    unequal = ["unequally" in str(each.message) for each in caught]
+    assert any(unequal) == (unit > 1)
+    assert unit > 1 or mixture.n_components_ == 3

@@ -1,5 +1,6 @@
 """The mixtures against their definitions and against independent computations."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -336,3 +337,20 @@ def test_factorized_predictive_against_monte_carlo(name):
         error = values.std() / np.sqrt(len(values))
         density = np.exp(fitted.score_samples([x])[0])
         assert abs(values.mean() - density) < 4.5 * error
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+@pytest.mark.filterwarnings("ignore")
+def test_fit_takes_as_much_memory_for_twice_the_rows(kind):
+    """No array is made that has a row for each observation."""
+    X = rows(40_000)
+    fitted = TemperedVBGaussianMixture(
+        2, covariance_type=kind, max_iter=2, n_init=1, random_state=0
+    ).fit(X[:1000])
+    peaks = []
+    for n in (20_000, 40_000):
+        tracemalloc.start()
+        fitted.fit(X[:n])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 0.5 * X[20_000:].nbytes, peaks

@@ -1,0 +1,137 @@
+"""Answers about rows: the same bits for one row as in a block, and exact far away."""
+
+from math import lgamma
+
+import numpy as np
+import pytest
+from mixed_columns import MIXED, mixed
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+
+from skpacbayes.mixture import (
+    Binomial,
+    Categorical,
+    Gamma,
+    LogNormal,
+    Normal,
+    Poisson,
+    Regression,
+    TemperedVBMixture,
+    VonMisesFisher,
+)
+
+N_COLUMNS = 11  # more than are added up at once
+GROUP = np.arange(60) % 2
+
+
+def normal(generator):
+    return generator.normal(3.0 * GROUP[:, None], 1.0, (60, N_COLUMNS))
+
+
+def counts(generator):
+    return generator.poisson(2.0 + 4 * GROUP[:, None], (60, N_COLUMNS)).astype(float)
+
+
+def positive(generator):
+    return generator.gamma(2.0, 1.0 + GROUP[:, None], (60, N_COLUMNS))
+
+
+def categories(generator):
+    return generator.integers(0, 2 + GROUP[:, None], (60, N_COLUMNS)).astype(float)
+
+
+def directions(generator):
+    X = normal(generator)
+    return X / np.sqrt((X**2).sum(axis=1, keepdims=True))
+
+
+CASES = {
+    "normal": (Normal(), normal),
+    "lognormal": (LogNormal(), positive),
+    "student": ("student", normal),
+    "poisson": (Poisson(), counts),
+    "exponential": (Gamma(), positive),
+    "gamma": (Gamma("auto"), positive),
+    "bernoulli": ("bernoulli", lambda g: (counts(g) > 3).astype(float)),
+    "binomial": (Binomial(40), counts),
+    "categorical": (Categorical(), categories),
+    "von_mises_fisher": (VonMisesFisher(), directions),
+    "regression": (Regression(), normal),
+    "mixed": (MIXED, lambda g: mixed(60, g)),
+}
+ANSWERS = "predict", "predict_proba", "score_samples", "outlier_proba", "predict_target"
+
+
+def fitted(name, **options):
+    family, draw = CASES[name]
+    X = draw(np.random.default_rng(0))
+    return TemperedVBMixture(family, 2, random_state=0, **options).fit(X), X
+
+
+@pytest.mark.parametrize(
+    ("name", "outliers"),
+    [(name, False) for name in CASES]
+    + [(name, True) for name in ("normal", "student", "regression")],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_row_has_the_bits_that_it_has_in_a_block(name, outliers):
+    """Also in a block that is longer than what is computed at once."""
+    mixture, X = fitted(name, outliers=outliers)
+    if outliers:
+        X = np.vstack([X, X[:1] + 1e3])
+    long = np.tile(X, (80, 1))
+    for answer in ANSWERS:
+        if not hasattr(mixture, answer):
+            continue
+        ask = getattr(mixture, answer)
+        block = ask(X)
+        assert_array_equal(np.concatenate([ask(row[None]) for row in X]), block)
+        assert_array_equal(ask(long), np.concatenate([block] * 80))
+
+
+class Lower:
+    """Log predictive densities that are less by one."""
+
+    def log_predictive(self, posterior, X):
+        return super().log_predictive(posterior, X) - 1.0
+
+
+@pytest.mark.parametrize(
+    "base", [Normal, LogNormal, Poisson, Gamma, Categorical, VonMisesFisher, Regression]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_subclass_is_scored_by_its_own_density(base):
+    """Alone and as a part of a product, although families prepare their densities."""
+    own = type("Own", (Lower, base), {"__init__": base.__init__})()
+    _, draw = next(case for case in CASES.values() if isinstance(case[0], base))
+    X = draw(np.random.default_rng(0))
+    columns = list(range(X.shape[1]))
+    for with_family in (lambda part: part, lambda part: [("all", part, columns)]):
+        scores = []
+        for part in (base(), own):
+            mixture = TemperedVBMixture(with_family(part), 2, random_state=0).fit(X)
+            scores.append(mixture.score_samples(X))
+        assert_allclose(scores[1], scores[0] - 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [1e-6, 0.3, 30.0, 3e3, 3e6])
+def test_the_density_of_positive_values_counts_every_shape(value):
+    """Far from all rows, shapes decide whose chance is negligible."""
+    X = np.random.default_rng(0).gamma(100.0, 0.3, (400, 1))
+    mixture = TemperedVBMixture(Gamma("auto"), random_state=0).fit(X)
+    answer = mixture._answer()
+    grid, rate_prior = answer.mixture.family.grid, answer.mixture.family.rate_prior[0]
+    shape, rate, log_chances = (each[0, 0] for each in answer.state.components)
+    assert rate_prior.shape == grid.shape == shape.shape
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    terms = []
+    for g, chance in enumerate(log_chances):
+        # over the logarithm of the rate, about the mode given the value
+        top, bottom = shape[g] + grid[g], rate[g] + value
+        width = 12 / np.sqrt(top) + 12 / top
+        logs = np.log(top / bottom) + width * nodes
+        inner = top * logs - bottom * np.exp(logs) + np.log(weights * width)
+        constant = shape[g] * np.log(rate[g]) - lgamma(shape[g]) - lgamma(grid[g])
+        terms.append(chance + (grid[g] - 1) * np.log(value) + constant)
+        terms[-1] += logsumexp(inner)
+    assert_allclose(mixture.score_samples([[value]]), [logsumexp(terms)], rtol=1e-8)
