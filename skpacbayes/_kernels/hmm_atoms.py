@@ -47,7 +47,17 @@ def _log_predictive(
 
 @part
 def _join(
-    row, which, mean_count, rounding, table, size, counts, means, factors, constants, work
+    row,
+    which,
+    mean_count,
+    rounding,
+    table,
+    size,
+    counts,
+    means,
+    factors,
+    constants,
+    work,
 ):
     """Add a row to a group.
 
@@ -113,8 +123,8 @@ def share_out(
     `rows` (n_rows, n_features); `to_first` (n_rows,): whether a row goes to the first
     group, receives that in a split. ``table[n]``: log ratio of the gamma functions of
     Student's density given n rows. `counts`, `means` and `factors` of empty groups
-    receive those of the groups; `constants` (2, n_features) and `work` (n_features + 2,)
-    are work space.
+    receive those of the groups; `constants` (2, n_features) and `work` (n_features +
+    2,) are work space.
     """
     n_first, last = 0.0, rows.shape[1]
     degrees = 2.0 * shape + size - 1.0

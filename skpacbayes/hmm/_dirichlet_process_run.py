@@ -14,8 +14,8 @@ class Run:
     States have no names. After each sweep that is kept they are given those under
     which they agree best with the labels that the rows had so far: `votes` (n_states,
     n_rows) counts these. They may begin with those of fewer rows, from before. `score`
-    is that of the sweeps after the burn-in. Sweeps that the chain has already made since
-    its start are the first of the burn-in.
+    is that of the sweeps after the burn-in. Sweeps that the chain has already made
+    since its start are the first of the burn-in.
     """
 
     def __init__(self, chain, votes=None, thin=1):
