@@ -23,5 +23,6 @@ def check_share(name, value, *, ends=False):
 
 def check_count(name, value):
     """Raise ValueError unless the value is an integer of at least 1."""
-    if not (isinstance(value, Integral) and value >= 1):
+    counts = isinstance(value, Integral) and not isinstance(value, bool)
+    if not counts or value < 1:
         raise ValueError(f"{name}={value!r} should be an integer of at least 1.")

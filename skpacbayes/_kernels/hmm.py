@@ -73,10 +73,15 @@ def emission_densities(
             for t in range(size):
                 work[c, t] = 0.0
             for f in range(n_features):
-                shift = shifts[c, f]
+                shift, factor = shifts[c, f], factors[c, f, f]
+                if not full:
+                    for t in range(size):
+                        value = factor * columns[f, first + t] - shift
+                        work[c, t] += value * value
+                    continue
                 for t in range(size):
                     gap[t] = -shift
-                for g in range(0 if full else f, f + 1):
+                for g in range(f + 1):
                     factor = factors[c, f, g]
                     for t in range(size):
                         gap[t] += factor * columns[g, first + t]

@@ -21,35 +21,49 @@ from . import kernel, part
 
 @part
 def _log_predictive(
-    row, which, mean_count, shape, table, size, counts, means, factors, work
+    row, which, mean_count, shape, size, counts, means, factors, constants, work
 ):
-    """Log density of a row given a group, but for a constant of the row."""
+    """Log density of a row given a group, but for a constant of the row.
+
+    What does not depend on the row is in `constants`.
+    """
     total = 0.0
     for start in range(0, row.shape[0], size):
         n = counts[which, start]
         weight = (mean_count + n) / (mean_count + n + 1.0)
-        square, log_scale = 0.0, 0.5 * size * math.log(weight)
+        square = 0.0
         for f in range(start, start + size):
             value = row[f] - means[which, f]
             for g in range(start, f):
                 value -= factors[which, f, g] * work[g]
-            diagonal = factors[which, f, f]
-            value /= diagonal
+            value /= factors[which, f, f]
             work[f] = value
             square += value * value
-            log_scale -= math.log(diagonal)
         if not math.isnan(square):
-            total += table[np.int64(n)] + log_scale
+            total += constants[which, start]
             total -= (shape + 0.5 * (n + size)) * math.log1p(weight * square)
     return total
 
 
 @part
-def _join(row, which, mean_count, rounding, size, counts, means, factors, work):
+def _join(
+    row,
+    which,
+    mean_count,
+    rounding,
+    table,
+    size,
+    counts,
+    means,
+    factors,
+    constants,
+    work,
+):
     """Add a row to a group.
 
     The Cholesky factor is updated by the gap from the mean, then by what rounding adds
-    to each feature: one vector after the other, all zero before feature `first`.
+    to each feature: one vector after the other, all zero before feature `first`. The
+    constants of the predictive density are those of the first two groups.
     """
     for start in range(0, row.shape[0], size):
         if math.isnan(row[start]):
@@ -75,6 +89,11 @@ def _join(row, which, mean_count, rounding, size, counts, means, factors, work):
                     below = (factors[which, g, f] + sine * work[g]) / cosine
                     factors[which, g, f] = below
                     work[g] = cosine * work[g] - sine * below
+        if which < 2:
+            log_scale = 0.5 * size * math.log(total / (total + 1.0))
+            for f in range(start, stop):
+                log_scale -= math.log(factors[which, f, f])
+            constants[which, start] = table[np.int64(counts[which, start])] + log_scale
 
 
 @kernel
@@ -91,6 +110,7 @@ def share_out(
     counts,
     means,
     factors,
+    constants,
     work,
 ):
     """Share rows out between two groups; log ratio of their densities apart and joined.
@@ -103,7 +123,8 @@ def share_out(
     `rows` (n_rows, n_features); `to_first` (n_rows,): whether a row goes to the first
     group, receives that in a split. ``table[n]``: log ratio of the gamma functions of
     Student's density given n rows. `counts`, `means` and `factors` of empty groups
-    receive those of the groups; `work` (n_features + 2,) is work space.
+    receive those of the groups; `constants` (2, n_features) and `work` (n_features +
+    2,) are work space.
     """
     n_first, last = 0.0, rows.shape[1]
     degrees = 2.0 * shape + size - 1.0
@@ -111,12 +132,25 @@ def share_out(
     for f in range(last):
         log_ratio += degrees * math.log(factors[2, f, f])
         log_ratio -= math.lgamma(0.5 * (degrees - f % size))
+        # Of an empty group, which has densities of single features only.
+        log_scale = 0.5 * size * math.log(mean_count / (mean_count + 1.0))
+        log_scale -= math.log(factors[2, f, f])
+        constants[0, f] = constants[1, f] = table[0] + log_scale
     for t in range(rows.shape[0]):
         row, here = rows[t], to_first[t]
         if t > 1:
             for g in range(2):
                 work[last + g] = _log_predictive(
-                    row, g, mean_count, shape, table, size, counts, means, factors, work
+                    row,
+                    g,
+                    mean_count,
+                    shape,
+                    size,
+                    counts,
+                    means,
+                    factors,
+                    constants,
+                    work,
                 )
             odds = math.log((t - n_first) / n_first) + work[last + 1] - work[last]
             chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
@@ -126,8 +160,19 @@ def share_out(
             log_ratio -= math.log((chance if here else 1.0 - chance) + 1e-300)
         n_first += 1.0 if here else 0.0
         for step in range(2):
-            g = 2 if step == 1 else (0 if here else 1)
-            _join(row, g, mean_count, rounding, size, counts, means, factors, work)
+            _join(
+                row,
+                2 if step == 1 else (0 if here else 1),
+                mean_count,
+                rounding,
+                table,
+                size,
+                counts,
+                means,
+                factors,
+                constants,
+                work,
+            )
     for g in range(3):
         sign = -1.0 if g == 2 else 1.0
         for f in range(last):

@@ -131,8 +131,8 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
 
     "sqmc" maps each coordinate to (0, 1) by ``1/2 + s / (2 + 2 |s|)`` of its standard
     score `s`, and orders particles by the Hilbert curve through the first eight
-    coordinates. Its points are one scrambled Sobol set, with a new random digital
-    shift at every row.
+    coordinates. Its points at a row are one of up to 64 scrambled Sobol sets, chosen
+    at random, with a new random digital shift.
 
     The exponents of the stages of a tempered row, each of which keeps half the
     effective particles, are chosen by a pilot of an eighth as many particles, which is

@@ -19,6 +19,7 @@ from ._clusters import cells_of, cells_on_line, kmeans_labels, labels_by
 from ._resampling import draw, one_cell
 
 CURVE_UP_TO = 8  # coordinates: the table of the curve grows as n * 4 ** n
+MOST_SCRAMBLES, MOST_NUMBERS = 64, 2**19  # sets of points, and numbers in all of them
 
 
 class Bootstrap:
@@ -92,7 +93,7 @@ class Bootstrap:
 
 
 class QuasiMonteCarlo:
-    """Resample along the Hilbert curve and move, both by one shifted Sobol point.
+    """Resample along the Hilbert curve and move, both by one scrambled Sobol point.
 
     Section 2.3 of Chopin et al. (2015), after Gerber and Chopin (2015).
     """
@@ -106,8 +107,11 @@ class QuasiMonteCarlo:
         self._even = even_log_weights(n_particles)
 
     def __call__(self, cloud, n_noise, generator, lookahead=None):
-        first, points = sobol_points(self.n_particles, 1 + n_noise)
-        shift = (generator.bit_generator.random_raw(1 + n_noise) >> 11).astype(np.int64)
+        n_columns = 1 + n_noise
+        random = generator.bit_generator.random_raw(1 + n_columns)
+        scramble = int(random[-1]) % n_scrambles(self.n_particles * n_columns)
+        first, points = sobol_points(self.n_particles, n_columns, scramble)
+        shift = (random[:-1] >> 11).astype(np.int64)
         if self.n_particles & (self.n_particles - 1):
             rows = np.argsort(first ^ shift[0])
             invert = draw_ancestors
@@ -151,15 +155,24 @@ def looking_ahead(cloud, lookahead):
     return weights, corrections, 1.0 / float(weights @ weights)
 
 
-@lru_cache(maxsize=8)
-def sobol_points(n_points, n_columns):
+def n_scrambles(size):
+    """Return how many sets of points of this size there are to choose from.
+
+    Of one set alone the variance may be half as large again as on average. All fit into
+    four megabytes: large sets take time to make, and their errors are small.
+    """
+    return max(1, min(MOST_SCRAMBLES, MOST_NUMBERS // size))
+
+
+@lru_cache(maxsize=2 * MOST_SCRAMBLES)
+def sobol_points(n_points, n_columns, scramble):
     """Sobol points as integers of 53 bits, sorted by the first column; that column.
 
-    One linear scramble, always the same, makes the digits beyond the strata differ from
+    A linear scramble, that of a number, makes the digits beyond the strata differ from
     point to point: without it each column would be an even grid, whose error falls more
-    slowly. What is random is the digital shift.
+    slowly. A digital shift is applied to them later.
     """
-    engine = qmc.Sobol(n_columns, scramble=True, bits=53, seed=0)
+    engine = qmc.Sobol(n_columns, scramble=True, bits=53, seed=scramble)
     points = engine.random_base2((n_points - 1).bit_length())[:n_points]
     digits = (points * 2.0**53).astype(np.int64)
     digits = np.ascontiguousarray(digits[np.argsort(digits[:, 0])])

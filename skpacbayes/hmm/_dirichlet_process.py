@@ -90,7 +90,8 @@ class DirichletProcessHMM(
     n_iter : int, default=500
         Sweeps of each chain after the burn-in.
     burn_in : int, default=300
-        First sweeps of each chain, whose draws are dropped.
+        First sweeps of each chain, whose draws are dropped: those that chose its start
+        and, of the first chain, the model are among them.
     thin : int, default=1
         Keep every `thin`-th sweep after the burn-in.
     n_chains : int, default=2

@@ -84,6 +84,7 @@ def split_or_merge(
         counts,
         means,
         factors,
+        np.empty((2, d)),
         np.empty(d + 2),
     )
     n_first = np.count_nonzero(to_first)
@@ -134,6 +135,7 @@ def swap_neighbors(shapes, atoms, sizes, concentration, rng):
     order = np.empty(sizes.shape, dtype=np.int64)
     order[:] = np.arange(sizes.shape[1])
     if exchange_neighbors(sizes, thresholds, concentration, order):
-        places = order.argsort(axis=1)
-        known = atoms >= 0
-        atoms[known] = places[shapes[known], atoms[known]]
+        # Atom -1, of rows to leave out, is found in a last column, or the one before.
+        places = np.full((len(sizes), 1 + sizes.shape[1]), -1)
+        places[:, :-1] = order.argsort(axis=1)
+        atoms[:] = places.take(shapes * places.shape[1] + atoms)

@@ -15,10 +15,9 @@ from ._dirichlet_process_conditionals import (
     mean_transitions,
 )
 from ._dirichlet_process_gibbs import GibbsChain
-from ._dirichlet_process_model import Parameters, covariances, precisions_of
+from ._dirichlet_process_model import BLOCK, Parameters, covariances, precisions_of
 from ._dirichlet_process_start import groups
 
-BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 _LOG_2_PI = np.log(2 * np.pi)
 # Share of sweeps in which a split or merger is proposed; with full covariances a
 # proposal is expensive.
@@ -35,7 +34,8 @@ def components(parameters, model, features, rounding):
     """
     shape = model.n_states, model.n_atoms, len(features)
     factors, centers = parameters.factors, parameters.centers()
-    precisions = precisions_of(factors, model.full)
+    diagonals = factors.diagonal(axis1=-2, axis2=-1)
+    precisions = precisions_of(factors, True) if model.full else diagonals**2
     if shape[2] < model.n_features:
         of_features = np.ix_(features, features)
         if model.full:
@@ -48,10 +48,10 @@ def components(parameters, model, features, rounding):
             )
             rounding = rounding[features]
         centers = centers[..., features]
+        diagonals = factors.diagonal(axis1=-2, axis2=-1)
     constants = parameters.log_weights - 0.5 * shape[2] * _LOG_2_PI
     constants -= 0.5 * precisions @ rounding  # if full, gaps are filled in
-    diagonals = factors.diagonal(axis1=-2, axis2=-1)
-    constants += np.log(diagonals).sum(axis=-1)
+    constants += np.add.reduce(np.log(diagonals), axis=-1)
     if model.full:
         shifts = (factors @ centers[..., None])[..., 0]
     else:
@@ -76,8 +76,10 @@ def densities_of(rows, parameters, model, uniforms=None):
         Atom of each row if its state is that, -1 where nothing was observed.
     """
     k, n_rows = model.n_states, len(rows)
-    highest, densities = np.zeros(n_rows), np.ones((k, n_rows))
-    atoms = np.full((k, 0 if uniforms is None else n_rows), -1)
+    highest, densities = np.empty(n_rows), np.empty((k, n_rows))
+    atoms = np.empty((k, 0 if uniforms is None else n_rows), dtype=np.int64)
+    if len(rows.groups) != 1 or rows.groups[0].index is not None:
+        highest[:], densities[:], atoms[:] = 0.0, 1.0, -1
     uniforms = highest if uniforms is None else uniforms
     work = np.empty((k * model.n_atoms + 3, BLOCK))
     for index, features, columns in rows.groups:
@@ -99,8 +101,10 @@ def densities_of(rows, parameters, model, uniforms=None):
 def sizes_of(shapes, atoms, model):
     """Return the number of rows of each atom, (n_shapes, n_atoms)."""
     size = model.n_shapes, model.n_atoms
+    index = atoms + 1
+    index += shapes * model.n_atoms
     # Rows to leave out have atom -1: they are counted in a place before the first.
-    index = np.where(atoms < 0, 0, shapes * model.n_atoms + atoms + 1)
+    index[atoms < 0] = 0
     return np.bincount(index, minlength=1 + size[0] * size[1])[1:].reshape(size) * 1.0
 
 

@@ -56,7 +56,7 @@ def draw_log_weights(sizes, concentration, rng):
     `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta; as a
     ratio of gamma variables, so that what is left of the stick keeps its digits.
     """
-    after = sizes[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    after = np.add.accumulate(sizes[:, :0:-1], axis=1)[:, ::-1]
     taken = rng.standard_gamma(1.0 + sizes[:, :-1])
     left = rng.standard_gamma(concentration + after)
     log_weights = np.empty(sizes.shape)
@@ -77,19 +77,24 @@ def draw_base(occupied, parameters, model, rng):
         total = precisions.sum(axis=1)
         rates = np.einsum("gff->gf", total)
     else:
-        precisions = precisions_of(factors, full=False) * occupied[..., None]
-        total = rates = precisions.sum(axis=1)
+        precisions = precisions_of(factors, full=False)
+        precisions *= occupied[..., None]
+        total = rates = np.add.reduce(precisions, axis=1)
     # A Wishart distribution counts half its degrees of freedom for each feature.
     shape = model.shape + (0.5 * (model.n_features - 1) if model.full else 0.0)
-    shapes = model.scale_shape + shape * occupied.sum(axis=1, keepdims=True)
-    scales = rng.standard_gamma(shapes, rates.shape)
+    shapes = np.empty(rates.shape)
+    shapes[:] = np.add.reduce(occupied, axis=1, keepdims=True)
+    shapes *= shape
+    shapes += model.scale_shape
+    scales = rng.standard_gamma(shapes)
     scales /= model.scale_rate + rates
     if model.shared:
         return parameters.origins, scales
     noise = rng.standard_normal(rates.shape)
     if not model.full:
         precision = 1 / model.location_variance + model.mean_count * total
-        best = model.mean_count * (precisions * means).sum(axis=1) / precision
+        precisions *= means
+        best = model.mean_count * np.add.reduce(precisions, axis=1) / precision
         return best + noise / np.sqrt(precision), scales
     prior = np.eye(model.n_features) / model.location_variance
     precision = prior + model.mean_count * total
@@ -213,8 +218,10 @@ def draw_dirichlet(alphas, rng):
     """Draw Dirichlet variables, exactly also where gamma variables underflow."""
     logs = np.log(rng.standard_gamma(alphas + 1.0))
     logs -= rng.standard_exponential(alphas.shape) / alphas
-    drawn = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    return drawn / drawn.sum(axis=-1, keepdims=True)
+    logs -= np.maximum.reduce(logs, axis=-1, keepdims=True)
+    drawn = np.exp(logs, out=logs)
+    drawn /= np.add.reduce(drawn, axis=-1, keepdims=True)
+    return drawn
 
 
 def _propose(transitions, moved, model, rng):
@@ -226,9 +233,8 @@ def _propose(transitions, moved, model, rng):
     alphas, least = moved.moves + model.transition_prior, model.min_transition
     places, onward = np.arange(len(alphas)), moved.onward
     proposed = draw_rows(alphas, places, onward, rng)
-    if not least:
-        return proposed
-    for i in np.flatnonzero(proposed.min(axis=1) < least):
+    lowest = np.minimum.reduce(proposed, axis=1)
+    for i in (lowest < least).nonzero()[0]:
         tries = np.full(_N_TRIES, i)
         drawn = draw_rows(alphas[tries], tries, onward[tries], rng)
         legal = drawn[drawn.min(axis=1) >= least]
@@ -248,7 +254,7 @@ def draw_rows(alphas, places, onward, rng):
     place ``places[i]``, to the power of ``onward[i]``: of going on to the next stage.
     """
     rows = draw_dirichlet(alphas, rng)
-    if onward.any():
+    if np.logical_or.reduce(onward):
         away = np.arange(alphas.shape[1]) != places[:, None]
         others = alphas[away].reshape(len(alphas), -1)
         stay = rng.beta(alphas[~away], others.sum(axis=1) + onward)

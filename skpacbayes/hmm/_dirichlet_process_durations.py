@@ -109,9 +109,11 @@ def ways_into(matrix):
         sequence, which follows any state: with chances of 1.
     """
     n = len(matrix)
-    if matrix.all():
+    if np.logical_and.reduce(matrix, axis=None):
         ends, sources = _all_ways(n)
-        return ends, sources, np.concatenate([matrix.T.ravel(), np.ones(n)])
+        chances = np.ones((n + 1, n))
+        chances[:n] = matrix.T
+        return ends, sources, chances.ravel()
     end, every = np.full(n, n), np.arange(n)
     sinks, sources = np.nonzero(matrix.T)
     chances = np.concatenate([matrix[sources, sinks], np.ones(n)])

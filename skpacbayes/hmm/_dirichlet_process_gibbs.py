@@ -49,12 +49,18 @@ class GibbsChain:
         Where the chain is; None to start it.
     starts : list of Start, or None
         Where the chain may start; None to find starts.
+
+    Attributes
+    ----------
+    log_likelihoods : list of float
+        Log density of all rows at each sweep since the start that was taken.
     """
 
     def __init__(self, rows, model, rng, parameters=None, starts=None):
         self.rows, self.model, self.rng = rows, model, rng
         self.parameters = parameters
         self.states = np.zeros(len(rows), dtype=np.int64)
+        self.log_likelihoods = []
         self._prepare()
         if parameters is None:
             self._start(starts_for(rows, model, rng) if starts is None else starts)
@@ -72,6 +78,7 @@ class GibbsChain:
         """
         atoms, log_densities = self._draw_states()
         self._draw_parameters(atoms)
+        self.log_likelihoods.append(log_densities.sum())
         return log_densities
 
     def _draw_states(self):
@@ -131,6 +138,7 @@ class GibbsChain:
         best = -np.inf
         for start in starts:
             self._start_from(start)
+            self.log_likelihoods = []
             for _ in range(_N_DROPPED):
                 self.sweep()
             score = PredictiveScore(len(self.rows))
@@ -138,8 +146,9 @@ class GibbsChain:
                 score.add(self.sweep())
             found = score.of_rows().sum()
             if found > best + _MARGIN:
-                best, parameters = found, self.parameters
-        self.parameters = parameters
+                best = found
+                parameters, log_likelihoods = self.parameters, self.log_likelihoods
+        self.parameters, self.log_likelihoods = parameters, log_likelihoods
 
     def _start_from(self, start):
         """Draw parameters given states, and one atom a shape or those of k-means."""

@@ -14,6 +14,7 @@ MEAN_COUNT = 0.05
 SHAPE = 2.0
 SCALE_SHAPE, SCALE_RATE = 0.5, 2.0
 LOCATION_VARIANCE = 10.0
+BLOCK = 256  # rows whose densities are computed together: they fit in a cache
 
 
 class Model(NamedTuple):

@@ -14,7 +14,8 @@ class Run:
     States have no names. After each sweep that is kept they are given those under
     which they agree best with the labels that the rows had so far: `votes` (n_states,
     n_rows) counts these. They may begin with those of fewer rows, from before. `score`
-    is that of the sweeps after the burn-in.
+    is that of the sweeps after the burn-in. Sweeps that the chain has already made
+    since its start are the first of the burn-in.
     """
 
     def __init__(self, chain, votes=None, thin=1):
@@ -22,7 +23,8 @@ class Run:
         self.votes = np.zeros((chain.model.n_states, len(chain.rows)))
         if votes is not None:
             self.votes[:, : votes.shape[1]] = votes
-        self.draws, self.log_likelihoods, self.n_after = [], [], 0
+        self.draws, self.n_after = [], 0
+        self._n_ahead, self._n_sweeps = len(chain.log_likelihoods), 0
         self.score = PredictiveScore(len(chain.rows))
 
     @property
@@ -30,11 +32,18 @@ class Run:
         """Number of draws that were kept."""
         return len(self.draws)
 
+    @property
+    def log_likelihoods(self):
+        """Log density of all rows at each sweep, (n_sweeps,)."""
+        return self.chain.log_likelihoods[-self._n_sweeps :]
+
     def advance(self, n_iter, keep):
         """Make sweeps; if `keep`, keep every `thin`-th draw, from the first."""
-        for _ in range(n_iter):
+        self._n_sweeps += n_iter
+        n_made = 0 if keep else min(n_iter, self._n_ahead)
+        self._n_ahead -= n_made
+        for _ in range(n_iter - n_made):
             log_densities = self.chain.sweep()
-            self.log_likelihoods.append(log_densities.sum())
             if keep and self.n_after % _SCORED == 0:
                 self.score.add(log_densities)
             if keep and self.n_after % self.thin == 0:
@@ -48,7 +57,7 @@ class Run:
         for state, label in enumerate(labels):
             self.votes[label] += states == state
         draw = self.chain.parameters
-        if (labels != np.arange(k)).any():
+        if labels.tolist() != list(range(k)):
             draw = draw.reordered(np.argsort(labels))
         self.draws.append(draw)
 

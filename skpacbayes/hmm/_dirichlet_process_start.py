@@ -8,10 +8,15 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from .._kernels.hmm import draw_states, forward_filter
+from .._kernels.hmm import (
+    add_moments,
+    draw_states,
+    emission_densities,
+    forward_filter,
+)
 from ._dirichlet_process_conditionals import draw_dirichlet
 from ._dirichlet_process_durations import ways_into
-from ._dirichlet_process_model import MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
+from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
 
 _CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
 _REACH = 2  # rows before and after one that are averaged with it
@@ -20,7 +25,6 @@ _N_RANDOM = 3  # starts of the symbols' chain that are random
 _PIECES = 5, 20, 80  # rows of the random pieces that the Gaussians' chains start from
 _N_SWEEPS, _N_COUNTED = 60, 10  # sweeps of each, of which the last are compared
 _LOG_2_PI = np.log(2 * np.pi)
-_LOWEST = -700.0  # exponents are raised to it: their exponential is positive
 
 
 def groups(values, n_groups, rng):
@@ -106,14 +110,15 @@ def sampled_states(emissions, bounds, states, n_states, rng):
         np.add.at(moves, (states[start : stop - 1], states[start + 1 : stop]), 1.0)
     uniform, evidence = np.full(n_states, 1.0 / n_states), np.empty(len(states))
     log_likelihoods = []
-    for _ in range(_N_SWEEPS):
+    for number in range(_N_SWEEPS):
         ways = ways_into(draw_dirichlet(1.0 + moves, rng))
         log_units, probabilities = emissions.drawn(states, rng)
         forward_filter(probabilities, *ways, uniform, bounds, evidence)
-        log_likelihoods.append((np.log(evidence) + log_units).sum())
+        if number >= _N_SWEEPS - _N_COUNTED:
+            log_likelihoods.append((np.log(evidence) + log_units).sum())
         uniforms = rng.random(len(states))
         draw_states(probabilities, *ways, bounds, uniforms, states, moves, firsts)
-    return np.mean(log_likelihoods[-_N_COUNTED:]), states
+    return np.mean(log_likelihoods), states
 
 
 class Tables:
@@ -136,36 +141,46 @@ class Gaussians:
 
     def __init__(self, values, n_states, full):
         self.values, self.n_states, self.full = values, n_states, full
+        n, d = values.shape
+        self._columns = np.ascontiguousarray(values.T)
+        self._one, self._zeros = np.zeros(n, dtype=np.int64), np.zeros((n_states, d))
+        # What the kernel of emissions fills in: there are no atoms to draw.
+        self._highest, self._densities = np.empty(n), np.empty((n_states, n))
+        self._atoms = np.empty((n_states, 0), dtype=np.int64)
+        self._work = np.empty((n_states + 3, BLOCK))
 
     def drawn(self, states, rng):
         """Log units (n_rows,), and densities in each state at the posterior modes."""
-        (n, d), k = self.values.shape, self.n_states
-        counts, columns = np.bincount(states, minlength=k), self.values.T
-        sums = np.array([np.bincount(states, column, k) for column in columns])
-        means = sums / (counts + MEAN_COUNT)
-        gaps = columns[:, None] - means[:, :, None]  # (n_features, n_states, n_rows)
-        own = gaps[:, states, np.arange(n)]
-        degrees = counts + 2 * SHAPE + d - 1
+        k, d = self._zeros.shape
+        sizes, near = np.zeros((k, 1)), np.zeros((k, 1, d))
+        moments = np.zeros((2, k, 1, d)), np.zeros((k, 1, d, d))
+        places = states, self._one, self._zeros
+        add_moments(
+            *(self.values, *places, near, self.full, sizes, *moments[0], moments[1])
+        )
+        means = near[:, 0] * (sizes / (sizes + MEAN_COUNT))
+        gaps, scatters = near[:, 0] - means, moments[1][:, 0]
+        degrees = sizes + 2 * SHAPE + d - 1
         if self.full:
-            parts = [own[:, states == j] for j in range(k)]
-            scatters = np.array([part @ part.T for part in parts])
-            scatters += MEAN_COUNT * np.einsum("fk,gk->kfg", means, means)
+            scatters += np.tril(scatters, -1).swapaxes(1, 2)
+            scatters += sizes[:, :, None] * gaps[:, :, None] * gaps[:, None]
+            scatters += MEAN_COUNT * means[:, :, None] * means[:, None]
             least = _least(np.einsum("kff->k", scatters), d)
             scatters += least[:, None, None] * np.eye(d)
-            roots = np.linalg.cholesky(scatters / degrees[:, None, None])
-            gaps = np.linalg.solve(roots, gaps.swapaxes(0, 1)).swapaxes(0, 1)
-            log_units = np.log(roots.diagonal(axis1=1, axis2=2)).sum(axis=1)
+            roots = np.linalg.cholesky(scatters / degrees[:, :, None])
+            factors = np.tril(np.linalg.inv(roots))
         else:
-            squares = np.array([np.bincount(states, part * part, k) for part in own])
-            squares += MEAN_COUNT * means**2
-            squares += _least(squares.sum(axis=0), d)
-            deviations = np.sqrt(squares / degrees)
-            gaps /= deviations[:, :, None]
-            log_units = np.log(deviations).sum(axis=0)
-        gaps *= gaps
-        logs = -0.5 * gaps.sum(axis=0) - log_units[:, None]
-        highest = logs.max(axis=0)
-        return highest - 0.5 * d * _LOG_2_PI, np.exp((logs - highest).clip(_LOWEST))
+            squares = np.einsum("kff->kf", scatters)
+            squares = squares + sizes * gaps**2 + MEAN_COUNT * means**2
+            squares += _least(squares.sum(axis=1, keepdims=True), d)
+            factors = np.zeros((k, d, d))
+            np.einsum("kff->kf", factors)[:] = np.sqrt(degrees / squares)
+        shifts = (factors @ means[..., None])[..., 0]
+        constants = np.log(np.einsum("kff->kf", factors)).sum(axis=1)
+        mixture = factors, shifts, constants, self.full
+        found = self._highest, self._densities, self._atoms
+        emission_densities(self._columns, *mixture, self._highest, *found, self._work)
+        return self._highest - 0.5 * d * _LOG_2_PI, self._densities
 
 
 def _least(trace, d):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering import ClusteredParticleFilter, _sampling
 from skpacbayes.filtering._clusters import cells_of, cells_on_line, kmeans_labels
 from skpacbayes.filtering._resampling import draw, one_cell
 from skpacbayes.filtering.models import (
@@ -243,3 +243,31 @@ def test_local_level_recovers_its_variances():
     given = LocalLevel(transition_variance=[2.0, 3.0], observation_variance=4.0)
     assert_array_equal(given.observe(X).step_, np.sqrt([2.0, 3.0]))
     assert_array_equal(given.observe(X).noise_, 4.0)
+
+
+def test_every_set_of_points_is_even_in_each_coordinate_and_unlike_the_others():
+    n, n_columns = 64, 3
+    seen = set()
+    for scramble in range(_sampling.n_scrambles(n * n_columns)):
+        first, points = _sampling.sobol_points(n, n_columns, scramble)
+        assert_array_equal(first, np.sort(points[:, 0]))
+        strata = np.sort(points >> (53 - 6), axis=0)
+        assert_array_equal(strata, np.arange(n)[:, None].repeat(n_columns, axis=1))
+        seen.add(points.tobytes())
+    assert len(seen) == _sampling.MOST_SCRAMBLES
+
+
+def test_the_points_of_a_row_are_not_always_the_same_set(monkeypatch):
+    """One set alone has a larger variance than the average of all, or a smaller one."""
+    asked, points_of = [], _sampling.sobol_points
+
+    def sobol_points(n_points, n_columns, scramble):
+        asked.append(scramble)
+        return points_of(n_points, n_columns, scramble)
+
+    monkeypatch.setattr(_sampling, "sobol_points", sobol_points)
+    draw = _sampling.QuasiMonteCarlo(64)
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        draw(None, 1, generator)
+    assert len(set(asked)) > 40  # of 64: 61 are expected

@@ -1,5 +1,7 @@
 """What chains start from: states by values, by order and by both, and transitions."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hmm_points import model_of
@@ -9,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
 from skpacbayes.hmm._dirichlet_process_chain import Chain
+from skpacbayes.hmm._dirichlet_process_run import Run
 from skpacbayes.hmm._dirichlet_process_series import Rows
 from skpacbayes.hmm._dirichlet_process_start import Start, means_of_neighbours, starts
 
@@ -109,3 +112,24 @@ def test_few_rows_are_guessed_by_their_values_alone():
     assert agreement(states, found.states)[0] == 1.0
     (found,) = starts(X, bounds, 1, False, np.random.default_rng(0))
     assert_array_equal(found.states, 0)
+
+
+class Counted:
+    """A chain whose log-likelihood at a sweep is the number of sweeps before it."""
+
+    model, rows = SimpleNamespace(n_states=2), range(5)
+
+    def __init__(self, n_before):
+        self.log_likelihoods = list(range(n_before))
+
+    def sweep(self):
+        self.log_likelihoods.append(len(self.log_likelihoods))
+        return np.zeros(5)
+
+
+@pytest.mark.parametrize("n_before", [0, 3, 8, 20])
+def test_sweeps_since_the_start_count_in_the_burn_in(n_before):
+    run = Run(Counted(n_before))
+    for n_iter in (4, 6):
+        run.advance(n_iter, keep=False)
+    assert run.log_likelihoods == list(range(max(10, n_before)))[-10:]
