@@ -77,7 +77,7 @@ def find_mixture(everything, shapes, kind=None):
     if kind is None:
         search.descend(tree.mixture(n_start), tree.shape, False, STUDENT_DOF)
         search.polish((tree.shape, False, STUDENT_DOF))
-        tried = [(tree.shape, False, STUDENT_DOF)]
+        tried = []
         for shape in search.promising(shapes):
             tree, n_clusters = _tree_and_size(everything, shape)
             n_start = _n_start(problem, n_clusters)
