@@ -91,6 +91,8 @@ def find_mixture(everything, shapes, kind=None):
         search.vary(tree, n_start)
     else:
         search.descend(tree.mixture(n_start), *kind[:3])
+        if math.isinf(kind[2]):
+            search.begin_with_tails(tree.mixture(n_start), kind[:3])
         search.polish(kind[:3])
     if not any(search.solutions.values()):
         search.keep(problem.single(shapes[0]))
@@ -287,6 +289,19 @@ class Search:
             self.descend(start, *kind)
             self.polish(kind)
             self.learn_price(shape)
+
+    def begin_with_tails(self, start, kind):
+        """Start a normal kind from mixtures with Student tails too, as `vary` does.
+
+        Mergers between normal components of groups that overlap lead to a worse mixture
+        of one size more than the best, which is then not compared with the best.
+        """
+        tails = *kind[:2], STUDENT_DOF
+        self.descend(start, *tails)
+        found = self._ranked(tails)[:_POLISHED]
+        self.solutions.pop(tails, None)
+        for mixture in found:
+            self.keep(self.problem.fit(mixture, *kind, 12))
 
     def borrow(self, other, kind):
         """Start the best sizes of a kind from the mixtures of another kind too."""
