@@ -77,10 +77,10 @@ def find_mixture(everything, shapes, kind=None):
     if kind is None:
         search.descend(tree.mixture(n_start), tree.shape, False, STUDENT_DOF)
         search.polish((tree.shape, False, STUDENT_DOF))
-        tried = []
+        tried = [(tree.shape, False, STUDENT_DOF)]
         for shape in search.promising(shapes):
             tree, n_clusters = _tree_and_size(everything, shape)
-            n_start = _n_start(problem, n_clusters)
+            n_start = max(n_start, _n_start(problem, n_clusters))
             search.descend(tree.mixture(n_start), shape, False, STUDENT_DOF)
             for other in tried:
                 search.borrow(other, (shape, False, STUDENT_DOF))
