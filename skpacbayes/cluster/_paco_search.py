@@ -359,7 +359,7 @@ class Search:
         gain = problem.d * n_rows / 2 * math.log(traces[0] / traces[1])
         variances = np.diag(covariance)
         of_scales = n_rows / 2 * np.log(variances.mean() / variances).sum()
-        gains = of_scales, gain - of_scales if shape == "tied" else 0.0
+        gains = of_scales, gain - of_scales  # coordinates may come from another shape
         evidences = evidences_of_shape(covariance, shape, n_rows)
         self.prices[shape] = np.maximum(np.subtract(gains, evidences), 0.0)
 
