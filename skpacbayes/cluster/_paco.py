@@ -70,6 +70,8 @@ class PACOClusterer(
         data. "diagonal": each feature has a scale. "tied": one covariance matrix for
         all clusters. "auto": the best of these three; "round" with the Manhattan loss,
         with `calibration="regret"`, or if `inverse_temperature` or `scale` is given.
+        The units of the columns do not change the clusters of `fit`, unless these are
+        round; with "tied" no linear map does, if the values are not rounded.
     loss : {"squared_euclidean", "manhattan"}, default="squared_euclidean"
         Distance of a row to its nearest centre. Manhattan withstands heavy tails.
     calibration : {"clusters", "regret"}, default="clusters"

@@ -20,30 +20,34 @@ def n_shape_parameters(shape, n_features):
     return {"round": 0, "diagonal": d - 1, "tied": d * (d + 1) // 2 - 1}[shape]
 
 
-def evidence_of_shape(covariance, shape, n_rows):
-    """Return the log evidence of a shape over round components.
+def evidences_of_shape(covariance, shape, n_rows):
+    """Return the log evidence of a shape over round components, in two parts.
 
-    For the pooled `covariance` within the clusters of so many rows: with an inverse
-    Wishart prior about equal variances, and then about no correlations, of the number
-    of degrees of freedom that is likeliest; or the gain in log-likelihood less half a
-    log of the number of rows for each parameter, if that is larger.
+    Of scales of the features over one scale, and of correlations over none. For the
+    pooled `covariance` within the clusters of so many rows: with an inverse Wishart
+    prior about equal variances, and then about no correlations, of the number of
+    degrees of freedom that is likeliest; or the gain in log-likelihood less half a log
+    of the number of rows for each parameter, if that is larger.
     """
     if shape == "round":
-        return 0.0
+        return 0.0, 0.0
     d = len(covariance)
     variances = np.diag(covariance)
-    parts = [(variances / variances.mean(), 1, d - 1)]
-    if shape == "tied":
-        roots = np.sqrt(variances)
-        correlations = np.linalg.eigvalsh(covariance / roots / roots[:, None])
-        parts.append((np.maximum(correlations, 1e-14), d, d * (d - 1) / 2))
-    evidence = 0.0
-    for eigenvalues, size, n_parameters in parts:
-        gain = -n_rows / 2 * np.log(eigenvalues).sum()
-        charged = gain - n_parameters / 2 * math.log(n_rows)
-        several = inverse_wishart_evidence(eigenvalues, size, n_rows)
-        evidence += max(charged, float(several.max()), 0.0)
-    return evidence
+    scales = _evidence_of_blocks(variances / variances.mean(), 1, d - 1, n_rows)
+    if shape == "diagonal":
+        return scales, 0.0
+    roots = np.sqrt(variances)
+    values = np.linalg.eigvalsh(covariance / roots / roots[:, None])
+    values = np.maximum(values, 1e-14)
+    return scales, _evidence_of_blocks(values, d, d * (d - 1) / 2, n_rows)
+
+
+def _evidence_of_blocks(eigenvalues, size, n_parameters, n_rows):
+    """Return the log evidence of own blocks over the identity matrix, at least 0."""
+    gain = -n_rows / 2 * np.log(eigenvalues).sum()
+    charged = gain - n_parameters / 2 * math.log(n_rows)
+    several = inverse_wishart_evidence(eigenvalues, size, n_rows)
+    return max(float(charged), float(several.max()), 0.0)
 
 
 def inverse_wishart_evidence(eigenvalues, size, n_rows):

@@ -76,7 +76,7 @@ class GibbsProblem:
         self.exponent = step + exponent
         self.coordinates = np.eye(self.rows.points.shape[1])
         self.found = self.in_columns = None
-        varied = self.rows.points.any()
+        varied = np.ptp(self.rows.points, axis=0).any()  # else what is left is rounding
         if setting.mixtures and varied:
             self._find_mixture(tracker, past)
         if norm is None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._paco_columns import CommonColumns
 from ._paco_covariances import covariance_evidence, separated
-from ._paco_evidence import evidence_of_shape, n_shape_parameters
+from ._paco_evidence import evidences_of_shape, n_shape_parameters
 from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
@@ -77,17 +77,22 @@ def find_mixture(everything, shapes, kind=None):
     if kind is None:
         search.descend(tree.mixture(n_start), tree.shape, False, STUDENT_DOF)
         search.polish((tree.shape, False, STUDENT_DOF))
-        tried = tree.shape, False, STUDENT_DOF
+        tried = [(tree.shape, False, STUDENT_DOF)]
         for shape in search.promising(shapes):
-            tree = Tree(everything.subset(max(300, 12 * n_start)), shape)
+            tree, n_clusters = _tree_and_size(everything, shape)
+            n_start = max(n_start, _n_start(problem, n_clusters))
             search.descend(tree.mixture(n_start), shape, False, STUDENT_DOF)
-            search.borrow(tried, (shape, False, STUDENT_DOF))
+            for other in tried:
+                search.borrow(other, (shape, False, STUDENT_DOF))
+            tried.append((shape, False, STUDENT_DOF))
             search.polish((shape, False, STUDENT_DOF))
             search.learn_price(shape)
         search.begin_with_few_columns(everything, shapes)
         search.vary(tree, n_start)
     else:
         search.descend(tree.mixture(n_start), *kind[:3])
+        if math.isinf(kind[2]):
+            search.begin_with_tails(tree.mixture(n_start), kind[:3])
         search.polish(kind[:3])
     if not any(search.solutions.values()):
         search.keep(problem.single(shapes[0]))
@@ -146,7 +151,7 @@ class Search:
         self.problem = problem
         self.skewed = SkewedClusters(problem)
         self.common = CommonColumns(problem)
-        self.solutions, self.rebates = {}, {}
+        self.solutions, self.prices = {}, {}
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -285,6 +290,19 @@ class Search:
             self.polish(kind)
             self.learn_price(shape)
 
+    def begin_with_tails(self, start, kind):
+        """Start a normal kind from mixtures with Student tails too, as `vary` does.
+
+        Mergers between normal components of groups that overlap lead to a worse mixture
+        of one size more than the best, which is then not compared with the best.
+        """
+        tails = *kind[:2], STUDENT_DOF
+        self.descend(start, *tails)
+        found = self._ranked(tails)[:_POLISHED]
+        self.solutions.pop(tails, None)
+        for mixture in found:
+            self.keep(self.problem.fit(mixture, *kind, 12))
+
     def borrow(self, other, kind):
         """Start the best sizes of a kind from the mixtures of another kind too."""
         for k in [mixture.n_clusters for mixture in self._ranked(kind)[:_POLISHED]]:
@@ -319,7 +337,7 @@ class Search:
                 pooled[k] = self.problem.pooled(found[k])
         for shape in shapes:
             gains = [
-                found[k].evidence + evidence_of_shape(covariance, shape, n_rows)
+                found[k].evidence + sum(evidences_of_shape(covariance, shape, n_rows))
                 for k, covariance in pooled.items()
                 if shape != best.shape
             ]
@@ -327,7 +345,11 @@ class Search:
                 yield shape
 
     def learn_price(self, shape):
-        """Charge for a shape what its evidence says at the best mixture of it."""
+        """Charge for a shape what its evidence says at the best mixture of it.
+
+        The scales of the features cost "diagonal" and "tied" the same, so that the
+        units of the columns have no say between these two.
+        """
         problem, kind = self.problem, (shape, False, STUDENT_DOF)
         if kind not in self.solutions or not problem.noisy(self.best(kind)):
             return
@@ -335,15 +357,25 @@ class Search:
         covariance = problem.pooled(self.best(kind))
         traces = np.trace(covariance), np.vdot(coordinates, covariance @ coordinates)
         gain = problem.d * n_rows / 2 * math.log(traces[0] / traces[1])
-        charged = n_shape_parameters(shape, problem.d) / 2 * math.log(n_rows)
-        price = max(gain - evidence_of_shape(covariance, shape, n_rows), 0.0)
-        self.rebates[shape] = charged - price
+        variances = np.diag(covariance)
+        of_scales = n_rows / 2 * np.log(variances.mean() / variances).sum()
+        gains = of_scales, gain - of_scales  # coordinates may come from another shape
+        evidences = evidences_of_shape(covariance, shape, n_rows)
+        self.prices[shape] = np.maximum(np.subtract(gains, evidences), 0.0)
+
+    def rebate(self, shape):
+        """Return by how much a shape costs less than half a log for each parameter."""
+        if shape not in self.prices:
+            return 0.0
+        of_scales = min(of_scales for of_scales, _ in self.prices.values())
+        charged = n_shape_parameters(shape, self.problem.d) / 2
+        price = of_scales + self.prices[shape][1]
+        return charged * math.log(self.problem.n_evidence) - price
 
     def value(self, mixture):
         """Evidence of a mixture, its shape charged as `learn_price` says."""
-        rebate = self.rebates.get(mixture.shape, 0.0)
         gains = self.skewed.gain(mixture) + self.common.gain(mixture)
-        return mixture.evidence + rebate + gains
+        return mixture.evidence + self.rebate(mixture.shape) + gains
 
     def own_promising(self):
         """Whether variances of their own may describe the points better."""

@@ -339,3 +339,15 @@ def test_no_certificate_before_the_chain_has_run():
     model = paco(refresh=50).partial_fit(X[:3])
     with pytest.raises(ValueError, match=r"first at row 50 .* 3 were read"):
         model.certificate()
+
+
+@pytest.mark.parametrize("shape", ["auto", "round", "diagonal", "tied"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_stream_may_stay_at_one_place_for_long(shape, seed):
+    """Its mean is the place up to rounding: of one place no shape is learnt."""
+    places = np.random.default_rng(seed).normal(size=(4, 3))
+    stream = PACOClusterer(shape=shape, random_state=0)
+    assert stream.partial_fit(np.repeat(places[:1], 60, axis=0)).n_clusters_ == 1
+    stream.partial_fit(np.repeat(places[1:], 60, axis=0))
+    assert stream.n_clusters_ == 4 or shape in ("diagonal", "tied")
+    assert np.isfinite(stream.covariance_).all()

@@ -9,8 +9,10 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
+from skpacbayes import make_paco_model
 from skpacbayes.cluster._paco_covariances import separated
 from skpacbayes.cluster._paco_fitting import MixtureProblem, _inverse_root
+from skpacbayes.cluster._paco_search import find_mixture
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
 RNG = np.random.default_rng(0)
@@ -134,3 +136,18 @@ def test_covariances_of_their_own_with_normal_tails():
     assert adjusted_rand_score(expected, found.labels) > 0.98
     assert_array_equal(found.robust, 1.0)
     assert np.isfinite(found.scales).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_search_of_one_kind_finds_sizes_as_likely_as_that_of_all_kinds(seed):
+    """Along a stream, groups that overlap are compared as by `fit`."""
+    X, _ = make_paco_model(2, 450, random_state=seed)
+    everything = problem_of(X)
+    shapes = "round", "diagonal", "tied"
+    full = find_mixture(everything, shapes)
+    again = find_mixture(everything, shapes, ("round", False, math.inf, False))
+    assert full.kind[:3] == again.kind[:3] == ("round", False, math.inf)
+    best = max(one.evidence for one in full.sizes.values())
+    for k in full.sizes.keys() & again.sizes.keys():
+        if full.sizes[k].evidence > best - 10:
+            assert again.sizes[k].evidence > full.sizes[k].evidence - 1.0

@@ -82,6 +82,42 @@ def test_diagonal_clusters_do_not_depend_on_the_units_of_the_columns(shape):
     assert model.shape_ != "round"
 
 
+def unequal_groups(seed):
+    """Groups of unequal widths, at random places: some overlap, some are correlated."""
+    rng = np.random.default_rng(seed)
+    d, k = int(rng.choice([2, 3, 4, 6])), int(rng.integers(1, 8))
+    centers = rng.uniform(2, 5) * rng.normal(size=(k, d))
+    rows = centers[rng.integers(k, size=250)] + rng.standard_t(4 + seed % 9, (250, d))
+    if seed % 2:
+        rows = rows @ ortho_group.rvs(d, random_state=seed) * np.exp(rng.normal(size=d))
+    return rows * np.exp(rng.normal(size=d))
+
+
+ANY_UNITS = {
+    f"groups {seed}": functools.partial(unequal_groups, seed) for seed in range(12)
+}
+ANY_UNITS |= {"iris": lambda: load_iris().data, "wine": lambda: load_wine().data}
+
+
+@pytest.mark.parametrize("table", ANY_UNITS)
+def test_the_units_of_the_columns_decide_nothing_but_whether_clusters_are_round(table):
+    """With "auto": which shape, how many clusters, which rows; also of real tables."""
+    X = ANY_UNITS[table]()
+    rng = np.random.default_rng(1)
+    units = np.exp(rng.uniform(-5, 5, X.shape[1]))
+    forms = (
+        X,
+        StandardScaler().fit_transform(X),
+        X * units + rng.normal(size=len(units)),
+    )
+    models = [paco().fit(rows) for rows in forms]
+    models = [model for model in models if model.shape_ != "round"]
+    assert models
+    for model in models[1:]:
+        assert model.shape_ == models[0].shape_
+        assert adjusted_rand_score(model.labels_, models[0].labels_) == 1.0
+
+
 @pytest.mark.parametrize("shape", ["auto", "round", "diagonal", "tied"])
 def test_no_shape_depends_on_the_order_of_the_rows(shape):
     X, _ = separated()
