@@ -30,13 +30,25 @@ def without_repetition():
     if not is_known(version_info):  # whose private modules may be elsewhere
         yield
         return
-    from numba.core import inline_closurecall, postproc
+    from numba.core import inline_closurecall, ir, postproc, ssa, typed_passes
+    from numba.core.base import BaseContext
+    from numba.core.cpu import CPUContext
     from numba.core.types import functions
+    from numba.core.typing import Context, templates
 
     replaced = [
         (inline_closurecall, "copy", lambda module: _SHARED_BLOCKS),
         (postproc.PostProcessor, "run", _without_lifetimes),
         (functions.BaseFunction, "get_call_type", _remembering),
+        (inline_closurecall.InlineClosureCallPass, "run", _if_there_are_closures),
+        (typed_passes.NopythonRewrites, "run_pass", _if_there_is_a_match),
+        (ssa, "_run_block_rewrite", _where_the_variable_is),
+        (templates._OverloadFunctionTemplate, "_get_impl", _finding_once),
+        (BaseContext, "get_abi_sizeof", _measuring_once),
+        (CPUContext, "load_additional_registries", _loading_once),
+        (Context, "load_additional_registries", _loading_once),
+        (ir.Stmt, "list_vars", _listing("__dict__")),
+        (ir.Expr, "list_vars", _listing("_kws")),
     ]
     originals = [vars(owner).get(name) for owner, name, _ in replaced]
     if originals[0] is not copy or None in originals:  # a callee, or a patched Numba
@@ -117,3 +129,164 @@ def _remembering(get_call_type):
         return hit[0]
 
     return get_known_call_type
+
+
+_OF_LISTS = "make_function", "build_list"
+_OF_OTHERS = "reduce", "stencil"
+
+
+def _are_there_closures(function):
+    """Whether a function has closures, lists, or calls of `reduce` or `stencil`."""
+    import functools as standard
+
+    import numba
+    from numba.core import ir
+    from numba.stencils.stencil import StencilFunc
+
+    for block in function.blocks.values():
+        for assignment in block.find_insts(ir.Assign):
+            value = assignment.value
+            if isinstance(value, ir.Expr):
+                found = value.op in _OF_LISTS
+                found |= value.op == "getattr" and value.attr in _OF_OTHERS
+            elif isinstance(value, (ir.Global, ir.FreeVar)):
+                found = value.value is standard.reduce or value.value is numba.stencil
+                found |= isinstance(value.value, StencilFunc)
+            else:
+                found = False
+            if found:
+                return True
+    return False
+
+
+def _if_there_are_closures(run):
+    """Do not prepare the inlining of closures where there are none."""
+
+    def run_if_needed(self):
+        if _are_there_closures(self.func_ir):
+            run(self)
+
+    return run_if_needed
+
+
+def _if_there_is_a_match(run_pass):
+    """Prepare the rewriting of expressions of arrays where there is one."""
+    from numba.core.rewrites import rewrite_registry
+
+    def run_if_needed(self, state):
+        function = state.func_ir
+        rewrites = [kind(state) for kind in rewrite_registry.rewrites[_AFTER]]
+        if _are_there_closures(function) or any(
+            rewrite.match(function, block, state.typemap, state.calltypes)
+            for rewrite in rewrites
+            for block in function.blocks.values()
+        ):
+            return run_pass(self, state)
+        return True
+
+    return run_if_needed
+
+
+_AFTER = "after-inference"
+
+
+def _where_the_variable_is(rewrite):
+    """Rewrite the statements that mention a variable, and look at no others."""
+    from numba.core import ir
+
+    known = {}
+
+    def names_in(statement):
+        if id(statement) not in known:
+            names = {variable.name for variable in statement.list_vars()}
+            known[id(statement)] = statement, names  # held, so that its id stays
+        return known[id(statement)][1]
+
+    def rewrite_some(blocks, states, handler):
+        name, new_blocks = states["varname"], {}
+        for label, block in blocks.items():
+            new_blocks[label] = new = ir.Block(scope=block.scope, loc=block.loc)
+            states["label"], states["block"] = label, block
+            new.body = body = list(block.body)
+            for position, statement in enumerate(body):
+                if name in names_in(statement):
+                    is_assignment = isinstance(statement, ir.Assign)
+                    treat = handler.on_assign if is_assignment else handler.on_other
+                    body[position] = treat(states, statement)
+        return new_blocks
+
+    return rewrite_some
+
+
+def _listing(where):
+    """List the variables of a statement, or of an expression, with fewer calls."""
+
+    def replace(list_vars):
+        from numba.core import ir
+
+        def listed(self):
+            found = []
+            for value in getattr(self, where).values():
+                kind = type(value)
+                if kind is ir.Var:
+                    found.append(value)
+                elif kind not in _WITHOUT_VARIABLES:
+                    found += self._rec_list_vars(value)
+            return found
+
+        return listed
+
+    return replace
+
+
+_WITHOUT_VARIABLES = {str, int, bool, type(None)}
+
+
+def _finding_once(get_impl):
+    """Find the implementation of an overload once for each types of arguments.
+
+    Where there is none, there is none for other options of the caller either.
+    """
+    from numba.core.targetconfig import ConfigStack
+
+    known, missing = {}, set()
+
+    def find(self, args, kws):
+        flags = ConfigStack.top_or_none()
+        of = type(self), id(self.context), tuple(args), tuple(kws.items())
+        if of in missing:
+            return None, None
+        if (of, id(flags)) not in known:
+            found = get_impl(self, args, kws)
+            if found[0] is None:
+                missing.add(of)
+                return found
+            known[of, id(flags)] = found, flags  # held, so that its id stays
+        return known[of, id(flags)][0]
+
+    return find
+
+
+def _measuring_once(get_abi_sizeof):
+    """Ask LLVM for the size of a type once."""
+    known = {}
+
+    def measure(self, ty):
+        key = id(self), str(ty)
+        if key not in known:
+            known[key] = get_abi_sizeof(self, ty)
+        return known[key]
+
+    return measure
+
+
+def _loading_once(load):
+    """Load Numba's registries once, not before each search in them."""
+    loaded = set()
+
+    def load_once(self):
+        if self not in loaded:
+            loaded.add(self)
+            load(self)
+
+    return load_once
