@@ -12,7 +12,6 @@ import numpy as np
 
 from . import kernel, part
 from .aggregation import LOG, SQUARED, aggregate, point_loss, target_of
-from .online_change import note_error
 from .online_losses import expected_gradients, implicit_gradients
 from .online_parts import (
     enter,
@@ -102,7 +101,6 @@ def _learn_natural(
     loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
     mean = model[MEAN]
     variance = model[VARIANCE]
-    gain = np.empty(n_parameters)
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -121,10 +119,6 @@ def _learn_natural(
             continue
         if is_to_forget(target, numbers):
             a, v = forget(model, z, numbers[FORGETTING])
-        elif loss == SQUARED and numbers[TEMPERATURE] == 0.0:
-            for j in range(n_parameters):
-                gain[j] = variance[j] * z[j]
-            note_error(z, gain, target - a, v, weight, 0.0, model, numbers)
         _observe_residual(loss, target, a, v, weight, numbers, up, down)
         if v <= SMALLEST:
             continue

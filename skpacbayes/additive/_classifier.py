@@ -75,7 +75,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
     n_chains : int, default=2
         Number of chains.
     max_active : int, default=None
-        Largest number of variables of a model; None for 50.
+        Largest number of variables of a model, pairs included; None for 50.
     interactions : None, "auto" or list of pairs of int or str, default=None
         Pairs of variables whose joint effect may differ from the sum of their own, by
         column or name. A pair is in a model only if both variables are. "auto" offers

@@ -63,5 +63,6 @@ class _Interactions:
             return given_pairs(self.interactions, self._column)
         usable = np.flatnonzero(orders)
         if len(usable) > MOST_PAIRED:
-            usable = np.argsort(-probabilities(), kind="stable")[:MOST_PAIRED]
+            best = np.argsort(-probabilities()[usable], kind="stable")
+            usable = usable[best[:MOST_PAIRED]]
         return every_pair(usable)

@@ -101,8 +101,7 @@ class RatedChain:
     variance : float
         Prior variance of a coefficient.
     intercept : float
-        The intercept of the first model, which has no variables, or those of the pairs:
-        a pair finds its way in only from a model that has both.
+        The intercept of the first model, which has no variables.
     rng : numpy.random.Generator
         Source of random numbers.
     pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
@@ -134,9 +133,7 @@ class RatedChain:
                 ranks, beta, most, variance=variance, n_variables=self._n_chosen
             )
         self._flat = values.reshape(-1, values.shape[2])
-        first = np.unique(pairs)
-        first = first[ranks[first] > 0][: self.prior.most] * values.shape[1]
-        self.draw = Draw(first, np.zeros(len(first)), intercept)
+        self.draw = Draw(np.empty(0, dtype=np.int64), np.empty(0), intercept)
         self.effects = np.zeros(values.shape[2])  # sums of the effects, at the rows
         self.offsets = 0.0
         self._usable_values = self._values_of(self._usable)
@@ -227,13 +224,34 @@ class RatedChain:
         pulls = self.pulls - rates * self.offsets
         form = RatedRows(values, rates, pulls, self.ranks[chosen], self._pairs)
         reader = form.reader()
+        places = chosen.searchsorted(features)
         if self._chain is None:
             self._chain = Chain(reader, form.linear, self.prior, self.rng)
+            if len(self._pairs):
+                places, orders = self._first_model(form)
         else:
             self._chain.change(reader, form.linear, self.prior)
-        self._chain.start(chosen.searchsorted(features), orders)
+        self._chain.start(places, orders)
         self._chain.advance(n_moves, keep=False)
         self._draw_coefficients(form, chosen)
+
+    def _first_model(self, form):
+        """Variables and orders of a model of pairs, those that gain most before others.
+
+        A pair finds its way into a model only from one that has both of its variables,
+        which may have no effects of their own: the chain begins with as many pairs as a
+        model may have, each with its variables.
+        """
+        n_variables = len(self.ranks) - len(self._pairs)
+        slopes = form.linear.reshape(len(self.ranks), -1)[n_variables:, 0]
+        gains = slopes**2 / (form.diagonal[n_variables:, 0, 0] + self.prior.ridge)
+        chosen = set()
+        for number in np.argsort(-gains, kind="stable"):
+            together = {*self._pairs[number].tolist(), n_variables + int(number)}
+            if (self.ranks[list(together)] > 0).all():
+                together |= chosen
+                chosen = together if len(together) <= self.prior.most else chosen
+        return np.array(sorted(chosen), dtype=np.int64), np.ones(len(chosen), dtype=int)
 
     def _rates(self):
         return polya_gamma(self.shapes, self.scores, self.rng)

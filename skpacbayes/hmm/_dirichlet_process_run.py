@@ -35,7 +35,8 @@ class Run:
     @property
     def log_likelihoods(self):
         """Log density of all rows at each sweep, (n_sweeps,)."""
-        return self.chain.log_likelihoods[-self._n_sweeps :]
+        found = self.chain.log_likelihoods
+        return found[len(found) - self._n_sweeps :]
 
     def advance(self, n_iter, keep):
         """Make sweeps; if `keep`, keep every `thin`-th draw, from the first."""

@@ -71,7 +71,7 @@ def warn_of_copied_columns(fit, X, weight, names):
         "Given the component they are taken as independent, so that a copy counts as "
         "new evidence: the probabilities of components are too extreme, and "
         "n_components='auto' finds too many. Leave out one column of each pair"
-        f"{advice(family)}.",
+        f"{advice(family)}, or use more components if the columns tell groups apart.",
         UserWarning,
         stacklevel=user_stack_level(),
     )
@@ -106,7 +106,7 @@ def warn_of_copied_counts(family, X, weight, names):
         if one != column:
             pairs.append((one, column))
             copied += min(totals[one], totals[column])
-    if copied < COPIED_COUNTS * totals.sum():
+    if not pairs or copied < COPIED_COUNTS * totals.sum():
         return
     text = ", ".join(
         f"columns {called(i, names)} and {called(j, names)} of X"

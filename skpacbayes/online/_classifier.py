@@ -50,7 +50,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     prior_scale : "auto" or float, default="auto"
         Standard deviation of the prior of a coefficient of a standardised feature,
         and of the intercept. "auto" averages the scales `prior_scales_` by exponential
-        weights, at two to three times the time of one; it is 1 for the methods other
+        weights, at two to four times the time of one; it is 1 for the methods other
         than "ngvi". With more than 16 features and the logistic loss one of them is
         ``n_features ** -0.5``, at which the prior variance of a score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"

@@ -67,9 +67,10 @@ def warn_of_change(foretold):
         return
     warnings.warn(
         f"The errors of recent rows foretell the next one: {share:.0%} of the squared "
-        "error could have been avoided. The relation changes along the stream, and "
-        "nothing is forgotten: use forgetting='auto'. If the order of the rows means "
-        "nothing, shuffle them (sklearn.utils.shuffle).",
+        "error could have been avoided. Either the relation changes along the stream "
+        "and nothing is forgotten: use forgetting='auto'; or the errors are "
+        "autocorrelated: add lagged targets to the features. If the order of the rows "
+        "means nothing, shuffle them (sklearn.utils.shuffle).",
         stacklevel=user_stack_level(),
     )
 

@@ -20,7 +20,7 @@ METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
 WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is estimated
 COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
-FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes about 100 microseconds
+FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes 100 microseconds a model
 # With more features prior_scale=None is "auto", for a diagonal and a full covariance.
 FEW_FEATURES = {"diagonal": 16, "full": 64}
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
@@ -83,10 +83,9 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _doubt_change(self):
         """Warn of a stream that changes, where nothing is forgotten."""
-        state = self._state
-        best = int(state.shares()[0].argmax())
         if self.loss == "squared_error" and self.forgetting == 0.0:
-            warn_of_change(state.foretold[best])
+            best = int(self._state.shares()[0].argmax())
+            warn_of_change(self._state.foretold[best])
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""

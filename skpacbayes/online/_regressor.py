@@ -67,7 +67,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Standard deviation of the prior of a coefficient, in units of the standardised
         feature; relative to that of the noise where the noise is estimated. "auto"
         averages the scales `prior_scales_` as `forgetting="auto"` averages rates, at
-        two to three times the time; it is 1 for the methods other than "ngvi". None is
+        two to four times the time; it is 1 for the methods other than "ngvi". None is
         "auto" for more than 16 features with a diagonal covariance and for more than
         64 with a full one, unless ``forgetting="auto"``, and else 1. With more than 16
         features one of the scales is ``n_features ** -0.5``, so that the prior does not
@@ -77,9 +77,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         memory of about ``1 / forgetting`` rows. "auto" runs the rates
         `forgetting_rates_` side by side and averages their predictions, each kept
         within the range of the targets so far, by exponential weights. (Rates of counts
-        have no lower bound there; the upper one is the largest count plus 1.) With 0
-        and the squared loss, a warning says when errors of recent rows foretell the
-        next one, as they do where the relation changes.
+        have no lower bound there; the upper one is the largest count plus 1.) With 0,
+        the squared loss and a full covariance, a warning says when errors of recent
+        rows foretell the next one, as they do where the relation changes.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None

@@ -53,7 +53,9 @@ class RowsOfDicts:
         # count of the others.
         self.sums, self.n_complete = np.zeros(len(numeric)), 0
         self.counts = [0] * len(numeric)
-        self.values = itemgetter(*numeric) if len(numeric) > 1 else None
+        self.values = None  # of a complete row, where all have the same names
+        if len(numeric) > 1 and not self.n_hashed:
+            self.values = itemgetter(*numeric)
         self.ignored = set()
 
     def row(self, x, *, learn=False):
