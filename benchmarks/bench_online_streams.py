@@ -3,8 +3,8 @@
 Every method sees the same rows in the same order and predicts each row before it learns
 it; nothing is tuned, ours are as they come or with one "auto". Features are raw: ours
 standardise themselves; the others stand behind a running standardisation. The size of
-`n_fourier="auto"`, and its prior, were chosen on the streams marked "chosen", on the
-others nothing but the default loss: all have a part in that.
+`n_fourier="auto"`, and its prior, were chosen on the streams marked "chosen". The
+default loss and forgetting of the classifier were chosen on all streams of labels.
 
     python benchmarks/bench_online_streams.py [--quick]
 """
