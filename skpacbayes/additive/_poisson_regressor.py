@@ -75,8 +75,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         Pairs of variables whose joint effect may differ from the sum of their own, by
         column or name. A pair is in a model only if both variables are. "auto" offers
         all pairs of up to 20 variables; of more, those of the 20 that a first run
-        without interactions finds most probable. All chains start at the variables of
-        the pairs.
+        without interactions finds most probable. All chains start at the pairs
+        that gain most by themselves.
     prediction : {"mean", "randomized", "map"}, default="mean"
         What predicts: the posterior mean; one draw; or the function of mean
         coefficients within the model that was drawn most often.

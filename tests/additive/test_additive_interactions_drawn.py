@@ -117,7 +117,6 @@ def test_the_chain_follows_the_posterior(kind, likelihood):
         np.random.default_rng(0),
         np.array([[0, 1]]),
     )
-    assert_array_equal(chain.model[0], [0, 1])
     chain.advance(60, keep=False)
     visits, seen = [], []
     for _ in range(1000):
@@ -188,6 +187,30 @@ def test_joint_effects_are_found(kind):
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(X), model.predict(X))
     assert "pair_included" in model._chain_draws().posterior
+
+
+@KINDS
+@pytest.mark.parametrize("interactions", ["auto", [(0, 1)]], ids=str)
+def test_a_pair_without_effects_of_its_variables_is_found(kind, interactions):
+    """From every seed: a chain that had lost both variables never found it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 4))
+    scores = X[:, 0] * X[:, 1]
+    y = rng.random(300) < expit(8 * scores)
+    if kind is counter:
+        y = rng.poisson(np.exp(2 * scores))
+    for seed in range(4):
+        model = kind(interactions=interactions, n_iter=20).set_params(random_state=seed)
+        model.fit(X, y)
+        assert model.pairs_[model.pair_probabilities_ > 0.9].tolist() == [[0, 1]]
+
+
+@KINDS
+def test_constant_columns_take_no_place_among_the_candidates(kind):
+    X, y = labelled(kind)
+    X = np.hstack([np.ones((len(X), 20)), X])
+    model = kind(interactions="auto", n_iter=20, burn_in=20).fit(X, y)
+    assert_array_equal(np.unique(model.pairs_), np.arange(20, 26))
 
 
 @KINDS

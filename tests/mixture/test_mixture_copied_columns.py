@@ -263,6 +263,11 @@ def test_copied_columns_of_counts_are_named(as_rows, factor, part, warns):
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+def test_counts_of_zeros_are_no_copies(as_rows):
+    TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(np.zeros((40, 5))))
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
 def test_shares_are_no_counts(as_rows):
     X = np.random.default_rng(0).dirichlet(np.ones(4), 100)
     with pytest.warns(UserWarning, match="The rows of X sum to 1"):

@@ -116,3 +116,12 @@ def test_complete_rows_are_those_of_the_general_way():
             assert_array_equal(rows.row(x, learn=learn), plain.row(x, learn=learn))
     with pytest.warns(UserWarning, match="'d' was not in the first row"):
         rows.row({"a": 1.0, "b": 2.0, "d": 3.0})
+
+
+@pytest.mark.parametrize("n_hashed", [1, 2, 32])
+def test_rows_have_one_width_however_many_columns_are_hashed(n_hashed):
+    first = {"a": 1.0, "b": 2.0} | {f"c{i}": "x" for i in range(n_hashed)}
+    rows = RowsOfDicts(first, n_hashed)
+    assert rows.row(first).shape == (1, 2 + n_hashed)
+    assert rows.row(first)[0, 2:].sum() == n_hashed
+    assert rows.row({"a": None, "b": 2.0, "c0": "x"}).shape == (1, 2 + n_hashed)
