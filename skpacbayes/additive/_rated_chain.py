@@ -18,6 +18,10 @@ from ._polya_gamma import polya_gamma
 MOVES = 20  # between models, for each draw of the rates
 N_CANDIDATES = 128  # variables among which a chain chooses between draws of the rates
 STEP = 0.5  # of the logarithm of the length of the coefficients
+# Of slice sampling to each side. The length has a normal prior, and a posterior whose
+# slices are shorter by far: only from a start where the density nearly vanishes, and
+# falls by less at each step than what is missing, would the steps have no end.
+MOST_STEPS = 200
 INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
 
 
@@ -316,9 +320,13 @@ def slice_draw(log_density, start, step, rng):
     level = log_density(start) - rng.standard_exponential()
     low = start - step * rng.random()
     high = low + step
-    while log_density(low) > level:
+    for _ in range(MOST_STEPS):
+        if not log_density(low) > level:
+            break
         low -= step
-    while log_density(high) > level:
+    for _ in range(MOST_STEPS):
+        if not log_density(high) > level:
+            break
         high += step
     while True:
         number = low + (high - low) * rng.random()

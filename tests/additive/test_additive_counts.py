@@ -25,6 +25,7 @@ from skpacbayes.additive import (
 from skpacbayes.additive._drawn import Rows
 from skpacbayes.additive._poisson_chain import PoissonChain
 from skpacbayes.additive._poisson_regressor import dispersion_of
+from skpacbayes.additive._rated_chain import slice_draw
 
 # Chains of few sweeps need not agree.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -313,3 +314,17 @@ def test_float_errors_do_not_matter():
         found = made(n_iter=10).fit(X, y)
         assert_array_equal(found.predict(30 * X), expected)
         found.predict(1e4 * X, return_std=True)
+
+
+def test_slice_sampling_ends_from_a_start_that_is_out_of_reach():
+    """There the density nearly vanishes, and is larger however small the length is."""
+
+    def log_density(log_length):
+        return 2 * log_length - 1e13 * math.exp(min(log_length, 600.0))
+
+    rng = np.random.default_rng(0)
+    found = [0.0]
+    for _ in range(200):
+        found.append(slice_draw(log_density, found[-1], 0.5, rng))
+    # The length is gamma distributed: shape 2, mean 2e-13; the tolerance is six errors.
+    assert abs(np.log10(np.exp(found[50:])).mean() + 12.8) < 0.3
