@@ -1,6 +1,7 @@
 """Exact posteriors of small additive models, by enumeration, in NumPy's words."""
 
 import itertools
+import math
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -8,6 +9,16 @@ from scipy.special import gammaln, logsumexp
 from skpacbayes.additive._basis import Dictionary, Orthonormal, weighted_moments
 from skpacbayes.additive._chain import Chain, Prior
 from skpacbayes.additive._gram import WeightedRows
+
+N_BATCHES = 40  # of a chain, whose means give the error of its mean
+
+
+def z_score(series, expected):
+    """How far the mean of a chain is from what it should be."""
+    batches = np.asarray(series, dtype=float)
+    batches = batches[: len(batches) // N_BATCHES * N_BATCHES]
+    means = batches.reshape(N_BATCHES, -1).mean(axis=1)
+    return (means.mean() - expected) / (means.std(ddof=1) / math.sqrt(N_BATCHES))
 
 
 def small_problem(

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from additive_reference import z_score
 from scipy.special import log_expit, logsumexp
 
 from skpacbayes.additive import (
@@ -31,16 +32,7 @@ from skpacbayes.certificates.additive import log_prior_mass, logistic_normal
 from skpacbayes.certificates.pac_bayes import catoni_terms
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
-N_BATCHES = 40
 NODES, HERMITE = np.polynomial.hermite_e.hermegauss(14)  # 24: the same to 3e-7
-
-
-def z_score(series, expected):
-    """How far the mean of a chain is from what it should be."""
-    batches = np.asarray(series, dtype=float)
-    batches = batches[: len(batches) // N_BATCHES * N_BATCHES]
-    means = batches.reshape(N_BATCHES, -1).mean(axis=1)
-    return (means.mean() - expected) / (means.std(ddof=1) / math.sqrt(N_BATCHES))
 
 
 def cells(seed=0):

@@ -12,6 +12,7 @@ import pickle
 
 import numpy as np
 import pytest
+from additive_reference import z_score
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.datasets import load_diabetes
@@ -31,18 +32,9 @@ from skpacbayes.additive._rated_chain import slice_draw
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
-N_BATCHES = 40
 NODES, LOG_HERMITE = np.polynomial.hermite_e.hermegauss(21)
 LOG_HERMITE = np.log(LOG_HERMITE)
 RANKS = np.array([2, 1])
-
-
-def z_score(series, expected):
-    """How far the mean of a chain is from what it should be."""
-    batches = np.asarray(series, dtype=float)
-    batches = batches[: len(batches) // N_BATCHES * N_BATCHES]
-    means = batches.reshape(N_BATCHES, -1).mean(axis=1)
-    return (means.mean() - expected) / (means.std(ddof=1) / math.sqrt(N_BATCHES))
 
 
 def cells(level):

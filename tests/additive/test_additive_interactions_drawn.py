@@ -12,6 +12,7 @@ import pickle
 
 import numpy as np
 import pytest
+from additive_reference import z_score
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp
 
@@ -27,18 +28,9 @@ from skpacbayes.additive._poisson_chain import PoissonChain
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.5, 1.5, 100.0
-N_BATCHES = 40
 NODES, LOG_HERMITE = np.polynomial.hermite_e.hermegauss(13)
 LOG_HERMITE = np.log(LOG_HERMITE)
 MODELS = [(), (0,), (1,), (0, 1), (0, 1, 2)]  # the last with the pair
-
-
-def z_score(series, expected):
-    """How far the mean of a chain is from what it should be."""
-    batches = np.asarray(series, dtype=float)
-    batches = batches[: len(batches) // N_BATCHES * N_BATCHES]
-    means = batches.reshape(N_BATCHES, -1).mean(axis=1)
-    return (means.mean() - expected) / (means.std(ddof=1) / math.sqrt(N_BATCHES))
 
 
 def cells():

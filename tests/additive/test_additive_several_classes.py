@@ -13,6 +13,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from additive_reference import z_score
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp
 from sklearn.base import clone
@@ -26,19 +27,11 @@ from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsClassi
 from skpacbayes.additive._softmax_chain import SoftmaxChain
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
-N_BATCHES, N_CLASSES = 40, 3
+N_CLASSES = 3
 NODES, LOG_HERMITE = np.polynomial.hermite_e.hermegauss(11)
 LOG_HERMITE = np.log(LOG_HERMITE)
 # Two contrasts of the intercepts: the likelihood does not depend on their mean.
 CONTRASTS = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2.0], [6.0]])
-
-
-def z_score(series, expected):
-    """How far the mean of a chain is from what it should be."""
-    batches = np.asarray(series, dtype=float)
-    batches = batches[: len(batches) // N_BATCHES * N_BATCHES]
-    means = batches.reshape(N_BATCHES, -1).mean(axis=1)
-    return (means.mean() - expected) / (means.std(ddof=1) / math.sqrt(N_BATCHES))
 
 
 def cells():
