@@ -38,11 +38,11 @@ CONSTANT, INVSQRT, ADAGRAD = range(3)
 CENTER_OF, SCATTER_OF, UNIT_OF = range(3)
 
 # Rows of `models[k]`. Those of a full covariance begin alike; it keeps the moments of
-# the columns, and their range, where others keep sums of gradients. SCORES: a decaying
-# sum of the rows times their errors (see `online_change`).
-N_VECTORS, N_VECTORS_FULL = 7, 9
-MEAN, VARIANCE, PRIOR, SCORES, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
-CENTER, SCATTER, _, LOW, HIGH = range(4, N_VECTORS_FULL)
+# the columns, and their range, where others keep sums of gradients, and SCORES: a
+# decaying sum of the rows times their errors (see `online_change`).
+N_VECTORS, N_VECTORS_FULL = 6, 9
+MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
+CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
 
 # Columns of `numbers`.
 N_NUMBERS = 15
