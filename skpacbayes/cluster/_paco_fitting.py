@@ -9,7 +9,7 @@ from scipy.special import xlogy
 
 from .._kernels import paco_mixture as kernels
 from ._paco_evidence import share_of_evidence
-from ._paco_mixture import SHAPES, Mixture, log_components
+from ._paco_mixture import Mixture, log_components
 
 # Least variance of a direction, in units of the variances of the features.
 _RIDGE = 1e-10
@@ -213,18 +213,19 @@ class _State:
         self.labels = np.zeros(n_points, dtype=np.int64)
         self.robust = np.ones(n_points)
         self.sums, self.moments = np.empty((d, k)), np.empty((8, k))
-        self.covariance = np.empty((d, d))
         self.log_likelihoods = (-math.inf, -math.inf)
 
     def run(self, max_iter, tolerance):
         """Run EM; the coordinates change now and then, if the shape is not round."""
         mixture, n_done, change = -math.inf, 0, True
+        within = np.zeros((len(self.points), self.k if self.shape != "round" else 0))
         while change:
             mixture, classified, n_done, change = kernels.run_em(
                 self.points,
                 self.problem.weights,
                 self.spreads,
-                SHAPES[self.shape],
+                self.problem.n_rows,
+                self.shape != "round",
                 self.own,
                 int(self.dof) if math.isfinite(self.dof) else 0,
                 PULL,
@@ -242,24 +243,39 @@ class _State:
                 self.robust,
                 self.sums,
                 self.moments,
-                self.covariance,
+                within,
             )
             if change:
-                self._whiten()
+                self._whiten(self._covariance(within))
+                within[:] = 0.0
         self.log_likelihoods = mixture, classified
 
-    def _whiten(self):
+    def _covariance(self, within):
+        """Covariance within the components, in units of their variances, times rows.
+
+        About the centres before the last step, less what the steps explain.
+        """
+        points, clusters = np.nonzero(within)
+        steps = self.sums[:, : self.k].T
+        centers = self.centers[:, : self.k].T - steps
+        gaps = self.points[points] - centers[clusters]
+        weighted = gaps * within[points, clusters][:, None]
+        moved = steps * (self.moments[7] * self.moments[2])[: self.k, None]
+        if self.shape == "tied":
+            return weighted.T @ gaps - moved.T @ steps
+        return np.diag((weighted * gaps).sum(axis=0) - (moved * steps).sum(axis=0))
+
+    def _whiten(self, covariance):
         """Change to coordinates in which the components are round.
 
         The determinant is kept, so that densities in different coordinates compare.
         """
         n_rows, d, k = self.problem.n_rows, self.problem.d, self.k
         merged = self.masses[:k] @ self.moments[2, :k] / n_rows
-        covariance = _symmetric(self.covariance, self.shape)
-        covariance += merged * _symmetric(self.scatter, self.shape)
+        covariance += merged * _shaped(self.scatter, self.shape)
         if not np.trace(covariance) > 1e-3 * n_rows:
             return
-        overall = _symmetric(self.overall, self.shape)
+        overall = _shaped(self.overall, self.shape)
         inverse = _inverse_root(overall)
         if inverse is not None:  # shrunk by n_features rows' worth of all rows'
             ratio = np.vdot(inverse, inverse @ covariance) / d
@@ -352,10 +368,10 @@ class _State:
         )
 
 
-def _symmetric(matrix, shape):
-    """Return a symmetric matrix, given by its lower triangle, or its diagonal alone."""
+def _shaped(matrix, shape):
+    """Return a symmetric matrix, or its diagonal alone."""
     if shape == "tied":
-        return np.tril(matrix) + np.tril(matrix, -1).T
+        return np.tril(matrix) + np.tril(matrix, -1).T  # to the last bit
     return np.diag(np.diag(matrix))
 
 

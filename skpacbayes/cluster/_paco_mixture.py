@@ -8,7 +8,6 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import chdtri, fdtri
 
-from .._kernels import paco_mixture as kernels
 from ._paco_evidence import (
     EVIDENCE,
     completed_evidence,
@@ -17,11 +16,8 @@ from ._paco_evidence import (
     share_of_evidence,
 )
 
-SHAPES = {
-    "round": kernels.ROUND,
-    "diagonal": kernels.DIAGONAL,
-    "tied": kernels.TIED,
-}
+# Shapes, and how many alternatives to a round shape lie up to each.
+SHAPES = {"round": 0, "diagonal": 1, "tied": 2}
 # Degrees of freedom of the Student components, the alternative to normal ones.
 STUDENT_DOF = 5.0
 # Log evidence that own variances, tails, scales of the features and correlations must

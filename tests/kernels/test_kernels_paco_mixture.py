@@ -1,6 +1,7 @@
 """NumPy twins of the kernels of mixtures of one shape."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from twins import twin_of
 
 from skpacbayes._kernels import paco_mixture as kernels
 from skpacbayes._kernels import paco_tree
+from skpacbayes.cluster._paco_fitting import MixtureProblem, _State
 
 RNG = np.random.default_rng(0)
 POINTS = np.vstack([RNG.normal(size=(30, 2)), RNG.normal([5, 1], 1, (20, 2))])
@@ -20,14 +22,15 @@ WEIGHTS = RNG.uniform(0.5, 2, len(POINTS))
 CENTERS = np.array([[0.5, 0.0], [4.0, 0.0]])
 
 
-def run(kernel, *, shape=0, own=False, dof=0, max_iter=1, pull=2.0):
+def run(kernel, *, changing=False, own=False, dof=0, max_iter=1, pull=2.0):
     """EM from two centres; the kernel's answer, and its state by name."""
     d, k, n = 2, 2, len(POINTS)
     state = {
         "points": POINTS.copy(),
         "weights": WEIGHTS,
         "spreads": np.zeros(n),
-        "shape": shape,
+        "total": WEIGHTS.sum(),
+        "changing": changing,
         "own": own,
         "dof": dof,
         "pull": pull,
@@ -45,7 +48,7 @@ def run(kernel, *, shape=0, own=False, dof=0, max_iter=1, pull=2.0):
         "robust": np.ones(n),
         "sums": np.empty((d, k)),
         "moments": np.empty((8, k)),
-        "covariance": np.empty((d, d)),
+        "within": np.zeros((n, k)),
     }
     return kernel(*state.values()), state
 
@@ -91,39 +94,72 @@ def test_run_em(kernel, own, dof):
 
 
 @pytest.mark.parametrize("dof", [0, 5])
-@pytest.mark.parametrize("shape", [kernels.DIAGONAL, kernels.TIED])
 @twin_of(kernels.run_em)
-def test_run_em_asks_for_other_coordinates(kernel, shape, dof):
-    """It returns the pooled sum of squares about the centres of the M step."""
+def test_run_em_asks_for_other_coordinates(kernel, dof):
+    """It returns what the pooled covariance is made of."""
     _, before = run(kernel, dof=dof, max_iter=1)
-    likelihoods, after = run(kernel, shape=shape, dof=dof, max_iter=30)
+    likelihoods, after = run(kernel, changing=True, dof=dof, max_iter=30)
     assert likelihoods[2:] == (2, True)
     centers, scales = before["centers"].T, before["scales"]
     joint = log_joint(POINTS, centers, scales, before["shares"], dof)
     parts = np.exp(joint - logsumexp(joint, axis=1, keepdims=True)) * WEIGHTS[:, None]
     if dof:
         parts *= (dof + 2) / (dof + cdist(POINTS, centers, "sqeuclidean") / scales)
+    assert_allclose(after["within"], parts / scales, atol=1e-3 * WEIGHTS.max())
+    assert (after["within"] == 0).any()  # shares below 1e-3
+    assert_allclose(after["sums"], after["centers"] - before["centers"], atol=1e-12)
+    assert_allclose(after["moments"][2], 1 / scales, rtol=1e-12)
+    assert_allclose(after["moments"][7], parts.sum(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dof", [math.inf, 5.0])
+@pytest.mark.parametrize("shape", ["diagonal", "tied"])
+def test_coordinates_change_by_the_covariance_within_components(
+    monkeypatch, shape, dof
+):
+    """About the centres of the M step; the diagonal alone if the shape is one."""
+    found, scatter = [], np.zeros((2, 2))
+    problem = MixtureProblem(POINTS, WEIGHTS, np.zeros(len(POINTS)), scatter)
+    start = replace(
+        problem.single(shape),
+        centers=CENTERS @ problem.whitened(shape),
+        scales=np.full(2, 1.2),
+        shares=np.array([0.7, 0.3]),
+        masses=np.ones(2),
+    )
+    before = problem.state(start, shape, False, dof)
+    before.run(1, -math.inf)
+    monkeypatch.setattr(_State, "_whiten", lambda self, within: found.append(within))
+    after = problem.state(start, shape, False, dof)
+    after.run(2, -math.inf)
+    points, centers = before.points, before.centers.T
+    known = int(dof) if math.isfinite(dof) else 0
+    joint = log_joint(points, centers, before.scales, before.shares, known)
+    parts = np.exp(joint - logsumexp(joint, axis=1, keepdims=True)) * WEIGHTS[:, None]
+    if known:
+        ratios = cdist(points, centers, "sqeuclidean") / before.scales
+        parts *= (known + 2) / (known + ratios)
     expected = 0.0
-    for j, center in enumerate(after["centers"].T):
-        gaps = POINTS - center
-        expected += (gaps * parts[:, [j]]).T @ gaps / scales[j]
-    lower = np.tril(expected) if shape == kernels.TIED else np.diag(np.diag(expected))
-    found = np.tril(after["covariance"])
-    if shape == kernels.DIAGONAL:
-        found = np.diag(np.diag(found))
-    assert_allclose(found, lower, rtol=2e-3, atol=2e-3)  # skips shares below 1e-3
+    new = (parts.T @ points) / parts.sum(axis=0)[:, None]
+    for j in range(2):
+        gaps = points - new[j]
+        expected += (gaps * parts[:, [j]]).T @ gaps / before.scales[j]
+    if shape == "diagonal":
+        expected = np.diag(np.diag(expected))
+    assert_allclose(found[0], expected, rtol=2e-3, atol=2e-3)  # shares below 1e-3
 
 
 @twin_of(kernels.run_em)
 def test_student_components_of_too_different_densities_have_no_likelihood(kernel):
     """Where exp of their difference is not a number, rather than a wrong one."""
     points = np.random.default_rng(0).normal(size=(8, 600))
-    args = [points, np.ones(8), np.zeros(8), 0, True, 5, 2.0, 1e-12, 0, 0, -math.inf]
+    args = [points, np.ones(8), np.zeros(8), 8.0, False, True, 5, 2.0, 1e-12, 0, 0]
+    args += [-math.inf]
     args += [0.0, 2, np.zeros((600, 2)), np.array([1.0, 10.0]), np.full(2, 0.5)]
     args += [np.zeros(2), np.zeros(8, dtype=np.int64), np.ones(8), np.empty((600, 2))]
-    args += [np.empty((8, 2)), np.empty((600, 600))]
+    args += [np.empty((8, 2)), np.empty((8, 0))]
     assert kernel(*args)[0] == -math.inf
-    args[14] = np.array([1.0, 2.0])
+    args[15] = np.array([1.0, 2.0])
     assert math.isfinite(kernel(*args)[0])
 
 
