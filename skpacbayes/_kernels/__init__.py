@@ -67,8 +67,12 @@ class Kernel:
 
     @property
     def _numba_type_(self):
-        """What Numba asks for when another kernel calls this one."""
-        return self.callee._numba_type_
+        """What Numba asks for when another kernel calls this one.
+
+        A function that Python has called is compiled already.
+        """
+        called = "dispatcher" in vars(self) and self.dispatcher is not self.py_func
+        return (self.dispatcher if called else self.callee)._numba_type_
 
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}

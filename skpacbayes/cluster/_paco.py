@@ -684,7 +684,7 @@ class PACOClusterer(
     @property
     def n_samples_seen_(self):
         """Number of rows, or their weight."""
-        return as_count(self._begun_stream().summary.n_rows)
+        return as_count(self._begun_stream().n_rows)
 
     @property
     def forgetting_rate_(self):

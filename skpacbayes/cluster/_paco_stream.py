@@ -56,6 +56,7 @@ class Stream:
         self.temperature = 0.0
         self.first_temperature = None
         self.from_the_start = True
+        self.waiting = None  # points that have not joined the summary
         self.every_row = self._after(0.0) <= 1
         if summary.watch is not None:
             summary.watch.early = refresh == "auto"
@@ -78,13 +79,30 @@ class Stream:
         self._expect()
 
     def begin_with(self, rows):
-        """Start from rows that met no forecast."""
+        """Start from rows that met no forecast.
+
+        They join the summary before it is read: a fit that nothing follows needs none.
+        """
         zeros = np.zeros(len(rows.points))  # rows that have not been merged
-        self.absorb(np.column_stack([rows.points, rows.weights, zeros]))
-        self.summary.follow(self.labels)
+        self.waiting = np.column_stack([rows.points, rows.weights, zeros])
+        self.from_the_start = False
+
+    @property
+    def n_rows(self):
+        """Weight of the rows read."""
+        waiting = 0.0 if self.waiting is None else self.waiting[:, -2].sum()
+        return self.summary.n_rows + float(waiting)
+
+    def _take_waiting(self):
+        """Let the rows that the stream begins with join the summary."""
+        if self.waiting is not None:
+            self.summary.absorb(self.waiting)
+            self.summary.follow(self.labels)
+            self.waiting = None
 
     def absorb(self, statistics):
         """Take in points of other summaries, that met no forecast."""
+        self._take_waiting()
         self.from_the_start = False
         self.summary.absorb(statistics)
 
@@ -94,6 +112,7 @@ class Stream:
 
     def refreshes(self, X, weights):
         """Read rows, and yield wherever a refresh is due."""
+        self._take_waiting()
         begin = self.read(X, weights, 0)
         while self.summary.due:
             if self._explained():
