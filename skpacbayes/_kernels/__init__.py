@@ -27,7 +27,18 @@ class Kernel:
     ----------
     py_func : callable
         The function, not compiled.
+    options : dict
+        Options of Numba's compiler. References to arrays are not counted: the caller
+        holds the arrays. Numba refuses to compile a function that allocates one, or
+        that returns one it made.
     """
+
+    options = {
+        "nogil": True,
+        "error_model": "numpy",
+        "no_cfunc_wrapper": True,
+        "_nrt": False,
+    }
 
     def __new__(cls, function):
         """Make an instance of a class of its own, whose `__call__` can be replaced."""
@@ -46,9 +57,9 @@ class Kernel:
         from numba import njit
 
         try:
-            compiled = njit(cache=True, **_OPTIONS)(self.py_func)
+            compiled = njit(cache=True, **self.options)(self.py_func)
         except RuntimeError:  # no directory is writable: compile once a process
-            compiled = njit(**_OPTIONS)(self.py_func)
+            compiled = njit(**self.options)(self.py_func)
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
             compiled.compile = _compile_faster(_for_types(compiled.compile))
             _depend_on_all_files(compiled._cache)
@@ -61,7 +72,7 @@ class Kernel:
         """The function for other kernels, which contain it: nothing calls it alone."""
         from numba import njit
 
-        compiled = njit(no_cpython_wrapper=True, **_OPTIONS)(self.py_func)
+        compiled = njit(no_cpython_wrapper=True, **self.options)(self.py_func)
         compiled.compile = _compile_faster(_for_types(compiled.compile))
         return compiled
 
@@ -75,9 +86,14 @@ class Kernel:
         return (self.dispatcher if called else self.callee)._numba_type_
 
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-
 kernel = Kernel  # the decorator
+
+
+def allocating(function):
+    """Decorate a kernel that allocates arrays: it takes longer to compile."""
+    made = Kernel(function)
+    made.options = {**Kernel.options, "_nrt": True}
+    return made
 
 
 def part(function):
@@ -85,7 +101,7 @@ def part(function):
 
     For short functions, and for those that are called in one place.
     """
-    inlined = Kernel(function)
+    inlined = allocating(function)  # for itself; else its caller decides
     inlined.targetoptions = {"inline": "always"}  # what Numba asks the callee for
     return inlined
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, kernel, part
 from .order import N_ORDER, NotedOrder, note_order
 from .state import KernelState, named
 
@@ -139,7 +139,7 @@ def weigh(losses, totals, shares):
     return rate
 
 
-@kernel
+@allocating
 def average(losses, totals, largest, predictions):
     """Write the weighted mean of the experts' predictions to the first row of them.
 
@@ -264,7 +264,7 @@ def _keep_in_range(loss, target, predictions, i, totals):
     totals[HIGHEST_TARGET] = target if target > high else high
 
 
-@kernel
+@allocating
 def aggregate(
     y,
     output,

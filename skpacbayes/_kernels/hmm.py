@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, kernel, part
 
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
@@ -294,7 +294,7 @@ def accept_transitions(
                 start[j] = work[j]
 
 
-@kernel
+@allocating
 def smooth(filtered, ends, sources, chances, stops, targets, odds, bounds):
     """Replace filtered probabilities of states by those given the whole sequence.
 
@@ -322,7 +322,7 @@ def smooth(filtered, ends, sources, chances, stops, targets, odds, bounds):
                 filtered[i, t] /= total
 
 
-@kernel
+@allocating
 def viterbi(
     log_densities, ends, sources, log_chances, log_start, bounds, previous, states
 ):

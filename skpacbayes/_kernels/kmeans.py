@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import allocating, kernel
 
 # Just below a half: the lower of two medians, however the sums are rounded.
 HALF = 0.5 * (1.0 - 1e-12)
@@ -272,7 +272,7 @@ def move_to_medians(points, weights, labels, order, masses, passed, centers):
                 centers[j, f] = points[i, f]
 
 
-@kernel
+@allocating
 def _assign(columns, weights, centers, manhattan, labels, near, current):
     """Label each point by its nearest centre, the first of several; the loss of all."""
     n_features, n_points = columns.shape

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import allocating, kernel
 from .kmeans import draw_centers, draw_index, losses_at, remember, total_of
 
 
@@ -118,7 +118,7 @@ def _find_two(i, squares, first, second, near, next_near):
     next_near[i] = next_least
 
 
-@kernel
+@allocating
 def find_nearest(columns, centers, memory, first, second, near, next_near):
     """Find the two nearest of `centers` (n_features, n_clusters) for each point.
 
@@ -136,7 +136,7 @@ def find_nearest(columns, centers, memory, first, second, near, next_near):
                 memory[j, i] = squares[j]
 
 
-@kernel
+@allocating
 def swap_moves(
     columns, weights, uniforms, centers, memory, first, second, near, next_near
 ):

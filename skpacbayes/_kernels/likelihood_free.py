@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import allocating, kernel
 
 # Rows whose distances are computed together, and passed over if none is near.
 BLOCK = 64
@@ -20,7 +20,7 @@ NEGLIGIBLE = 37.0  # a kernel this many nats below the nearest one is left out
 EDGE = 5.0  # bandwidths beyond which a kernel loses nothing at a bound
 
 
-@kernel
+@allocating
 def collect_nearer(
     columns,
     starts,

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, kernel, part
 from .aggregation import LOG, SQUARED, aggregate, point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
 from .online_parts import (
@@ -136,7 +136,7 @@ def _learn_natural(
         project(model, stream)
 
 
-@kernel
+@allocating
 def learn_natural(
     X,
     y,
@@ -305,7 +305,7 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
         project(model, stream)
 
 
-@kernel
+@allocating
 def learn_published(
     X,
     y,

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, kernel, part
 from .aggregation import COUNTS, aggregate, point_loss
 from .online_covariance import (
     beyond_range,
@@ -159,7 +159,7 @@ def _learn_counts_full(
         model[VARIANCE, j] = covariance[j // PANEL, PANEL * j + j % PANEL]
 
 
-@kernel
+@allocating
 def learn_counts(
     X,
     y,

@@ -6,7 +6,7 @@ posterior is relative to the noise where that is estimated.
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, part
 from .aggregation import SQUARED, aggregate
 from .online_change import note_error
 from .online_covariance import (
@@ -102,7 +102,7 @@ def _learn_full(
         model[VARIANCE, k] = covariance[k // PANEL, PANEL * k + k % PANEL]
 
 
-@kernel
+@allocating
 def learn_full(
     X,
     y,

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, kernel, part
 from .aggregation import point_loss, target_of
 from .online_losses import expected_gradients, implicit_gradients
 from .online_parts import enter
@@ -393,7 +393,7 @@ def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
     return a
 
 
-@kernel
+@allocating
 def learn_numbers(
     X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
 ):
@@ -416,7 +416,7 @@ def learn_numbers(
     return True
 
 
-@kernel
+@allocating
 def learn_labels(
     X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
 ):
@@ -440,7 +440,7 @@ def learn_labels(
     return True
 
 
-@kernel
+@allocating
 def predict_network(X, moments, hidden, output, numbers, stream, means, variances):
     """Mean and variance of each network's f on each row of X, (n_rows, n_outputs).
 

@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import allocating
 from .online_parts import deviation_along, moderate, place, weigh_scores
 from .online_state import COUNT, METHOD, OGA, RESIDUALS, TEMPERATURE
 
 
-@kernel
+@allocating
 def predict_scores(
     X, moments, origin, waves, models, covariances, numbers, stream, experts, scores
 ):
@@ -33,7 +33,7 @@ def predict_scores(
             )
 
 
-@kernel
+@allocating
 def predict_deviations(
     X,
     moments,
@@ -81,7 +81,7 @@ def predict_deviations(
     return degrees
 
 
-@kernel
+@allocating
 def predict_probabilities(
     X,
     moments,

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, kernel, part
 from .aggregation import RATE, count_losses, pool, weigh_next
 from .online_parts import (
     deviation_along,
@@ -157,7 +157,7 @@ def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
         project(model, stream)
 
 
-@kernel
+@allocating
 def learn_softmax(
     X,
     y,
@@ -207,7 +207,7 @@ def learn_softmax(
     return True
 
 
-@kernel
+@allocating
 def predict_softmax(
     X,
     moments,

@@ -33,7 +33,7 @@ N_ENTRIES = 14
 WEIGHT, SCATTER, HELD, HELD_LOSS, HELD_SQUARE, STEP, STEP_WEIGHT = range(7)
 N_SUMS = 7
 # Entries of a metric, and of what `place` knows of pairs.
-PLACES, MATRIX, ANCHOR = range(3)
+PLACES, MATRIX, ANCHOR, FOUND = range(4)
 PAIR_COSTS = 1
 # Points of less than this share of a row are dropped where weights are rescaled.
 _GONE = 0.01
@@ -80,7 +80,7 @@ class Points:
 
 @kernel
 def in_metric(row, n_features, metric):
-    """Coordinates of a row, in the work space of the metric."""
+    """Write the coordinates of a row into the work space of the metric."""
     _, matrix, anchor, found = metric
     for f in range(n_features):
         found[f] = 0.0
@@ -88,7 +88,6 @@ def in_metric(row, n_features, metric):
         gap = row[h] - anchor[h]
         for f in range(n_features):
             found[f] += gap * matrix[h, f]
-    return found
 
 
 @kernel
@@ -149,9 +148,9 @@ def _place_freely(newcomer, n_features, table, places, metric, pair_costs, clock
         pair_costs[column] = -1.0
         clock[POINTS] += 1.0
         if metric is not None:
-            changed = in_metric(newcomer, n_features, metric)
+            in_metric(newcomer, n_features, metric)
             for f in range(n_features):
-                places[f, column] = changed[f]
+                places[f, column] = metric[FOUND][f]
 
 
 @part
@@ -274,9 +273,9 @@ def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
         for entry in range(table.shape[0]):
             table[entry, n_points] = incoming[row, entry]
         if metric is not None:
-            changed = in_metric(incoming[row], n_features, metric)
+            in_metric(incoming[row], n_features, metric)
             for f in range(n_features):
-                places[f, n_points] = changed[f]
+                places[f, n_points] = metric[FOUND][f]
         kept, gone = _cheapest_pair(n_features, table, places, manhattan, pairs)
         _merge(kept, gone, n_features, table, places, scatter, metric)
         if gone < n_points:

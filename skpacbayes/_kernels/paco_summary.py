@@ -14,6 +14,7 @@ from .paco_points import (
     DUE,
     EXPECTED,
     FAR,
+    FOUND,
     HELD,
     HELD_LOSS,
     HELD_SQUARE,
@@ -166,7 +167,8 @@ def _is_far(row, n_features, manhattan, metric, strangers):
     centers, limits = strangers
     place = row
     if metric is not None:
-        place = in_metric(row, n_features, metric)
+        in_metric(row, n_features, metric)
+        place = metric[FOUND]
     far = centers.shape[0] > 0
     for j in range(centers.shape[0]):
         total = 0.0
@@ -261,7 +263,8 @@ def meet(
         if watched is not None:
             changed = here
             if metric is not None:
-                changed = in_metric(here, n_features, metric)
+                in_metric(here, n_features, metric)
+                changed = metric[FOUND]
             watch(changed, n_features, weight, watched, clock)
         if clock[KEPT] < 1.0:
             clock[UNIT] /= clock[KEPT] ** weight

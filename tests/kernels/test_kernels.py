@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from twins import TWINS, kernels, name_of, twin_of
 
 import skpacbayes
-from skpacbayes._kernels import kernel
+from skpacbayes._kernels import allocating, kernel
 
 HERE = Path(__file__).parent
 KERNELS = kernels()
@@ -58,12 +59,32 @@ def test_kernel_has_a_twin(name):
     assert name in TWINS, f"no test is marked @twin_of({name})"
 
 
+DECORATORS = kernel, allocating
+
+
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernel_is_compiled_by_the_one_decorator(name):
-    expected = kernel(lambda: None).dispatcher.targetoptions
-    assert expected["nogil"]
-    assert KERNELS[name].dispatcher.targetoptions == expected
+def test_kernel_is_compiled_by_one_of_two_decorators(name):
+    expected = [make(lambda: None).dispatcher.targetoptions for make in DECORATORS]
+    assert all(options["nogil"] for options in expected)
+    assert KERNELS[name].dispatcher.targetoptions in expected
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    "function", [lambda n: np.empty(n).size, lambda n: (np.arange(3)[:n],)]
+)
+def test_numba_refuses_a_kernel_that_makes_an_array_and_does_not_say_so(function):
+    """Without counts of references the array would be lost, or freed in use."""
+    with pytest.raises(numba.core.errors.NumbaError):
+        kernel(function)(2)
+    allocating(function)(2)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_numba_refuses_a_kernel_that_returns_a_view():
+    with pytest.raises(numba.core.errors.NumbaError):
+        kernel(lambda x: x[1:])(np.ones(3))
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -149,7 +149,8 @@ def test_in_metric(kernel):
         rng.normal(size=3),
         rng.normal(size=(3, 3)),
     )
-    found = kernel(row, 3, (np.empty((3, 1)), matrix, anchor, np.empty(3)))
+    found = np.empty(3)
+    kernel(row, 3, (np.empty((3, 1)), matrix, anchor, found))
     assert_allclose(found, (row - anchor) @ matrix, rtol=1e-12)
 
 
