@@ -32,6 +32,8 @@ and `weights`, its log weight. `additive._chain_state` names what the arrays hol
 
 import math
 
+import numpy as np
+
 from . import kernel, part
 
 ADD, DELETE, ORDER, SWAP, STAY = 0, 1, 2, 3, 4
@@ -79,6 +81,7 @@ def run(form, prior, chain, record, uniforms, windows):
     model, numbers, _, _ = chain
     p, width = form[0].shape[:2]
     n_first, n_windows = windows
+    n_pieces = n_windows if n_windows > 0 else 1
     for step in range(uniforms.shape[0]):
         now = model[TALLY, OTHER, CURRENT]
         new, size = 1 - now, model[now, COUNTS, SIZE]
@@ -92,11 +95,11 @@ def run(form, prior, chain, record, uniforms, windows):
             kind += 1
         left = uniforms[step, 2]
         if ORDER <= kind <= SWAP:
-            place = int(left * size)
+            place = np.int64(left * size)
             left = left * size - place
-        window = int(left * n_windows)
-        first = n_first + window * (p - n_first) // max(n_windows, 1)
-        last = n_first + (window + 1) * (p - n_first) // max(n_windows, 1)
+        window = np.int64(left * n_windows)
+        first = n_first + window * (p - n_first) // n_pieces
+        last = n_first + (window + 1) * (p - n_first) // n_pieces
         offered, left = (n_first, first, last), uniforms[step, 3]
         accepted = moved = True
         if kind == STAY:
@@ -224,7 +227,7 @@ def _propose(form, prior, chain, source, which, position, column):
         fit += 0.5 * factors[which, q, s] ** 2
         log_weight -= math.log(factors[which, s, s])
     numbers[which, SCALARS, FIT] = fit
-    numbers[which, SCALARS, WEIGHT] = log_weight + _log_fit(fit, prior)
+    numbers[which, SCALARS, WEIGHT] = log_weight + _log_fit(fit, prior[3], prior[4])
     model[which, COUNTS, SIZE] = size
     model[which, COUNTS, TOTAL] = q
     model[which, COUNTS, PAIRS] = pairs
@@ -235,15 +238,15 @@ def _propose(form, prior, chain, source, which, position, column):
 
 
 @kernel
-def _log_fit(fit, prior):
+def _log_fit(fit, freedom, square):
     """Logarithm of the likelihood, by the half b' P^-1 b that a model explains.
 
     Where the variance of the noise is integrated out, it is that of Student's t.
     """
-    freedom, square = prior[3], prior[4]
     if freedom == 0.0:
         return fit
-    return -0.5 * freedom * math.log(max(1.0 - 2.0 * fit / square, TINY))
+    unexplained = 1.0 - 2.0 * fit / square
+    return -0.5 * freedom * math.log(unexplained if unexplained > TINY else TINY)
 
 
 @kernel
@@ -316,13 +319,13 @@ def _weigh_larger(form, prior, chain, which, first, last):
     model, numbers, factors, work = chain
     width = diagonal.shape[1]
     fit_before = numbers[which, SCALARS, FIT]
-    log_fit = _log_fit(fit_before, prior)
+    log_fit = _log_fit(fit_before, prior[3], prior[4])
     size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
     pairs = model[which, COUNTS, PAIRS]
     before = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
-    step = max(1, BLOCK // width)
+    step = BLOCK // width if width < BLOCK else 1
     for start in range(first, last, step):
-        end = min(start + step, last)
+        end = start + step if start + step < last else last
         for s in range(q + 1):
             place = places[model[which, OWNERS, s], model[which, PLACES, s]]
             for i in range(start, end):
@@ -348,7 +351,7 @@ def _weigh_larger(form, prior, chain, which, first, last):
                 work[FITS, d], work[HALF_LOGS, d] = fit, half_log
                 after = table[LOG_SIZE + n_pairs, size + 1 - n_pairs]
                 after += table[LOG_TOTAL, q + a + 1]
-                gain = _log_fit(fit_before + fit, prior) - log_fit
+                gain = _log_fit(fit_before + fit, prior[3], prior[4]) - log_fit
                 numbers[which, LARGER, d] = gain - half_log + (after - before)
             for a in range(order, width):
                 numbers[which, LARGER, c * width + a] = -math.inf
@@ -363,9 +366,9 @@ def _weigh_smaller(form, prior, chain, which):
     pairs = model[which, COUNTS, PAIRS]
     before = table[LOG_SIZE + pairs, size - pairs] + table[LOG_TOTAL, q]
     fit_before = numbers[which, SCALARS, FIT]
-    before += _log_fit(fit_before, prior)
+    before += _log_fit(fit_before, prior[3], prior[4])
     for start in range(0, q, BLOCK):
-        end = min(start + BLOCK, q)
+        end = start + BLOCK if start + BLOCK < q else q
         for s in range(q + 1):
             for d in range(start, end):
                 work[s, d] = s == d
@@ -387,7 +390,7 @@ def _weigh_smaller(form, prior, chain, which):
             for a in range(order):
                 fit -= 0.5 * factors[SCRATCH, order, a] ** 2
                 after -= math.log(factors[SCRATCH, a, a])
-            numbers[which, SMALLER, c] = after + _log_fit(fit, prior) - before
+            numbers[which, SMALLER, c] = after + _log_fit(fit, prior[3], prior[4]) - before
         d += order
 
 
@@ -403,7 +406,7 @@ def _add_square(factors, work, column, q, order, sign):
                 factors[SCRATCH, a, b] += x * work[s, column + b]
 
 
-@kernel
+@part
 def _is_offered(position, offered):
     """Whether a move is offered the variable of a position of the sequence."""
     n_first, first, last = offered
@@ -413,15 +416,16 @@ def _is_offered(position, offered):
 @part
 def _sum(kind, form, chain, which, offered):
     """Log weight, as a scalar, of the neighbours by the variables offered together."""
-    numbers, highest, total = chain[1], -math.inf, 0.0
+    (model, numbers, _, _), index, width = chain, form[3], form[0].shape[1]
+    highest, total = -math.inf, 0.0
     for again in range(2):
-        for i in range(_n_offered(kind, chain, which, offered)):
-            low, high = _neighbors_of(kind, form, chain, which, offered, i)
+        for i in range(_n_offered(kind, model, which, offered)):
+            low, high = _neighbors_of(kind, index, width, model, which, offered, i)
             for d in range(low, high):
                 if again:
                     total += math.exp(numbers[which, kind, d] - highest)
-                else:
-                    highest = max(highest, numbers[which, kind, d])
+                elif numbers[which, kind, d] > highest:
+                    highest = numbers[which, kind, d]
         if highest == -math.inf:
             break
     if total > 0.0:
@@ -432,9 +436,10 @@ def _sum(kind, form, chain, which, offered):
 @kernel
 def _pick(kind, form, chain, which, offered, left):
     """Draw one of the neighbours, in proportion to their weights."""
-    numbers, picked = chain[1], -1
-    for i in range(_n_offered(kind, chain, which, offered)):
-        low, high = _neighbors_of(kind, form, chain, which, offered, i)
+    (model, numbers, _, _), index, width = chain, form[3], form[0].shape[1]
+    picked = -1
+    for i in range(_n_offered(kind, model, which, offered)):
+        low, high = _neighbors_of(kind, index, width, model, which, offered, i)
         for d in range(low, high):
             share = math.exp(numbers[which, kind, d] - numbers[which, SCALARS, kind])
             if share > 0.0:
@@ -445,20 +450,19 @@ def _pick(kind, form, chain, which, offered, left):
     return picked
 
 
-@kernel
-def _n_offered(kind, chain, which, offered):
+@part
+def _n_offered(kind, model, which, offered):
     """Return the number of variables whose neighbours may be offered."""
     n_first, first, last = offered
-    return chain[0][which, COUNTS, SIZE] if kind == SMALLER else n_first + last - first
+    return model[which, COUNTS, SIZE] if kind == SMALLER else n_first + last - first
 
 
 @kernel
-def _neighbors_of(kind, form, chain, which, offered, i):
+def _neighbors_of(kind, index, width, model, which, offered, i):
     """Return where the weights of the neighbours by one variable begin and end."""
-    index, width = form[3], form[0].shape[1]
     n_first, first, _ = offered
     if kind == SMALLER:
-        at = index[POSITION, chain[0][which, FEATURES, i]]
+        at = index[POSITION, model[which, FEATURES, i]]
         return i, i + _is_offered(at, offered)
     c = index[SEQUENCE, i if i < n_first else first + i - n_first]
     return c * width, c * width + index[RANK, c]
