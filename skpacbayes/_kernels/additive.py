@@ -390,7 +390,8 @@ def _weigh_smaller(form, prior, chain, which):
             for a in range(order):
                 fit -= 0.5 * factors[SCRATCH, order, a] ** 2
                 after -= math.log(factors[SCRATCH, a, a])
-            numbers[which, SMALLER, c] = after + _log_fit(fit, prior[3], prior[4]) - before
+            after += _log_fit(fit, prior[3], prior[4])
+            numbers[which, SMALLER, c] = after - before
         d += order
 
 
