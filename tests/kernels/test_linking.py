@@ -109,6 +109,59 @@ def test_only_what_python_calls_is_emitted(monkeypatch):
         assert emitted(inner.dispatcher)
 
 
+def test_a_kernel_that_python_has_called_is_not_compiled_again(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 37))
+    with uncached(monkeypatch):
+        total, into = answers(X)
+        outer, _between, inner, checked = two_levels()
+        inner(X[0], 0.1, np.zeros(37))
+        found = np.zeros(37)
+        assert outer(X, found) == total
+        np.testing.assert_array_equal(found, into)
+        assert "callee" not in vars(inner)
+        assert "callee" in vars(checked)
+
+
+TWO = """
+from skpacbayes._kernels import kernel
+
+@kernel
+def inner(x):
+    for i in range(len(x)):
+        x[i] = x[i] / 2.0 + 1.0
+    return x[0]
+
+@kernel
+def outer(x):
+    return inner(x) + inner(x)
+"""
+CALL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+import two
+for name in sys.argv[2:]:
+    getattr(two, name)(x := np.arange(9.0))
+    print(x.sum(), sum(getattr(two, name).dispatcher.stats.cache_hits.values()))
+"""
+
+
+def test_a_kernel_from_the_cache_is_part_of_another(tmp_path):
+    (tmp_path / "two.py").write_text(TWO)
+    inner, outer = "27.0 0\n", "22.5 0\n"
+
+    def run(*names):
+        command = [sys.executable, "-c", CALL, str(tmp_path), *names]
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(
+            command, env=environment, capture_output=True, check=True, text=True
+        ).stdout
+
+    assert run("inner") == inner
+    assert run("inner", "outer") == inner.replace(" 0", " 1") + outer
+    assert run("inner", "outer") == (inner + outer).replace(" 0", " 1")
+
+
 def test_a_callee_can_raise(monkeypatch):
     with uncached(monkeypatch):
         outer = two_levels()[0]
