@@ -147,6 +147,9 @@ class PACOClusterer(
         label while it lives, and a new one takes the lowest label that is free.
     cluster_scales_ : ndarray of shape (`n_clusters_`,)
         Noise scale of each cluster; all equal if one describes them.
+    background_share_ : float
+        Share of the rows that belong to no cluster; 0 where heavy tails, or normal
+        ones, explain the far rows as well.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the noise of a cluster of scale `scale_`. Not with the Manhattan
         loss.
@@ -217,7 +220,10 @@ class PACOClusterer(
     all larger clusters: of neither of two, one row or more is expected as far out as
     the centre of the other. The clusters may be skewed, with an asymmetric
     exponential power distribution [4]_ along an axis, where this pays: the pieces of a
-    skewed cluster are not clusters. A column of three values or more, two rows or more
+    skewed cluster are not clusters. Where tails are heavy, or clusters have variances
+    of their own, a uniform background is tried too, in the box of the rows ("tied": an
+    ellipsoid), for the price of its share and of its ends: it takes rows that belong
+    to no cluster, and `background_share_` is their share. A column of three values or more, two rows or more
     for each, is known to within half of the least gap between them, so that the values
     of counts and ratings are not clusters; of two values, as well as makes a cluster
     for each gain nothing. In the coordinates in which the best mixture
@@ -534,7 +540,8 @@ class PACOClusterer(
             Rows.
         false_alarm_rate : float, default=None
             If given, from 0 to 1: rows whose `outlier_scores` are below it have the
-            label -1, this share of the rows of clusters that are normal.
+            label -1. This share of the rows of clusters has it, where these are normal
+            or have the tails of a Student distribution with five degrees of freedom.
 
         Returns
         -------
@@ -577,8 +584,8 @@ class PACOClusterer(
         -------
         scores : ndarray of shape (n_samples,)
             Probability that a row of the cluster is as far from its centre or farther.
-            The noise is the fitted one, with normal or Student tails (Manhattan loss:
-            as if it were normal).
+            The noise is that of the clusters alone, without the background, with normal
+            or Student tails (Manhattan loss: as if it were normal).
         """
         return self._answer().tails(self._rows(X))
 
@@ -605,7 +612,9 @@ class PACOClusterer(
         share of the nearest cluster (`cluster_shares_`), and Z makes it a density over
         rows: more centres always fit closer, yet also cut the noise about each other
         off, which Z counts. Where the clusters have noise scales of their own or heavy
-        tails, the density of the mixture that the clusters make.
+        tails, the density of the mixture that the clusters make. A background adds its
+        share of the rows over the volume where rows were; beyond that volume too, so
+        that no row has a density near zero.
 
         Parameters
         ----------
@@ -793,6 +802,8 @@ class PACOClusterer(
         self.cluster_scales_ = outcome.spreads[order]
         self.shape_ = outcome.shape
         self._coordinates, self._dof = outcome.coordinates, outcome.dof
+        self.background_share_ = outcome.background
+        self._log_uniform = outcome.log_uniform
         self.draw_ = outcome.draw
         self.n_clusters_posterior_ = outcome.frequencies
         self.n_clusters_candidates_ = outcome.candidates
@@ -865,6 +876,8 @@ class PACOClusterer(
             None if self.shape_ == "round" else self._coordinates,
             self._dof,
             self._stream.setting.manhattan,
+            self.background_share_,
+            self._log_uniform,
         )
 
     def __getstate__(self):

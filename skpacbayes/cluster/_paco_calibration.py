@@ -33,7 +33,7 @@ _MOST = 20.0
 # a group of many rows would pay for a second centre.
 _FULL_SHARE = 1.5
 # Log of the odds at which the mixture has decided the number of clusters.
-_UNDECIDED = 10.0
+_UNDECIDED = 20.0
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 

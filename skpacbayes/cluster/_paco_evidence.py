@@ -20,6 +20,15 @@ def n_shape_parameters(shape, n_features):
     return {"round": 0, "diagonal": d - 1, "tied": d * (d + 1) // 2 - 1}[shape]
 
 
+def n_region_parameters(shape, n_features):
+    """Return the number of parameters of the region of a uniform background.
+
+    The ends of a box; of an ellipsoid, if clusters are of any covariance matrix.
+    """
+    d = n_features
+    return d + d * (d + 1) // 2 if shape == "tied" else 2 * d
+
+
 def evidences_of_shape(covariance, shape, n_rows):
     """Return the log evidence of a shape over round components, in two parts.
 

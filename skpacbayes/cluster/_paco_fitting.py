@@ -122,7 +122,8 @@ class MixtureProblem:
         squares = cdist(points, mixture.centers, "sqeuclidean")
         squares += self.widths_in(mixture.coordinates)[:, None]
         densities = log_components(squares, mixture.scales, mixture.dof, self.d)
-        return (np.log(np.maximum(mixture.shares, 1e-300)) + densities).max(axis=1)
+        log_joint = (np.log(np.maximum(mixture.shares, 1e-300)) + densities).max(axis=1)
+        return np.maximum(log_joint, mixture.log_background)
 
     def widths_in(self, coordinates):
         """Return the spreads of the merged rows in some coordinates."""
@@ -166,7 +167,7 @@ class MixtureProblem:
 
     def state(self, start, shape, own, dof):
         """Return what EM changes, at a `start`."""
-        return _State(self, start, shape, own, dof)
+        return EMState(self, start, shape, own, dof)
 
     def single(self, shape):
         """All points in one normal component."""
@@ -186,8 +187,8 @@ class MixtureProblem:
         )
 
 
-class _State:
-    """Arrays that the kernels change."""
+class EMState:
+    """Arrays that EM changes."""
 
     def __init__(self, problem, start, shape, own, dof):
         self.problem, self.shape, self.own, self.dof = problem, shape, own, dof

@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import chdtri, fdtri
+from scipy.special import chdtri, expit, fdtri, logsumexp
 
 from ._paco_evidence import (
     EVIDENCE,
     completed_evidence,
+    n_region_parameters,
     n_shape_parameters,
     rebate_of_small,
     share_of_evidence,
@@ -20,9 +21,11 @@ from ._paco_evidence import (
 SHAPES = {"round": 0, "diagonal": 1, "tied": 2}
 # Degrees of freedom of the Student components, the alternative to normal ones.
 STUDENT_DOF = 5.0
-# Log evidence that own variances, tails, scales of the features and correlations must
-# each gain to be taken.
+# Log evidence that own variances, tails, scales of the features, correlations and a
+# background must each gain to be taken.
 LEAST_GAIN = 3.0
+# Least weight of a row, of no cluster, in the quasi-posterior.
+_LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Mixture:
     in which clusters are round; `centers` (n_clusters, n_features) are in these, and
     `scales` (n_clusters,) are variances there. `labels` and `robust` (n_points,): the
     cluster of each point, and its Student weight (1 if normal). `log_likelihoods`: of
-    the mixture, and of the classification.
+    the mixture, and of the classification. `background`: share of the rows of no
+    cluster, whose log density is `log_uniform`.
     """
 
     shape: str
@@ -47,6 +51,8 @@ class Mixture:
     labels: np.ndarray = None
     robust: np.ndarray = None
     log_likelihoods: tuple = (-math.inf, -math.inf)
+    background: float = 0.0
+    log_uniform: float = -math.inf
 
     @property
     def n_clusters(self):
@@ -56,7 +62,17 @@ class Mixture:
     @property
     def simple(self):
         """Whether one normal noise of one scale describes all clusters."""
-        return self.shape == "round" and not self.own and math.isinf(self.dof)
+        plain = math.isinf(self.dof) and not self.background
+        return self.shape == "round" and not self.own and plain
+
+    @property
+    def log_background(self):
+        """Log of the density of rows of no cluster, and their share."""
+        return (
+            math.log(self.background) + self.log_uniform
+            if self.background
+            else -math.inf
+        )
 
     @cached_property
     def evidence(self):
@@ -70,13 +86,18 @@ class Mixture:
         likelihood. The clusters' shares are free or equal, whichever is better.
         """
         k, d = self.centers.shape
-        total = self.masses.sum()
-        parts = self.masses[self.masses > 0] / total
-        n_parameters = self.own * (k - 1) + 1
-        n_parameters += n_shape_parameters(self.shape, d)
+        share_of_clusters = 1.0 - self.background
+        total = self.masses.sum() / share_of_clusters
+        parts = self.masses[self.masses > 0] / self.masses.sum()
+        n_parameters = self.own * (k - 1) + 1 + n_shape_parameters(self.shape, d)
+        if self.background:
+            n_parameters += 1 + n_region_parameters(self.shape, d)
         alternatives = SHAPES[self.shape] + self.own + math.isfinite(self.dof)
+        alternatives += self.background > 0
         fit = self.log_likelihoods[int(classified)]
         entropy = parts @ np.log(parts)
+        if self.background:  # of the clusters' rows alone
+            entropy -= self.background * (entropy + math.log(k))
         value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
         if self.own:
             n_evidence = share_of_evidence(total, share) * total
@@ -117,12 +138,17 @@ class Mixture:
 
     def robust_weights(self, points, spreads):
         """Return the component of each point, and its Student weight."""
-        labels = self.log_densities(points).argmax(axis=1)
+        log_densities = self.log_densities(points)
+        labels = log_densities.argmax(axis=1)
+        weights = np.ones(len(points))
+        if self.background:
+            gaps = logsumexp(log_densities, axis=1) - self.log_background
+            weights = np.maximum(expit(gaps), _LEAST_WEIGHT)
         if math.isinf(self.dof):
-            return labels, np.ones(len(points))
+            return labels, weights
         squares = ((points - self.centers[labels]) ** 2).sum(axis=1) + spreads
-        d = points.shape[1]
-        return labels, (self.dof + d) / (self.dof + squares / self.scales[labels])
+        d, ratios = points.shape[1], squares / self.scales[labels]
+        return labels, weights * (self.dof + d) / (self.dof + ratios)
 
 
 def log_components(squares, scales, dof, n_features):

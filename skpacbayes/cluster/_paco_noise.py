@@ -33,13 +33,27 @@ class ClusterNoise:
         Degrees of freedom of the tails; infinity for normal noise.
     manhattan : bool
         The distance: Manhattan, else Euclidean.
+    background, log_uniform : float, default=0.0 and minus infinity
+        Share of the rows that belong to no cluster, and their log density.
     """
 
-    def __init__(self, centers, scales, shares, scale, coordinates, dof, manhattan):
+    def __init__(
+        self,
+        centers,
+        scales,
+        shares,
+        scale,
+        coordinates,
+        dof,
+        manhattan,
+        background=0.0,
+        log_uniform=-math.inf,
+    ):
         self.n_clusters, self.n_features = centers.shape
         self.scales, self.shares, self.scale = scales, shares, scale
         self.dof, self.manhattan = dof, manhattan
         # One normal noise describes all clusters.
+        self.background, self.log_uniform = background, log_uniform
         self.is_plain = math.isinf(dof) and np.ptp(scales) == 0
         self.origin = centers.mean(axis=0)
         self.coordinates = coordinates
@@ -103,13 +117,20 @@ class ClusterNoise:
         if not self.is_plain:
             log_densities = np.empty(len(X))
             kernels.add_up(self.log_joint(X), log_densities)
-            return log_densities
+            return self._before_background(log_densities)
         distances = self.distances(X)
         nearest = distances.argmin(axis=1)
         with np.errstate(over="ignore", under="ignore"):
             ratios = distances[np.arange(len(distances)), nearest] / self.scale
             losses = ratios if self.manhattan else 0.5 * ratios**2
-        return self._log_quasi_shares[nearest] - losses
+        return self._before_background(self._log_quasi_shares[nearest] - losses)
+
+    def _before_background(self, log_densities):
+        """Add the rows that belong to no cluster."""
+        if self.background == 0.0:
+            return log_densities
+        log_densities = log_densities + math.log1p(-self.background)
+        return np.logaddexp(log_densities, math.log(self.background) + self.log_uniform)
 
     @cached_property
     def _log_quasi_shares(self):

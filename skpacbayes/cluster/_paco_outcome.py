@@ -45,19 +45,23 @@ class Outcome:
     coordinates: np.ndarray
     spreads: np.ndarray
     dof: float
+    background: float
+    log_uniform: float
     candidates: np.ndarray
     warnings: list
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Centres, shares, the noise scale of all and of each, and degrees of freedom."""
+    """Centres, shares, noise scale of all and of each, degrees of freedom, background."""
 
     centers: np.ndarray
     shares: np.ndarray
     scale: float
     spreads: np.ndarray
     dof: float
+    background: float = 0.0
+    log_uniform: float = -math.inf
 
 
 def before_chains(setting, center, forecast):
@@ -77,6 +81,8 @@ def before_chains(setting, center, forecast):
         np.eye(center.shape[1]),
         np.full(1, scale),
         math.inf,
+        0.0,
+        -math.inf,
         np.ones(1, dtype=np.int64),
         [],
     )
@@ -127,6 +133,9 @@ def read_chains(problem, chains, with_doubts):
         _coordinates_of_data(problem),
         problem.out(clusters.spreads),
         clusters.dof,
+        clusters.background,
+        clusters.log_uniform
+        - len(problem.coordinates) * problem.exponent * math.log(2),
         np.array([n_clusters, *rivals]),
         list(_doubts(problem, n_clusters, unheard, rivals)) if with_doubts else [],
     )
@@ -146,6 +155,8 @@ def _clusters_of(problem, n_clusters):
                 scale,
                 np.sqrt(mixture.scales),
                 mixture.dof,
+                mixture.background,
+                mixture.log_uniform,
             )
     centers = problem.path.solution(n_clusters)
     scale = float(problem.into(_noise_scale(problem, centers)))

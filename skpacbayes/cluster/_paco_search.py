@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ._paco_background import fit_with_background, with_background
 from ._paco_columns import CommonColumns
 from ._paco_covariances import covariance_evidence, separated
 from ._paco_evidence import evidences_of_shape, n_shape_parameters
@@ -103,19 +104,28 @@ def find_mixture(everything, shapes, kind=None):
     if kind is None and search.skewed.any:
         search.fit_few_clusters(shapes)
     best, several = search.best(), None
+    may_be_noisy = kind is None or kind[4]
+    shapes = shapes if kind is None else (best.shape,)
     kind = best.shape, best.own, best.dof
     if best.n_clusters == 1 and math.isfinite(best.dof):
         if (best.shape, True, best.dof) not in search.solutions:
             search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
+    if several is None and may_be_noisy:
+        best = with_background(search, best, shapes)
     best = several or best
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
-    sizes = dict(search.solutions[best.shape, best.own, best.dof])
+    of_best = (best.shape, best.own, best.dof)
+    sizes = dict(search.solutions[kind if best.background else of_best])
     if problem is not everything:
-        best = everything.fit(best, best.shape, best.own, best.dof, 12) or best
+        if best.background:
+            best = fit_with_background(everything, best, *of_best) or best
+        else:
+            best = everything.fit(best, *of_best, 12) or best
     if several is not None and best.labels.size == len(everything.points):
         best = separated(everything, best)
-    return Found(best, sizes, rivals, (*kind, search.skewed.any), skewed)
+    kind = (*kind, search.skewed.any, best.background > 0)
+    return Found(best, sizes, rivals, kind, skewed)
 
 
 def _tree_and_size(everything, shape, columns=None):

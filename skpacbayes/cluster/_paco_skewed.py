@@ -94,8 +94,9 @@ class SkewedClusters:
         points = problem.points @ coordinates
         widths = problem.widths_in(coordinates) / problem.d
         log_ratios, gain = np.zeros(len(points)), -LEAST_GAIN
+        inside = problem.log_joint(mixture) > mixture.log_background
         for j in range(mixture.n_clusters):
-            members = np.flatnonzero(mixture.labels == j)
+            members = np.flatnonzero(inside & (mixture.labels == j))
             key = coordinates.tobytes(), members.tobytes()
             if key not in self.clusters:
                 of_cluster = points[members], widths[members], problem.weights[members]

@@ -145,7 +145,7 @@ def test_a_search_of_one_kind_finds_sizes_as_likely_as_that_of_all_kinds(seed):
     everything = problem_of(X)
     shapes = "round", "diagonal", "tied"
     full = find_mixture(everything, shapes)
-    again = find_mixture(everything, shapes, ("round", False, math.inf, False))
+    again = find_mixture(everything, shapes, ("round", False, math.inf, False, False))
     assert full.kind[:3] == again.kind[:3] == ("round", False, math.inf)
     best = max(one.evidence for one in full.sizes.values())
     for k in full.sizes.keys() & again.sizes.keys():

@@ -1,0 +1,191 @@
+"""Clusters before a uniform background, which takes the rows that none explains."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from ._paco_chain import log_ball
+from ._paco_fitting import PULL, EMState
+from ._paco_mixture import STUDENT_DOF, log_components
+
+# Share of the background that EM begins with, and the number of its iterations.
+_FIRST_SHARE, _MAX_ITER = 0.05, 30
+# One iteration in so many changes the coordinates.
+_EVERY = 3
+# Log-likelihood that an iteration must gain for another one.
+_TOLERANCE = 0.05
+
+
+def with_background(search, best, shapes):
+    """Return the mixture of largest evidence: `best`, or one with a background.
+
+    Heavy tails, or a wide cluster, may be rows that belong to no cluster. So mixtures
+    of as many clusters and fewer are fitted with a component that is uniform where
+    there are rows; its share is one more parameter.
+
+    Parameters
+    ----------
+    search : Search
+    best : Mixture
+    shapes : tuple of str
+        Those that clusters may have; that of `best` first.
+
+    Returns
+    -------
+    mixture : Mixture
+    """
+    if math.isinf(best.dof) and not best.own and not _heavy(search.problem, best):
+        return best
+    chosen = best
+    for shape in sorted(shapes, key=best.shape.__ne__):
+        highest = -math.inf
+        for k in range(chosen.n_clusters, 0, -1):
+            mixture = _likeliest(search, k, shape, best.own)
+            value = -math.inf if mixture is None else search.value(mixture)
+            if value > search.value(chosen):
+                chosen = mixture
+            if value < highest:
+                break
+            highest = value
+    return chosen
+
+
+def _heavy(problem, mixture):
+    """Whether rows are farther from normal clusters than normal rows are.
+
+    By Mardia's kurtosis about the clusters, over its expectation by two errors.
+    """
+    d, weights = problem.d, problem.weights
+    gaps = problem.points @ mixture.coordinates - mixture.centers[mixture.labels]
+    squares = (gaps**2).sum(axis=1) + problem.widths_in(mixture.coordinates)
+    squares = squares / mixture.scales[mixture.labels]
+    kurtosis = weights @ squares**2 / problem.n_rows
+    return kurtosis > d * (d + 2) + 2 * math.sqrt(8 * d * (d + 2) / problem.n_rows)
+
+
+def _likeliest(search, n_clusters, shape, own):
+    """Mixture of so many clusters and a background of largest evidence, or None."""
+    starts = [one for one in search.mixtures if one.n_clusters == n_clusters]
+    if not starts:
+        return None
+    start = max(starts, key=search.value)
+    fits = [
+        fit_with_background(search.problem, start, shape, one, dof)
+        for one in sorted({False, own})
+        for dof in (math.inf, STUDENT_DOF)
+    ]
+    fits = [one for one in fits if one is not None]
+    for one in fits if search.skewed.any else ():
+        search.skewed.look_at(one)
+    return max(fits, key=search.value, default=None)
+
+
+def fit_with_background(problem, start, shape, own, dof):
+    """EM from a `start`, with a background; None if a component lost its rows."""
+    if shape != start.shape:
+        start = replace(start, coordinates=problem.whitened(shape))
+        parts = np.eye(start.n_clusters)[start.labels] * problem.weights[:, None]
+        masses = np.maximum(parts.sum(axis=0), 1e-300)
+        centers = parts.T @ problem.points @ start.coordinates / masses[:, None]
+        scales = problem.variances(replace(start, centers=centers))
+        start = replace(start, centers=centers, scales=scales)
+    state = _State(problem, start, shape, own, dof)
+    state.run(_MAX_ITER, _TOLERANCE)
+    sound = math.isfinite(state.log_likelihoods[0])
+    return state.mixture() if sound and state.keep_alive() == 0 else None
+
+
+def log_volume(problem, shape):
+    """Log of the volume where there are rows: of a box, or of an ellipsoid.
+
+    The box has the sides of the features. Where clusters have any covariance matrix,
+    the ellipsoid has that of all rows, so that it changes with the coordinates.
+    """
+    gaps = problem.points - problem.weights @ problem.points / problem.n_rows
+    if shape != "tied":
+        sides = np.maximum(np.ptp(gaps, axis=0), 1e-300)
+        return float(np.log(sides).sum())
+    squares = ((gaps @ problem.whitened("tied")) ** 2).sum(axis=1)
+    return log_ball(math.sqrt(max(squares.max(), 1e-300)), problem.d)
+
+
+class _State(EMState):
+    """Arrays of EM, with a background."""
+
+    def __init__(self, problem, start, shape, own, dof):
+        super().__init__(problem, start, shape, own, dof)
+        self.log_uniform = -log_volume(problem, shape)
+        self.background = start.background or _FIRST_SHARE
+
+    def run(self, max_iter, tolerance):
+        """Run EM; the coordinates change now and then, if the shape is not round."""
+        previous = -math.inf
+        for iteration in range(max_iter + 1):
+            parts, ratios, mixture = self._expect()
+            if iteration == max_iter or not mixture - previous >= tolerance:
+                return
+            previous = mixture
+            changing = self.shape != "round" and iteration % _EVERY == 1
+            within = self._maximise(parts, ratios)
+            if changing:
+                self._whiten(self._covariance(within))
+
+    def _expect(self):
+        """Share of each cluster in each point, and the squared distances."""
+        weights, d, k = self.problem.weights, self.problem.d, self.k
+        scales = self.scales[:k]
+        squares = cdist(self.points, self.centers[:, :k].T, "sqeuclidean")
+        squares += self.spreads[:, None]
+        logs = log_components(squares, scales, self.dof, d)
+        logs += np.log(np.maximum(self.shares[:k], 1e-100))
+        self.labels = logs.argmax(axis=1)
+        alone = math.log(self.background) + self.log_uniform
+        highest = np.maximum(logs.max(axis=1), alone)
+        parts = np.exp(logs - highest[:, None])
+        others = np.exp(alone - highest)
+        totals = parts.sum(axis=1) + others
+        parts /= totals[:, None]
+        ratios = squares / scales
+        explained = 1.0 - others / totals
+        self.robust = explained * self._tails(ratios.min(axis=1))
+        mixture = float(weights @ (highest + np.log(totals)))
+        self.log_likelihoods = mixture, float(weights @ highest)
+        self.background = max(weights @ (1.0 - explained) / weights.sum(), 1e-9)
+        return parts * weights[:, None], ratios, mixture
+
+    def _tails(self, ratios):
+        """Student weights; 1 if the clusters are normal."""
+        if math.isinf(self.dof):
+            return np.ones_like(ratios)
+        return (self.dof + self.problem.d) / (self.dof + ratios)
+
+    def _maximise(self, parts, ratios):
+        """Move the clusters; the weights of the points over the variances before."""
+        d, k = self.problem.d, self.k
+        thick = parts * self._tails(ratios)
+        masses, total = parts.sum(axis=0), thick.sum(axis=0)
+        scales, before = self.scales[:k].copy(), self.centers[:, :k].copy()
+        safe = np.maximum(total, 1e-300)
+        steps = (self.points.T @ thick - before * total) / safe
+        squares = (thick * ratios).sum(axis=0) * scales
+        squares = np.maximum(squares - total * (steps**2).sum(axis=0), 0.0)
+        self.centers[:, :k], self.sums[:, :k] = before + steps, steps
+        self.masses[:k], self.shares[:k] = masses, masses / self.problem.n_rows
+        self.moments[2, :k], self.moments[7, :k] = 1.0 / scales, total
+        harmonic = (1.0 / scales).mean()
+        if self.own:
+            new = (squares / d + PULL / harmonic) / (masses + PULL)
+        else:
+            new = squares.sum() / (d * max(masses.sum(), 1e-300))
+        self.scales[:k] = np.maximum(new, 1e-15 * self.variance)
+        return thick / scales
+
+    def mixture(self):
+        """Return the state as a mixture."""
+        return replace(
+            super().mixture(),
+            background=float(self.background),
+            log_uniform=self.log_uniform,
+        )
