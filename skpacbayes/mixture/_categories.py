@@ -46,6 +46,20 @@ class Binomial(ColumnFamily):
         right = (X >= 0) & (self.n_trials >= X) & (np.floor(X) == X)
         self.check_values(X, right, f"whole numbers from 0 to n_trials={self.n_trials}")
 
+    def common_statistics(self, width):
+        """Return what all rows without missing values have; NaN where they differ."""
+        common = super().common_statistics(width)
+        if self.n_trials == 1:
+            common[2 * self.n_features :] = 0.0
+        return common
+
+    def write_varying(self, X, out):
+        """Write the other statistics of such rows, (n_others, n_rows)."""
+        if self.n_trials == 1:
+            out[:] = X.T
+        else:
+            super().write_varying(X, out)
+
     def parts(self, X):
         """Successes, and logarithm of the base measure."""
         if self.n_trials == 1:
@@ -165,6 +179,14 @@ class Categorical(ColumnFamily):
                 )
             result[np.flatnonzero(known), self.ends[column] + at] = 1.0
         return result
+
+    def common_statistics(self, width):
+        """Return NaN: rows have no statistic in common."""
+        return np.full(width, np.nan)
+
+    def write_varying(self, X, out):
+        """Write the indicators of the categories, (n_categories, n_rows)."""
+        out[:] = self.statistics(X).T
 
     def columns_of(self, values):
         """Return the parts of an array that belong to each column."""

@@ -1,12 +1,12 @@
 """What families of independent columns share; missing values are left out."""
 
-import math
 from copy import copy
 
 import numpy as np
 
 from ._family import ExponentialFamily, are_all
 from ._gaussian_families import variances
+from ._rows import have_gaps
 
 
 class ColumnFamily(ExponentialFamily):
@@ -60,9 +60,19 @@ class ColumnFamily(ExponentialFamily):
             result[:, i * d : (i + 1) * d] = part
         return result
 
+    def common_statistics(self, width):
+        """Return what all rows without missing values have; NaN where they differ."""
+        return np.where(np.arange(width) < self.n_features, 1.0, np.nan)
+
+    def write_varying(self, X, out):
+        """Write the other statistics of such rows, (n_others, n_rows)."""
+        columns = np.asfortranarray(X)
+        for i, part in enumerate(self.parts(columns)):
+            out[i * self.n_features : (i + 1) * self.n_features] = part.T
+
     def filled(self, X, there):
         """Return rows with the means of the columns for values that are not there."""
-        return np.where(there, X, self.centers)
+        return np.where(there, X, self.origin(X))
 
     def split(self, statistics):
         """Return the sums of each statistic, (n_components, n_features) each."""
@@ -119,8 +129,3 @@ def refuse_empty_columns(X):
     empty = np.isnan(X).all(axis=0)
     if empty.any():
         raise ValueError(f"Column {empty.argmax()} of X has no value: leave it out.")
-
-
-def have_gaps(X):
-    """Whether a value is NaN: the sum of the squares is then, and quickly told."""
-    return math.isnan(np.vdot(X, X))

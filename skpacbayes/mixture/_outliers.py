@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import digamma, expit
 
 from ._divergences import dirichlet_divergence
-from ._family import Family, are_all, as_slice
+from ._family import Family, are_all
+from ._rows import as_slice
 from ._scorers import FunctionScorer
 
 SHARE_PRIOR = 0.5, 4.5  # Beta prior of the share of outliers, with mean .1

@@ -8,10 +8,11 @@ import numpy as np
 from .._compat import validate_parameter_constraints
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
-from ._family import ExponentialFamily, as_slice
+from ._family import ExponentialFamily
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
+from ._rows import as_slice
 from ._student import Student
 
 
@@ -172,6 +173,28 @@ class ProductFamily(ExponentialFamily):
             result[:, start:end] = family.statistics(X[:, columns])
             start = end
         return result
+
+    def common_statistics(self, width):
+        """Return what all rows without missing values have; NaN where they differ."""
+        return np.concatenate([common for common, _ in self.of_complete_rows()])
+
+    def write_varying(self, X, out):
+        """Write the other statistics of such rows, (n_others, n_rows)."""
+        start = 0
+        for (common, write), columns in zip(
+            self.of_complete_rows(), self.slices, strict=True
+        ):
+            end = start + np.count_nonzero(np.isnan(common))
+            write(X[:, columns], out[start:end])
+            start = end
+
+    def of_complete_rows(self):
+        """Return each family's `statistics_of_complete_rows`."""
+        widths = np.diff(self.ends, prepend=0).tolist()
+        return [
+            family.statistics_of_complete_rows(width)
+            for (_, family, _), width in zip(self.families, widths, strict=True)
+        ]
 
     def each(self, statistics):
         """Return each family's part of the statistics."""

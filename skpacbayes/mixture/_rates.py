@@ -58,7 +58,7 @@ class Poisson(ColumnFamily):
 
     def parts(self, X):
         """Count, and logarithm of the base measure."""
-        return X, -gammaln(X + 1)
+        return X, -log_factorials(X)
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
@@ -94,6 +94,15 @@ class Poisson(ColumnFamily):
     def attributes(self, posterior):
         """Posterior means of the rates."""
         return {"rates": posterior.shape / posterior.rate}
+
+
+def log_factorials(X):
+    """Logarithms of the factorials of counts, from a table where counts are small."""
+    highest = X.max(initial=0.0)
+    if highest > X.size:
+        return gammaln(X + 1)
+    table = gammaln(np.arange(highest + 1) + 1)
+    return table[X.astype(np.intp)]
 
 
 class GammaShapes(NamedTuple):
