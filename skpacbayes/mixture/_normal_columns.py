@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from .._kernels.mixture import column_log_densities, diagonal_log_joint
 from ._column_family import ColumnFamily
 from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
 from ._divergences import gamma_divergence, matrix_f_divergence
-from ._family import POSITIVE
+from ._family import POSITIVE, ExponentialFamily, defines_last
 from ._gaussian_families import LOG_2_PI
+from ._scorers import KernelScorer, contiguous
 
 DEGREES = 3  # of freedom, of the prior precisions of normal columns
 
@@ -88,14 +90,31 @@ class Normal(ColumnFamily):
 
     def coefficients(self, posterior):
         """Coefficients of one, the gap and its square."""
-        means, precision, shape, scale, _ = posterior
-        expected = shape / scale
-        constants = digamma(shape) - np.log(scale) - LOG_2_PI - 1 / precision
-        constants -= expected * (means**2 + BLUR)
+        means, expected = posterior.means, posterior.shape / posterior.scale
         return (
-            0.5 * constants - np.log(self.spreads),
+            self.constants(posterior) - 0.5 * expected * means**2,
             expected * means / self.spreads,
             -0.5 * expected / self.spreads**2,
+        )
+
+    def constants(self, posterior):
+        """E log q_k at the mean of each column."""
+        _, precision, shape, scale, _ = posterior
+        constants = digamma(shape) - np.log(scale) - LOG_2_PI - 1 / precision
+        return 0.5 * (constants - BLUR * shape / scale) - np.log(self.spreads)
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        general = super().scorer(posterior, log_weights)
+        if not defines_last(self, "scorer", "statistics"):
+            return general
+        parameters = contiguous(
+            log_weights + self.constants(posterior).sum(axis=1),
+            self.centers + self.spreads * posterior.means,
+            posterior.shape / posterior.scale / self.spreads**2,
+        )
+        return KernelScorer(
+            diagonal_log_joint, parameters, len(log_weights), general.of
         )
 
     def divergence(self, posterior):
@@ -121,18 +140,36 @@ class Normal(ColumnFamily):
         family.factor = np.clip(self.factor * halves.mean(axis=0), *SCALES)
         return family
 
-    def marginals(self, posterior):
-        """Return the log predictive density of each value, a function of rows."""
-        shape, means = posterior.shape, posterior.means
+    def tails(self, posterior):
+        """Constants, exponents and squared widths of the Student predictive densities.
+
+        The squared widths are those of the standardised columns.
+        """
+        shape = posterior.shape
         scale = 2 * posterior.scale * (1 + 1 / posterior.precision)
         constants = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi * scale)
-        constants, tops = constants - np.log(self.spreads), shape + 0.5
+        return constants - np.log(self.spreads), shape + 0.5, scale
+
+    def marginals(self, posterior):
+        """Return the log predictive density of each value, a function of rows."""
+        means = posterior.means
+        constants, tops, scale = self.tails(posterior)
 
         def log_marginals(X):
             z = (X - self.centers) / self.spreads
             return constants - tops * np.log1p((z - means) ** 2 / scale)
 
         return log_marginals
+
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        if not defines_last(self, "predictive_density", "marginals"):
+            return super().predictive_density(posterior)
+        constants, tops, scale = self.tails(posterior)
+        centers, spreads = self.centers.copy(), self.spreads.copy()
+        constants, *parameters = contiguous(constants, posterior.means, scale, tops)
+        parameters = constants, centers, spreads, *parameters
+        return KernelScorer(column_log_densities, parameters, len(scale)).of
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -198,6 +235,10 @@ class LogNormal(Normal):
         """
         one, linear, square = super().coefficients(posterior)
         return one - self.centers, linear - 1.0, square
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        return ExponentialFamily.scorer(self, posterior, log_weights)
 
     def marginals(self, posterior):
         """Return the log predictive density of each value, a function of rows."""

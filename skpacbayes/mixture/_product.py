@@ -13,6 +13,7 @@ from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
 from ._rows import as_slice
+from ._scorers import SumScorer
 from ._student import Student
 
 
@@ -258,6 +259,15 @@ class ProductFamily(ExponentialFamily):
             )
         ]
         return product
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        nothing = np.zeros(len(log_weights))
+        scorers = [
+            family.scorer(part, log_weights if i == 0 else nothing)
+            for i, (family, part) in enumerate(self.pairs(posterior))
+        ]
+        return SumScorer(list(zip(scorers, self.slices, strict=True)))
 
     def predictive_density(self, posterior):
         """Return `log_predictive` as a function of rows."""
