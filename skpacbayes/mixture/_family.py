@@ -41,6 +41,9 @@ class Family:
     def warn_of(self, posterior):
         """Warn if the posterior of rows shows that the family should change."""
 
+    def warn_of_news(self):
+        """Warn if a group that a stream shows late may be missed where rows settle."""
+
     def described(self, columns):
         """Return those of the columns of which the density is; others are given."""
         return columns

@@ -384,6 +384,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             the type of covariances.
             While it is unfinished, the fitted attributes and predictions give these
             warnings when they are computed.
+        UserWarning
+            Once, if a block shows a new group of Student components after rows have
+            left the window: these rows keep their scales, so that components may not be
+            rearranged as they should be.
         """
         begun = self._streaming()
         X, weight = self._present(X, sample_weight, reset=not begun)

@@ -129,6 +129,10 @@ class OutlierFamily(Family):
         """Let the family of the other rows look at its part."""
         self.inner.warn_of(posterior.components)
 
+    def warn_of_news(self):
+        """Let the family of the other rows warn."""
+        self.inner.warn_of_news()
+
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
         share = dirichlet_divergence(posterior.chances, np.array([SHARE_PRIOR])).sum()
