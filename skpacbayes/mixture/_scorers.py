@@ -12,6 +12,16 @@ from .._kernels import mixture as kernels
 from ._missing import IndependentPattern, Pattern, patterns_of
 
 
+class Scorer:
+    """What scorers that are asked for arrays share."""
+
+    def of(self, X):
+        """Return the scores."""
+        scores = np.empty((len(X), self.n_components))
+        self.write(X, scores)
+        return scores
+
+
 class FunctionScorer:
     """Scores that a function writes."""
 
@@ -111,19 +121,13 @@ class IndependentStudents:
         return IndependentPattern(missing, self.means, self.scales, self.tops)
 
 
-class LinearScorer:
+class LinearScorer(Scorer):
     """c_k + sum_j t_j coefficient_kj, where t are statistics of the row."""
 
     def __init__(self, constants, coefficients, statistics=None):
         self.n_components = len(constants)
         self.parameters = contiguous(constants, coefficients)
         self.statistics = statistics
-
-    def of(self, X):
-        """Return the scores."""
-        scores = np.empty((len(X), self.n_components))
-        self.write(X, scores)
-        return scores
 
     def write(self, X, out):
         """Write the scores."""
@@ -136,7 +140,7 @@ class LinearScorer:
         kernels.linear_log_densities(X, constants, coefficients, out)
 
 
-class KernelScorer:
+class KernelScorer(Scorer):
     """Scores that a kernel writes, but for rows of which it makes NaN.
 
     Parameters
@@ -163,12 +167,6 @@ class KernelScorer:
         if self.otherwise is not None and np.isnan(np.add.reduce(first)):
             rows = np.isnan(first)
             out[rows] = self.otherwise(X[rows])
-
-    def of(self, X):
-        """Return the scores."""
-        scores = np.empty((len(X), self.n_components))
-        self.write(X, scores)
-        return scores
 
 
 def tabulated(constants, table, otherwise):
