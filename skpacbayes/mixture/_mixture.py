@@ -301,9 +301,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             component and complete rows of real numbers; not with `outliers=True`, and
             not with Gaussians of known covariance.
         UserWarning
-            If `n_components="auto"` chose Poisson components, and fewer components with
-            negative binomial or zero-inflated columns would explain the rows better:
-            counts are overdispersed, and components cut groups in parts.
+            If `n_components="auto"` chose Poisson components, beside other columns or
+            not, and fewer components with negative binomial or zero-inflated columns
+            would explain the rows better: counts are overdispersed, and components cut
+            groups in parts.
         UserWarning
             If Gamma columns with shapes that are learnt would explain the rows better
             than those of known shape, "exponential" ones among them.

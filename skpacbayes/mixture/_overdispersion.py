@@ -4,7 +4,8 @@ A negative binomial distribution is a continuous mixture of Poisson distribution
 counts with extra zeros are a mixture of two: where the groups have such counts, the
 evidence is right to prefer more Poisson components than there are groups. Components
 are merged, pair after pair, into groups with negative binomial or zero-inflated
-columns, and BIC compares these groups with the components.
+columns, and BIC compares these groups with the components. Beside other columns, the
+others keep their family: merged components have one distribution of them.
 """
 
 from warnings import warn
@@ -14,6 +15,7 @@ from scipy.special import gammaln, logsumexp
 
 from .._base import user_stack_level
 from ._moves import shares_and_losses
+from ._product import ProductFamily
 from ._rates import Poisson
 from ._search import scaled_part
 
@@ -28,15 +30,18 @@ class Groups:
 
     Parameters
     ----------
-    X, weight : rows and their weights
+    X, weight : counts, NaN where they are missing, and weights of the rows
     shares : ndarray of shape (n_rows, n_components)
         Responsibilities times weights.
+    others : OtherColumns, default=None
+        What is known of the other columns.
     """
 
-    def __init__(self, X, weight, shares):
-        self.X, self.weight = X, weight
-        self.shares = list(shares.T)
-        self.base = -gammaln(X + 1)
+    def __init__(self, X, weight, shares, others=None):
+        self.there = ~np.isnan(X)
+        self.X, self.weight = np.where(self.there, X, 0.0), weight
+        self.shares, self.others = list(shares.T), others
+        self.base = -gammaln(self.X + 1)
         described = [self.described(each, poisson=True) for each in self.shares]
         self.log_densities, self.sizes, self.points = map(
             list, zip(*described, strict=True)
@@ -44,17 +49,22 @@ class Groups:
 
     def described(self, share, *, poisson=False):
         """Log densities of the rows in a group, its parameters, and its place."""
-        X, total = self.X, max(share.sum(), 1e-300)
-        means = np.maximum(share @ X / total, 0.5 / max(total, 1.0))
-        gaps = share @ (X - means) ** 2 / total - means
+        X, totals = self.X, np.maximum(share @ self.there, 1e-300)
+        means = np.maximum(share @ X / totals, 0.5 / np.maximum(totals, 1.0))
+        gaps = share @ ((X - means) ** 2 * self.there) / totals - means
         over = (gaps > (OVER - 1) * means) & (not poisson)
         terms = X * np.log(means) - means + self.base
         if over.any():
             both = X[:, over], self.base[:, over], means[over], gaps[over]
             likely = [negative_binomial(*both), zero_inflated(*both)]
-            best = np.argmax([share @ each for each in likely], axis=0)
-            terms[:, over] = np.where(best == 0, *likely)
-        return terms.sum(axis=1), len(means) + over.sum(), 2 * np.sqrt(means)
+            best = [share @ (each * self.there[:, over]) for each in likely]
+            terms[:, over] = np.where(np.argmax(best, axis=0) == 0, *likely)
+        log_densities = (terms * self.there).sum(axis=1)
+        point = 2 * np.sqrt(means)
+        if self.others is not None:
+            own, place = self.others.described(share)
+            log_densities, point = log_densities + own, np.append(point, place)
+        return log_densities, len(means) + over.sum(), point
 
     def criterion(self, log_densities, shares, sizes):
         """Log likelihood less half the parameters times the log of the rows."""
@@ -97,6 +107,35 @@ class Groups:
         return self.shares, self.log_densities, self.sizes, self.points
 
 
+class OtherColumns:
+    """Columns of a product that are no counts.
+
+    Their parameters do not count in BIC, so that a merge gains less than it should.
+
+    Parameters
+    ----------
+    family : ProductFamily
+        The families of these columns.
+    X : ndarray of shape (n_rows, n_features)
+    inverse_temperature : float
+    """
+
+    def __init__(self, family, X, inverse_temperature):
+        self.family, self.X = family, X
+        self.inverse_temperature = inverse_temperature
+        self.statistics = family.statistics(X)
+        points = family.profile(X)
+        self.points = points - points.mean(axis=0)
+
+    def described(self, share):
+        """Log densities of the rows in a group, and its place."""
+        total = max(share.sum(), 1e-300)
+        statistics = np.hstack([total, share @ self.statistics, 0.0])[None]
+        posterior = self.family.update(self.inverse_temperature * statistics, None)
+        place = share @ self.points / total
+        return self.family.log_predictive(posterior, self.X)[:, 0], place
+
+
 def negative_binomial(X, base, means, gaps):
     """Log probabilities of counts whose variance is the mean plus the gap."""
     sizes = means**2 / gaps
@@ -117,14 +156,30 @@ def without(values, pair):
     return [value for i, value in enumerate(values) if i not in pair]
 
 
+def counts_and_others(family, n_features):
+    """Return the Poisson columns of a family, and the product of all others or None."""
+    if isinstance(family, Poisson):
+        return list(range(n_features)), None
+    if not isinstance(family, ProductFamily):
+        return [], None
+    of_counts = [isinstance(part, Poisson) for _, part, _ in family.families]
+    parts = list(zip(of_counts, family.families, strict=True))
+    counts = [column for poisson, (*_, own) in parts if poisson for column in own]
+    others = [part for poisson, part in parts if not poisson]
+    return counts, family.of(others) if others else None
+
+
 def warn_of_overdispersion(fit, X, weight):
     """Warn if fewer components with broader columns are better than Poisson ones."""
-    K = len(fit.state.concentration)
-    if K < 2 or not isinstance(fit.mixture.family, Poisson) or np.isnan(X).any():
+    K, family = len(fit.state.concentration), fit.mixture.family
+    counts, others = counts_and_others(family, X.shape[1])
+    if K < 2 or not counts:
         return
     rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
     shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
-    groups = Groups(rows, w, shares)
+    if others is not None:
+        others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
+    groups = Groups(rows[:, counts], w, shares, others)
     before, found = groups.now(), {}
     for left in range(K - 1, 0, -1):
         found[left] = groups.merge()

@@ -129,20 +129,30 @@ class ProductFamily(ExponentialFamily):
         product = copy(self)
         product.checked = True
         product.n_features = X.shape[1]
-        product.families = []
+        families, widths = [], []
         for name, family, columns in self.parts():
             try:
                 begun = family.begin(X[:, columns], sample_weight)
             except ValueError as error:
                 raise ValueError(f"In the columns of {name!r}: {error}") from None
-            product.families.append((name, begun, columns))
-        widths = [
-            family.statistics(X[:1, columns]).shape[1]
-            for _, family, columns in product.families
-        ]
-        product.slices = [as_slice(columns) for _, _, columns in product.families]
+            families.append((name, begun, columns))
+            widths.append(begun.statistics(X[:1, columns]).shape[1])
+        return product.with_families(families, widths)
+
+    def with_families(self, families, widths):
+        """Return the product of families that have begun, with so many statistics."""
+        product = copy(self)
+        product.families = families
+        product.slices = [as_slice(columns) for _, _, columns in families]
         product.ends = np.cumsum(widths).tolist()
         return product
+
+    def of(self, families):
+        """Return the product of some of the families."""
+        widths = np.diff(self.ends, prepend=0).tolist()
+        known = zip(self.families, widths, strict=True)
+        widths = [width for family, width in known if family in families]
+        return self.with_families(families, widths)
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
