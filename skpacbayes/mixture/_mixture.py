@@ -306,6 +306,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             would explain the rows better: counts are overdispersed, and components cut
             groups in parts.
         UserWarning
+            If `n_components="auto"` chose components without covariances, and fewer
+            components with full ones would explain the rows better: columns of real
+            numbers are correlated, and components cut groups in parts. At most 50 such
+            columns, without missing values, are looked at.
+        UserWarning
             If Gamma columns with shapes that are learnt would explain the rows better
             than those of known shape, "exponential" ones among them.
         UserWarning

@@ -42,17 +42,21 @@ class Groups:
         self.X, self.weight = np.where(self.there, X, 0.0), weight
         self.shares, self.others = list(shares.T), others
         self.base = -gammaln(self.X + 1)
-        described = [self.described(each, poisson=True) for each in self.shares]
+        self.describe()
+
+    def describe(self):
+        """Describe the components, of which each is a group."""
+        described = [self.described(each, component=True) for each in self.shares]
         self.log_densities, self.sizes, self.points = map(
             list, zip(*described, strict=True)
         )
 
-    def described(self, share, *, poisson=False):
+    def described(self, share, *, component=False):
         """Log densities of the rows in a group, its parameters, and its place."""
         X, totals = self.X, np.maximum(share @ self.there, 1e-300)
         means = np.maximum(share @ X / totals, 0.5 / np.maximum(totals, 1.0))
         gaps = share @ ((X - means) ** 2 * self.there) / totals - means
-        over = (gaps > (OVER - 1) * means) & (not poisson)
+        over = (gaps > (OVER - 1) * means) & (not component)
         terms = X * np.log(means) - means + self.base
         if over.any():
             both = X[:, over], self.base[:, over], means[over], gaps[over]
@@ -60,11 +64,23 @@ class Groups:
             best = [share @ (each * self.there[:, over]) for each in likely]
             terms[:, over] = np.where(np.argmax(best, axis=0) == 0, *likely)
         log_densities = (terms * self.there).sum(axis=1)
-        point = 2 * np.sqrt(means)
-        if self.others is not None:
-            own, place = self.others.described(share)
-            log_densities, point = log_densities + own, np.append(point, place)
-        return log_densities, len(means) + over.sum(), point
+        size, point = len(means) + over.sum(), 2 * np.sqrt(means)
+        return self.with_others(share, log_densities, size, point)
+
+    def with_others(self, share, log_densities, size, point):
+        """Add to the description of a group that of the other columns."""
+        if self.others is None:
+            return log_densities, size, point
+        own, place = self.others.described(share)
+        return log_densities + own, size, np.append(point, place)
+
+    def best_merge(self):
+        """Merge down to one group: the best number, and what its criterion gains."""
+        before, found = self.now(), {}
+        for left in range(len(self.shares) - 1, 0, -1):
+            found[left] = self.merge()
+        best = max(found, key=found.get)
+        return best, found[best] - before
 
     def criterion(self, log_densities, shares, sizes):
         """Log likelihood less half the parameters times the log of the rows."""
@@ -156,35 +172,30 @@ def without(values, pair):
     return [value for i, value in enumerate(values) if i not in pair]
 
 
-def counts_and_others(family, n_features):
-    """Return the Poisson columns of a family, and the product of all others or None."""
-    if isinstance(family, Poisson):
+def parts_and_others(family, n_features, kind):
+    """Return the columns of families of a kind, and the product of others or None."""
+    if isinstance(family, kind):
         return list(range(n_features)), None
     if not isinstance(family, ProductFamily):
         return [], None
-    of_counts = [isinstance(part, Poisson) for _, part, _ in family.families]
-    parts = list(zip(of_counts, family.families, strict=True))
-    counts = [column for poisson, (*_, own) in parts if poisson for column in own]
-    others = [part for poisson, part in parts if not poisson]
-    return counts, family.of(others) if others else None
+    right = [isinstance(part, kind) for _, part, _ in family.families]
+    parts = list(zip(right, family.families, strict=True))
+    columns = [column for of_kind, (*_, own) in parts if of_kind for column in own]
+    others = [part for of_kind, part in parts if not of_kind]
+    return columns, family.of(others) if others else None
 
 
 def warn_of_overdispersion(fit, X, weight):
     """Warn if fewer components with broader columns are better than Poisson ones."""
     K, family = len(fit.state.concentration), fit.mixture.family
-    counts, others = counts_and_others(family, X.shape[1])
+    counts, others = parts_and_others(family, X.shape[1], Poisson)
     if K < 2 or not counts:
         return
     rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
     shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
     if others is not None:
         others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
-    groups = Groups(rows[:, counts], w, shares, others)
-    before, found = groups.now(), {}
-    for left in range(K - 1, 0, -1):
-        found[left] = groups.merge()
-    best = max(found, key=found.get)
-    gain = found[best] - before
+    best, gain = Groups(rows[:, counts], w, shares, others).best_merge()
     if gain > DECISIVE:
         warn(
             f"The counts seem overdispersed: {best} component{'s' * (best > 1)} with "
