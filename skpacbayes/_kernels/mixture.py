@@ -175,6 +175,123 @@ def student_log_densities(X, constants, means, scales, tops, pooled, scores):
 
 
 @kernel
+def column_log_densities(X, constants, centers, spreads, means, scales, tops, scores):
+    """Write sum_j constants_jk - tops_jk log(1 + (z_ij - means_jk)^2 / scales_jk).
+
+    z_ij is (x_ij - centers_j) / spreads_j; values that are NaN are left out of the
+    sum. X : (n_rows, n_features); centers, spreads : (n_features,); constants, means,
+    scales, tops : (n_features, n_components); scores : (n_rows, n_components),
+    overwritten.
+    """
+    n_features, n_components = means.shape
+    for i in range(X.shape[0]):
+        for k in range(n_components):
+            scores[i, k] = 0.0
+        for j in range(n_features):
+            z = (X[i, j] - centers[j]) / spreads[j]
+            if math.isnan(z):
+                continue
+            for k in range(n_components):
+                gap = z - means[j, k]
+                term = tops[j, k] * math.log1p(gap * gap / scales[j, k])
+                scores[i, k] += constants[j, k] - term
+
+
+@kernel
+def tabulated_log_densities(X, constants, table, scores):
+    """Write constants_k + sum_j table[j, x_ij, k], or NaN where x_ij is not in it.
+
+    X : (n_rows, n_features); constants : (n_components,); table : (n_features,
+    n_values, n_components); scores : (n_rows, n_components), overwritten.
+    """
+    n_features, n_values, n_components = table.shape
+    for i in range(X.shape[0]):
+        for k in range(n_components):
+            scores[i, k] = constants[k]
+        for j in range(n_features):
+            x = X[i, j]
+            if not (x >= 0.0 and x < n_values and math.floor(x) == x):
+                scores[i, 0] = math.nan
+                break
+            for k in range(n_components):
+                scores[i, k] += table[j, int(x), k]
+
+
+@kernel
+def line_log_densities(
+    X, centers, spreads, coefficients, roots, constants, scales, tops, scores
+):
+    """Write log densities of the last column given the others, zero if it is NaN.
+
+    With z = (x - centers) / spreads, but z_0 = 1 and the target t = z of the last
+    column, and the gap g_k = t - coefficients_k z and s_k = |roots_k z|^2, they are
+    constants_k - (log r + tops_k log(1 + g^2 / r)), r = scales_k (1 + s), where tops_k
+    is positive, and constants_k - (g^2 / scales_k + s) / 2 elsewhere.
+
+    X : (n_rows, n_features); centers, spreads : (n_features,); coefficients :
+    (n_components, n_features); roots : (n_components, n_features, n_features);
+    constants, scales, tops : (n_components,); scores : (n_rows, n_components),
+    overwritten.
+    """
+    n_components, d = coefficients.shape
+    for i in range(X.shape[0]):
+        target = (X[i, d - 1] - centers[d - 1]) / spreads[d - 1]
+        for k in range(n_components):
+            if math.isnan(target):
+                scores[i, k] = 0.0
+                continue
+            gap, square = target - coefficients[k, 0], 0.0
+            for j in range(1, d):
+                z = (X[i, j - 1] - centers[j - 1]) / spreads[j - 1]
+                gap -= coefficients[k, j] * z
+            for m in range(d):
+                part = roots[k, m, 0]
+                for j in range(1, d):
+                    z = (X[i, j - 1] - centers[j - 1]) / spreads[j - 1]
+                    part += roots[k, m, j] * z
+                square += part * part
+            if tops[k] > 0.0:
+                scale = scales[k] * (1.0 + square)
+                tail = tops[k] * math.log1p(gap * gap / scale)
+                scores[i, k] = constants[k] - 0.5 * math.log(scale) - tail
+            else:
+                scores[i, k] = constants[k] - 0.5 * (gap * gap / scales[k] + square)
+
+
+@kernel
+def log_sums_of_polynomials(X, sums, lengths, coefficients, slopes, work, scores):
+    """Write log sum_g exp(slopes_g t + sum_m coefficients_kmg t^m).
+
+    t is |x_i + sums_k| - lengths_k, where lengths_k is |sums_k|. X : (n_rows,
+    n_features); sums : (n_components, n_features); lengths : (n_components,);
+    coefficients : (n_components, n_powers, n_terms); slopes, work : (n_terms,);
+    scores : (n_rows, n_components), overwritten.
+    """
+    n_components, n_powers, n_terms = coefficients.shape
+    for i in range(X.shape[0]):
+        for k in range(n_components):
+            square, rise = 0.0, 0.0
+            for j in range(X.shape[1]):
+                x, total = X[i, j], sums[k, j]
+                square += (x + total) * (x + total)
+                rise += x * (x + 2.0 * total)
+            t = rise / (math.sqrt(square) + lengths[k])
+            for g in range(n_terms):
+                work[g] = coefficients[k, n_powers - 1, g]
+            for m in range(n_powers - 2, -1, -1):
+                for g in range(n_terms):
+                    work[g] = work[g] * t + coefficients[k, m, g]
+            highest = -math.inf
+            for g in range(n_terms):
+                work[g] += slopes[g] * t
+                highest = max(highest, work[g])
+            total = 0.0
+            for g in range(n_terms):
+                total += math.exp(work[g] - highest)
+            scores[i, k] = highest + math.log(total)
+
+
+@kernel
 def log_sums_of_powers(
     X, columns, starts, firsts, powers, constants, tops, scales, least, work, scores
 ):

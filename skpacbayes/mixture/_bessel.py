@@ -34,6 +34,11 @@ def log_bessel(order, x):
     ----------
     .. [1] NIST Digital Library of Mathematical Functions, https://dlmf.nist.gov/10.41
     """
+    return log_scaled_bessel(order, x) + x
+
+
+def log_scaled_bessel(order, x):
+    """Return log I_order(x) - x, which keeps its digits where x is large."""
     exact = np.hypot(order, x)
     size = np.maximum(exact, LARGE)
     coefficients, square = debye_coefficients(), (order / size) ** 2
@@ -44,11 +49,12 @@ def log_bessel(order, x):
     series = np.zeros_like(size)
     for value in values[::-1]:
         series = series / size + value
-    large = size + order * np.log(x / (order + size)) - 0.5 * np.log(2 * np.pi * size)
+    large = order**2 / (size + x) + order * np.log(x / (order + size))
+    large -= 0.5 * np.log(2 * np.pi * size)
     large += np.log(series)
     small = exact < LARGE
     if small.any():
-        large[small] = np.log(ive(order, x[small])) + x[small]
+        large[small] = np.log(ive(order, x[small]))
     return large
 
 

@@ -10,8 +10,10 @@ from scipy.special import digamma, gammaln
 from .._compat import Interval
 from ._column_family import ColumnFamily, refuse_empty_columns
 from ._divergences import dirichlet_divergence, log_rising
-from ._family import POSITIVE
-from ._scorers import LinearScorer
+from ._family import POSITIVE, are_all
+from ._scorers import LinearScorer, tabulated
+
+SPARSEST = 8  # times as many entries as categories a table may have
 
 
 class BetaPosterior(NamedTuple):
@@ -32,6 +34,8 @@ class Binomial(ColumnFamily):
         Both parameters of the Beta prior of each chance.
     """
 
+    linear = True
+
     _parameter_constraints: dict = {
         "n_trials": [Interval(Integral, 1, None, closed="left")],
         "concentration_prior": [POSITIVE],
@@ -43,8 +47,22 @@ class Binomial(ColumnFamily):
 
     def check_rows(self, X):
         """Refuse what are not numbers of successes."""
-        right = (X >= 0) & (self.n_trials >= X) & (np.floor(X) == X)
+        right = np.minimum(np.floor(np.abs(X)), self.n_trials) == X
         self.check_values(X, right, f"whole numbers from 0 to n_trials={self.n_trials}")
+
+    def common_statistics(self, width):
+        """Return what all rows without missing values have; NaN where they differ."""
+        common = super().common_statistics(width)
+        if self.n_trials == 1:
+            common[2 * self.n_features :] = 0.0
+        return common
+
+    def write_varying(self, X, out):
+        """Write the other statistics of such rows, (n_others, n_rows)."""
+        if self.n_trials == 1:
+            out[:] = X.T
+        else:
+            super().write_varying(X, out)
 
     def parts(self, X):
         """Successes, and logarithm of the base measure."""
@@ -66,6 +84,10 @@ class Binomial(ColumnFamily):
         failure = digamma(second) - digamma(first + second)
         log_odds = digamma(first) - digamma(second)
         return self.n_trials * failure, log_odds, np.ones(first.shape)
+
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        return self.tabulated_density(posterior, self.n_trials + 1)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
@@ -166,6 +188,14 @@ class Categorical(ColumnFamily):
             result[np.flatnonzero(known), self.ends[column] + at] = 1.0
         return result
 
+    def common_statistics(self, width):
+        """Return NaN: rows have no statistic in common."""
+        return np.full(width, np.nan)
+
+    def write_varying(self, X, out):
+        """Write the indicators of the categories, (n_categories, n_rows)."""
+        out[:] = self.statistics(X).T
+
     def columns_of(self, values):
         """Return the parts of an array that belong to each column."""
         return np.split(values, self.ends[1:-1], axis=1)
@@ -194,14 +224,29 @@ class Categorical(ColumnFamily):
     def predictive_density(self, posterior):
         """Return `log_predictive` as a function of rows."""
         log_chances = np.log(np.hstack(self.chances(posterior)))
-        scorer = LinearScorer(np.zeros(len(log_chances)), log_chances, self.statistics)
+        return self.scorer_of(np.zeros(len(log_chances)), log_chances).of
 
-        def log_probabilities(X):
-            scores = np.empty((len(X), scorer.n_components))
-            scorer.write(X, scores)
-            return scores
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        constants, coefficients = self.expected(posterior)
+        return self.scorer_of(log_weights + constants, coefficients)
 
-        return log_probabilities
+    def scorer_of(self, constants, coefficients):
+        """Return what writes c_k plus the coefficients of a row's categories.
+
+        By a table where the categories are small whole numbers.
+        """
+        general = LinearScorer(constants, coefficients, self.statistics)
+        known = np.concatenate(self.categories)
+        size = (1 + known.max()) * self.n_features
+        whole = (known >= 0) & (np.floor(known) == known)
+        if not are_all(whole) or size > SPARSEST * (1 + len(known)):
+            return general
+        shape = self.n_features, int(known.max()) + 1, len(constants)
+        table = np.full(shape, np.nan)
+        columns = np.repeat(np.arange(self.n_features), np.diff(self.ends))
+        table[columns, known.astype(int)] = coefficients.T
+        return tabulated(constants, table, general.of)
 
     def chances(self, posterior):
         """Posterior means of the chances, for each column."""

@@ -1,12 +1,17 @@
 """What families of independent columns share; missing values are left out."""
 
-import math
 from copy import copy
 
 import numpy as np
 
-from ._family import ExponentialFamily, are_all
+from .._kernels.mixture import linear_log_densities
+from ._family import ExponentialFamily, are_all, defines_last, n_components_of
 from ._gaussian_families import variances
+from ._rows import have_gaps
+from ._scorers import KernelScorer, contiguous, tabulated
+
+LARGEST_TABLE = 4096  # log densities that are computed before they are asked for
+FEWEST_VALUES = 2
 
 
 class ColumnFamily(ExponentialFamily):
@@ -20,6 +25,7 @@ class ColumnFamily(ExponentialFamily):
 
     allows_missing = True
     independent = True
+    linear = False  # whether E log q_k is linear in x, but for a function of x
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""
@@ -60,9 +66,19 @@ class ColumnFamily(ExponentialFamily):
             result[:, i * d : (i + 1) * d] = part
         return result
 
+    def common_statistics(self, width):
+        """Return what all rows without missing values have; NaN where they differ."""
+        return np.where(np.arange(width) < self.n_features, 1.0, np.nan)
+
+    def write_varying(self, X, out):
+        """Write the other statistics of such rows, (n_others, n_rows)."""
+        columns = np.asfortranarray(X)
+        for i, part in enumerate(self.parts(columns)):
+            out[i * self.n_features : (i + 1) * self.n_features] = part.T
+
     def filled(self, X, there):
         """Return rows with the means of the columns for values that are not there."""
-        return np.where(there, X, self.centers)
+        return np.where(there, X, self.origin(X))
 
     def split(self, statistics):
         """Return the sums of each statistic, (n_components, n_features) each."""
@@ -73,6 +89,36 @@ class ColumnFamily(ExponentialFamily):
         """Constants and coefficients of E log q_k(x)."""
         coefficients = np.hstack(self.coefficients(posterior))
         return np.zeros(len(coefficients)), coefficients
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows.
+
+        For `linear` families but for a function of x: complete rows need no statistics
+        then.
+        """
+        general = super().scorer(posterior, log_weights)
+        if not (self.linear and defines_last(self, "scorer", "statistics")):
+            return general
+        ones, slopes, *_ = self.coefficients(posterior)
+        parameters = contiguous(log_weights + ones.sum(axis=1), slopes)
+        return KernelScorer(
+            linear_log_densities, parameters, len(log_weights), general.of
+        )
+
+    def tabulated_density(self, posterior, n_values):
+        """Return the log densities of whole numbers below `n_values` by a table.
+
+        As a function of rows; of all others by `marginals`.
+        """
+        general = ColumnFamily.predictive_density(self, posterior)
+        n_components = n_components_of(posterior)
+        n_values = min(n_values, LARGEST_TABLE // (n_components * self.n_features))
+        if n_values < FEWEST_VALUES:
+            return general
+        grid = np.arange(float(n_values))[:, None, None]
+        grid = np.broadcast_to(grid, (n_values, 1, self.n_features))
+        table = self.marginals(posterior)(grid).transpose(2, 0, 1)
+        return tabulated(np.zeros(n_components), table, general).of
 
     def predictive_density(self, posterior):
         """Return `log_predictive` as a function of rows."""
@@ -119,8 +165,3 @@ def refuse_empty_columns(X):
     empty = np.isnan(X).all(axis=0)
     if empty.any():
         raise ValueError(f"Column {empty.argmax()} of X has no value: leave it out.")
-
-
-def have_gaps(X):
-    """Whether a value is NaN: the sum of the squares is then, and quickly told."""
-    return math.isnan(np.vdot(X, X))

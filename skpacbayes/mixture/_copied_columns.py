@@ -59,12 +59,10 @@ def warn_of_copied_columns(fit, X, weight, names):
     if not pairs:
         return
     best = sorted(pairs, key=lambda pair: (-pairs[pair], pair))
-    text = ", ".join(
-        f"columns {called(columns[i], names)} and {called(columns[j], names)} of X "
-        + ("(equal)" if pairs[i, j] > 1 else f"({pairs[i, j]:.3f})")
-        for i, j in best[:NAMED]
-    )
-    text += f", and {len(best) - NAMED} more pairs" if best[NAMED:] else ""
+    remarks = [
+        " (equal)" if pairs[pair] > 1 else f" ({pairs[pair]:.3f})" for pair in best
+    ]
+    text = listed([(columns[i], columns[j]) for i, j in best], names, remarks)
     warn(
         "Columns are nearly copies within components (rank correlation, or the share "
         f"of errors about names that one avoids in telling the other): {text}. "
@@ -108,11 +106,7 @@ def warn_of_copied_counts(family, X, weight, names):
             copied += min(totals[one], totals[column])
     if not pairs or copied < COPIED_COUNTS * totals.sum():
         return
-    text = ", ".join(
-        f"columns {called(i, names)} and {called(j, names)} of X"
-        for i, j in pairs[:NAMED]
-    )
-    text += f", and {len(pairs) - NAMED} more pairs" if pairs[NAMED:] else ""
+    text = listed(pairs, names, [""] * len(pairs))
     warn(
         f"Columns are equal, or multiples of each other: {text}, together "
         f"{100 * copied / totals.sum():.2g} % of all counts. A copy counts as new "
@@ -121,6 +115,15 @@ def warn_of_copied_counts(family, X, weight, names):
         UserWarning,
         stacklevel=user_stack_level(),
     )
+
+
+def listed(pairs, names, remarks):
+    """Return a text that names the first pairs of columns, each with its remark."""
+    text = ", ".join(
+        f"columns {called(i, names)} and {called(j, names)} of X{remark}"
+        for (i, j), remark in list(zip(pairs, remarks, strict=True))[:NAMED]
+    )
+    return text + (f", and {len(pairs) - NAMED} more pairs" if pairs[NAMED:] else "")
 
 
 def copies(fit, X, weight, columns, nominal, continuous):

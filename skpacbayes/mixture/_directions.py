@@ -5,11 +5,16 @@ from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
+from numpy.polynomial.chebyshev import cheb2poly, chebvander
 
 from .._base import user_stack_level
-from ._bessel import log_bessel
+from .._kernels.mixture import log_sums_of_polynomials
+from ._bessel import log_bessel, log_scaled_bessel
 from ._family import POSITIVE, ExponentialFamily
 from ._gaussian_families import LOG_2_PI
+
+N_POWERS = 16  # of the polynomials by which densities are computed
+ROUNDING = 1e-14
 
 
 class Directions(NamedTuple):
@@ -47,9 +52,9 @@ class VonMisesFisher(ExponentialFamily):
 
     def check_rows(self, X):
         """Refuse rows that are not directions."""
-        lengths = np.sqrt((X**2).sum(axis=1))
+        lengths = np.sqrt(np.add.reduce(X * X, axis=1))
         wrong = np.abs(lengths - 1) > 1e-6
-        if X.shape[1] < 2 or wrong.any():
+        if X.shape[1] < 2 or np.count_nonzero(wrong):
             row = int(wrong.argmax())
             raise ValueError(
                 "The family VonMisesFisher needs rows of length 1 with at least 2 "
@@ -68,9 +73,15 @@ class VonMisesFisher(ExponentialFamily):
 
     def log_constant(self, concentration):
         """Logarithm of the normalising constant of the density on the sphere."""
+        return self.log_largest_density(concentration) - np.maximum(
+            concentration, 1e-10
+        )
+
+    def log_largest_density(self, concentration):
+        """Logarithm of the density at the mean direction."""
         half = 0.5 * self.n_features
         safe = np.maximum(concentration, 1e-10)
-        bessel = log_bessel(half - 1, safe)
+        bessel = log_scaled_bessel(half - 1, safe)
         return (half - 1) * np.log(safe) - half * LOG_2_PI - bessel
 
     def statistics(self, X):
@@ -128,15 +139,49 @@ class VonMisesFisher(ExponentialFamily):
     def predictive_density(self, posterior):
         """Return `log_predictive` as a function of rows."""
         sums, log_grid = posterior
-        lengths = np.sqrt((sums**2).sum(axis=1))[:, None]
-        before = log_grid + self.log_constants + self.log_constant(self.grid * lengths)
+        lengths = np.sqrt((sums**2).sum(axis=1))
+        constants = log_grid + self.log_constants
+        constants = constants + self.log_largest_density(self.grid * lengths[:, None])
+        polynomials, smooth = self.polynomials(lengths)
+        polynomials[:, 0] += constants
+        parameters = sums.copy(), lengths, polynomials, self.grid.copy()
+        work = len(self.grid)
 
         def log_densities(X):
-            after = np.sqrt(((X[:, None] + sums) ** 2).sum(axis=2))[:, :, None]
-            terms = before - self.log_constant(self.grid * after)
-            return np.logaddexp.reduce(terms, axis=2)
+            scores = np.empty((len(X), len(sums)))
+            rows = np.ascontiguousarray(X)
+            log_sums_of_polynomials(rows, *parameters, np.empty(work), scores)
+            for k in np.flatnonzero(~smooth):
+                after = np.sqrt(np.add.reduce((X + sums[k]) ** 2, axis=1))[:, None]
+                terms = constants[k] + self.grid * (after - lengths[k])
+                terms -= self.log_largest_density(self.grid * after)
+                scores[:, k] = np.logaddexp.reduce(terms, axis=1)
+            return scores
 
         return log_densities
+
+    def polynomials(self, lengths):
+        """Polynomials in t: minus the `log_largest_density` of grid * (length + t).
+
+        For t from -1 to 1, by interpolation in Chebyshev points, which converges as
+        fast as powers of twice the length.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (n_components, N_POWERS, n_grid)
+        smooth : ndarray of shape (n_components,)
+            Whether the polynomials are exact up to rounding.
+        """
+        powers = np.arange(N_POWERS)
+        nodes = np.cos(np.pi * (powers + 0.5) / N_POWERS)
+        resultants = np.maximum(lengths[:, None] + nodes, 0.0)[:, :, None]
+        values = -self.log_largest_density(resultants * self.grid)
+        to_powers = np.linalg.inv(chebvander(nodes, N_POWERS - 1))
+        coefficients = to_powers @ values
+        last = np.abs(coefficients[:, -2:]).max(axis=(1, 2))
+        basis = [cheb2poly(row).tolist() for row in np.eye(N_POWERS)]
+        basis = np.array([row + [0.0] * (N_POWERS - len(row)) for row in basis])
+        return basis.T @ coefficients, last < ROUNDING * np.abs(values).max(axis=(1, 2))
 
     def log_predictive(self, posterior, X):
         """Log-density of each row under each component, (n_rows, n_components)."""

@@ -41,6 +41,9 @@ class Family:
     def warn_of(self, posterior):
         """Warn if the posterior of rows shows that the family should change."""
 
+    def warn_of_news(self):
+        """Warn if a group that a stream shows late may be missed where rows settle."""
+
     def described(self, columns):
         """Return those of the columns of which the density is; others are given."""
         return columns
@@ -147,9 +150,7 @@ class Family:
 
         Which class defined it last says whether both are the same.
         """
-        having = (c for c in type(self).__mro__ if "log_predictive" in vars(c))
-        last = next(having, Family)
-        if "predictive_density" in vars(last):
+        if defines_last(self, "predictive_density", "log_predictive"):
             return self.predictive_density(posterior)
         return partial(self.log_predictive, posterior)
 
@@ -227,7 +228,32 @@ class ExponentialFamily(Family, BaseEstimator):
     def density(self, posterior, log_weights):
         """Return the density of the E-step, given the expected log-weights."""
         constants, coefficients = self.expected(posterior)
-        return LinearDensity(log_weights + constants, coefficients, self.statistics)
+        return LinearDensity(
+            log_weights + constants,
+            coefficients,
+            self.statistics,
+            *self.statistics_of_complete_rows(coefficients.shape[1]),
+        )
+
+    def statistics_of_complete_rows(self, width):
+        """Return `common_statistics`, and what writes those that vary.
+
+        They save the ascent to multiply by ones and zeros. A subclass with other
+        `statistics` need not know of them.
+        """
+        if defines_last(self, "write_varying", "statistics"):
+            return self.common_statistics(width), self.write_varying
+        base = ExponentialFamily
+        write = partial(base.write_varying, self)
+        return base.common_statistics(self, width), write
+
+    def common_statistics(self, width):
+        """Return what all rows without missing values have; NaN where they differ."""
+        return np.full(width, np.nan)
+
+    def write_varying(self, X, out):
+        """Write the other statistics of such rows, (n_others, n_rows)."""
+        out[:] = self.statistics(X).T
 
     def expected_log_likelihoods(self, posterior, statistics):
         """E log q_k of rows known by their statistics, one for each component."""
@@ -245,17 +271,15 @@ class ExponentialFamily(Family, BaseEstimator):
         return LinearScorer(log_weights + constants, coefficients, self.statistics)
 
 
+def defines_last(family, name, other):
+    """Whether the last class to define one of two methods has defined the first."""
+    owners = (vars(c) for c in type(family).__mro__)
+    return name in next(own for own in owners if name in own or other in own)
+
+
 def are_all(flags):
     """Whether all are true: `flags.all()` in a fifth of its time where they are few."""
     return np.count_nonzero(flags) == flags.size
-
-
-def as_slice(columns):
-    """Return columns as a slice where they are one: it takes them without a copy."""
-    columns = list(columns)
-    if columns and columns == list(range(columns[0], columns[0] + len(columns))):
-        return slice(columns[0], columns[-1] + 1) if columns[0] >= 0 else columns
-    return columns
 
 
 def take(posterior, components):

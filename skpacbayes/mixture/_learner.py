@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import user_stack_level
 from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
+from ._correlations import warn_of_correlations
 from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
@@ -94,6 +95,7 @@ class Learner:
         if self.chooses:
             fit, path = self.choice.best_of(paths, X, weight)
             warn_of_overdispersion(fit, X, weight)
+            warn_of_correlations(fit, X, weight)
             warn_of_shapes(fit, best_by_number(paths).values(), self.choice.of)
         else:
             fit, _ = self.exchanged(paths[0][self.n_components], X, weight)

@@ -301,9 +301,15 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             component and complete rows of real numbers; not with `outliers=True`, and
             not with Gaussians of known covariance.
         UserWarning
-            If `n_components="auto"` chose Poisson components, and fewer components with
-            negative binomial or zero-inflated columns would explain the rows better:
-            counts are overdispersed, and components cut groups in parts.
+            If `n_components="auto"` chose Poisson components, beside other columns or
+            not, and fewer components with negative binomial or zero-inflated columns
+            would explain the rows better: counts are overdispersed, and components cut
+            groups in parts.
+        UserWarning
+            If `n_components="auto"` chose components without covariances, and fewer
+            components with full ones would explain the rows better: columns of real
+            numbers are correlated, and components cut groups in parts. At most 50 such
+            columns, without missing values, are looked at.
         UserWarning
             If Gamma columns with shapes that are learnt would explain the rows better
             than those of known shape, "exponential" ones among them.
@@ -384,6 +390,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             the type of covariances.
             While it is unfinished, the fitted attributes and predictions give these
             warnings when they are computed.
+        UserWarning
+            Once, if a block shows a new group of Student components after rows have
+            left the window: these rows keep their scales, so that components may not be
+            rearranged as they should be.
         """
         begun = self._streaming()
         X, weight = self._present(X, sample_weight, reset=not begun)

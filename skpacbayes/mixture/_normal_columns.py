@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from ._column_family import ColumnFamily, have_gaps
+from .._kernels.mixture import column_log_densities, diagonal_log_joint
+from ._column_family import ColumnFamily
 from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
 from ._divergences import gamma_divergence, matrix_f_divergence
-from ._family import POSITIVE
+from ._family import POSITIVE, ExponentialFamily, defines_last
 from ._gaussian_families import LOG_2_PI
+from ._scorers import KernelScorer, contiguous
 
 DEGREES = 3  # of freedom, of the prior precisions of normal columns
 
@@ -53,14 +55,22 @@ class Normal(ColumnFamily):
         """Begin with components as wide as the rows."""
         self.factor = np.ones(self.n_features)
 
+    def write_varying(self, X, out):
+        """Write gaps and squares about the centers, (n_others, n_rows)."""
+        gaps, squares = out[: self.n_features], out[self.n_features :]
+        gaps[:] = X.T
+        gaps -= self.centers[:, None]
+        np.multiply(gaps, gaps, out=squares)
+
     def parts(self, X):
-        """Value and square, standardised."""
-        z = (X - self.centers) / self.spreads
-        return z, z**2
+        """Gap from the center, and its square."""
+        gaps = X - self.centers
+        return gaps, gaps**2
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
         counts, sums, squares = self.split(statistics)
+        sums, squares = sums / self.spreads, squares / self.spreads**2
         if previous is None:
             prior = np.full(counts.shape, float(self.mean_precision_prior))
         else:
@@ -79,15 +89,32 @@ class Normal(ColumnFamily):
         return NormalColumns(means, precision, shape, scale, prior)
 
     def coefficients(self, posterior):
-        """Coefficients of one, the value and its square."""
-        means, precision, shape, scale, _ = posterior
-        expected = shape / scale
-        constants = digamma(shape) - np.log(scale) - LOG_2_PI - 1 / precision
-        constants -= expected * (means**2 + BLUR)
+        """Coefficients of one, the gap and its square."""
+        means, expected = posterior.means, posterior.shape / posterior.scale
         return (
-            0.5 * constants - np.log(self.spreads),
-            expected * means,
-            -0.5 * expected,
+            self.constants(posterior) - 0.5 * expected * means**2,
+            expected * means / self.spreads,
+            -0.5 * expected / self.spreads**2,
+        )
+
+    def constants(self, posterior):
+        """E log q_k at the mean of each column."""
+        _, precision, shape, scale, _ = posterior
+        constants = digamma(shape) - np.log(scale) - LOG_2_PI - 1 / precision
+        return 0.5 * (constants - BLUR * shape / scale) - np.log(self.spreads)
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        general = super().scorer(posterior, log_weights)
+        if not defines_last(self, "scorer", "statistics"):
+            return general
+        parameters = contiguous(
+            log_weights + self.constants(posterior).sum(axis=1),
+            self.centers + self.spreads * posterior.means,
+            posterior.shape / posterior.scale / self.spreads**2,
+        )
+        return KernelScorer(
+            diagonal_log_joint, parameters, len(log_weights), general.of
         )
 
     def divergence(self, posterior):
@@ -113,18 +140,36 @@ class Normal(ColumnFamily):
         family.factor = np.clip(self.factor * halves.mean(axis=0), *SCALES)
         return family
 
-    def marginals(self, posterior):
-        """Return the log predictive density of each value, a function of rows."""
-        shape, means = posterior.shape, posterior.means
+    def tails(self, posterior):
+        """Constants, exponents and squared widths of the Student predictive densities.
+
+        The squared widths are those of the standardised columns.
+        """
+        shape = posterior.shape
         scale = 2 * posterior.scale * (1 + 1 / posterior.precision)
         constants = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi * scale)
-        constants, tops = constants - np.log(self.spreads), shape + 0.5
+        return constants - np.log(self.spreads), shape + 0.5, scale
+
+    def marginals(self, posterior):
+        """Return the log predictive density of each value, a function of rows."""
+        means = posterior.means
+        constants, tops, scale = self.tails(posterior)
 
         def log_marginals(X):
             z = (X - self.centers) / self.spreads
             return constants - tops * np.log1p((z - means) ** 2 / scale)
 
         return log_marginals
+
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        if not defines_last(self, "predictive_density", "marginals"):
+            return super().predictive_density(posterior)
+        constants, tops, scale = self.tails(posterior)
+        centers, spreads = self.centers.copy(), self.spreads.copy()
+        constants, *parameters = contiguous(constants, posterior.means, scale, tops)
+        parameters = constants, centers, spreads, *parameters
+        return KernelScorer(column_log_densities, parameters, len(scale)).of
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -175,32 +220,35 @@ class LogNormal(Normal):
         """Standardise the logarithms."""
         return super().profile(np.log(X))
 
-    def statistics(self, X):
-        """Statistics of the logarithms, and the logarithm of the base measure."""
-        logs = np.log(X)
-        own = super().statistics(logs)
-        result = np.empty((len(X), own.shape[1] + 1))
-        result[:, :-1], result[:, -1] = own, log_slopes(logs)
-        return result
+    def write_varying(self, X, out):
+        """Write gaps of the logarithms and their squares, (n_others, n_rows)."""
+        super().write_varying(np.log(X), out)
 
-    def split(self, statistics):
-        """Return the sums of each statistic, (n_components, n_features) each."""
-        return super().split(np.delete(statistics, -2, axis=1))
+    def parts(self, X):
+        """Gap of the logarithm from the center, and its square."""
+        return super().parts(np.log(X))
 
-    def expected(self, posterior):
-        """Constants and coefficients of E log q_k(x)."""
-        constants, coefficients = super().expected(posterior)
-        return constants, np.column_stack([coefficients, np.ones(len(constants))])
+    def coefficients(self, posterior):
+        """Coefficients of one, the logarithm's gap and its square.
 
-    def predictive_density(self, posterior):
-        """Return `log_predictive` as a function of rows."""
-        of_logs = super().predictive_density(posterior)
+        The logarithm of the slope of log x is minus log x.
+        """
+        one, linear, square = super().coefficients(posterior)
+        return one - self.centers, linear - 1.0, square
 
-        def log_densities(X):
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        return ExponentialFamily.scorer(self, posterior, log_weights)
+
+    def marginals(self, posterior):
+        """Return the log predictive density of each value, a function of rows."""
+        of_logs = super().marginals(posterior)
+
+        def log_marginals(X):
             logs = np.log(X)
-            return of_logs(logs) + log_slopes(logs)[:, None]
+            return of_logs(logs) - logs
 
-        return log_densities
+        return log_marginals
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k."""
@@ -210,9 +258,3 @@ class LogNormal(Normal):
         """Medians, in the units of the rows, and variances of the logarithms."""
         found = super().attributes(posterior)
         return {"medians": np.exp(found["means"]), "log_variances": found["variances"]}
-
-
-def log_slopes(logs):
-    """Logarithms of the slopes of the logarithm, summed over the values of a row."""
-    known = np.where(np.isnan(logs), 0.0, logs) if have_gaps(logs) else logs
-    return -np.add.reduce(known, axis=1)

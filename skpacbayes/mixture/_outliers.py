@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import digamma, expit
 
 from ._divergences import dirichlet_divergence
-from ._family import Family, are_all, as_slice
+from ._family import Family, are_all
+from ._rows import as_slice
 from ._scorers import FunctionScorer
 
 SHARE_PRIOR = 0.5, 4.5  # Beta prior of the share of outliers, with mean .1
@@ -127,6 +128,10 @@ class OutlierFamily(Family):
     def warn_of(self, posterior):
         """Let the family of the other rows look at its part."""
         self.inner.warn_of(posterior.components)
+
+    def warn_of_news(self):
+        """Let the family of the other rows warn."""
+        self.inner.warn_of_news()
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""

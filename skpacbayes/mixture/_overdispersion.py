@@ -4,7 +4,8 @@ A negative binomial distribution is a continuous mixture of Poisson distribution
 counts with extra zeros are a mixture of two: where the groups have such counts, the
 evidence is right to prefer more Poisson components than there are groups. Components
 are merged, pair after pair, into groups with negative binomial or zero-inflated
-columns, and BIC compares these groups with the components.
+columns, and BIC compares these groups with the components. Beside other columns, the
+others keep their family: merged components have one distribution of them.
 """
 
 from warnings import warn
@@ -14,6 +15,7 @@ from scipy.special import gammaln, logsumexp
 
 from .._base import user_stack_level
 from ._moves import shares_and_losses
+from ._product import ProductFamily
 from ._rates import Poisson
 from ._search import scaled_part
 
@@ -28,33 +30,57 @@ class Groups:
 
     Parameters
     ----------
-    X, weight : rows and their weights
+    X, weight : counts, NaN where they are missing, and weights of the rows
     shares : ndarray of shape (n_rows, n_components)
         Responsibilities times weights.
+    others : OtherColumns, default=None
+        What is known of the other columns.
     """
 
-    def __init__(self, X, weight, shares):
-        self.X, self.weight = X, weight
-        self.shares = list(shares.T)
-        self.base = -gammaln(X + 1)
-        described = [self.described(each, poisson=True) for each in self.shares]
+    def __init__(self, X, weight, shares, others=None):
+        self.there = ~np.isnan(X)
+        self.X, self.weight = np.where(self.there, X, 0.0), weight
+        self.shares, self.others = list(shares.T), others
+        self.base = -gammaln(self.X + 1)
+        self.describe()
+
+    def describe(self):
+        """Describe the components, of which each is a group."""
+        described = [self.described(each, component=True) for each in self.shares]
         self.log_densities, self.sizes, self.points = map(
             list, zip(*described, strict=True)
         )
 
-    def described(self, share, *, poisson=False):
+    def described(self, share, *, component=False):
         """Log densities of the rows in a group, its parameters, and its place."""
-        X, total = self.X, max(share.sum(), 1e-300)
-        means = np.maximum(share @ X / total, 0.5 / max(total, 1.0))
-        gaps = share @ (X - means) ** 2 / total - means
-        over = (gaps > (OVER - 1) * means) & (not poisson)
+        X, totals = self.X, np.maximum(share @ self.there, 1e-300)
+        means = np.maximum(share @ X / totals, 0.5 / np.maximum(totals, 1.0))
+        gaps = share @ ((X - means) ** 2 * self.there) / totals - means
+        over = (gaps > (OVER - 1) * means) & (not component)
         terms = X * np.log(means) - means + self.base
         if over.any():
             both = X[:, over], self.base[:, over], means[over], gaps[over]
             likely = [negative_binomial(*both), zero_inflated(*both)]
-            best = np.argmax([share @ each for each in likely], axis=0)
-            terms[:, over] = np.where(best == 0, *likely)
-        return terms.sum(axis=1), len(means) + over.sum(), 2 * np.sqrt(means)
+            best = [share @ (each * self.there[:, over]) for each in likely]
+            terms[:, over] = np.where(np.argmax(best, axis=0) == 0, *likely)
+        log_densities = (terms * self.there).sum(axis=1)
+        size, point = len(means) + over.sum(), 2 * np.sqrt(means)
+        return self.with_others(share, log_densities, size, point)
+
+    def with_others(self, share, log_densities, size, point):
+        """Add to the description of a group that of the other columns."""
+        if self.others is None:
+            return log_densities, size, point
+        own, place = self.others.described(share)
+        return log_densities + own, size, np.append(point, place)
+
+    def best_merge(self):
+        """Merge down to one group: the best number, and what its criterion gains."""
+        before, found = self.now(), {}
+        for left in range(len(self.shares) - 1, 0, -1):
+            found[left] = self.merge()
+        best = max(found, key=found.get)
+        return best, found[best] - before
 
     def criterion(self, log_densities, shares, sizes):
         """Log likelihood less half the parameters times the log of the rows."""
@@ -97,6 +123,35 @@ class Groups:
         return self.shares, self.log_densities, self.sizes, self.points
 
 
+class OtherColumns:
+    """Columns of a product that are no counts.
+
+    Their parameters do not count in BIC, so that a merge gains less than it should.
+
+    Parameters
+    ----------
+    family : ProductFamily
+        The families of these columns.
+    X : ndarray of shape (n_rows, n_features)
+    inverse_temperature : float
+    """
+
+    def __init__(self, family, X, inverse_temperature):
+        self.family, self.X = family, X
+        self.inverse_temperature = inverse_temperature
+        self.statistics = family.statistics(X)
+        points = family.profile(X)
+        self.points = points - points.mean(axis=0)
+
+    def described(self, share):
+        """Log densities of the rows in a group, and its place."""
+        total = max(share.sum(), 1e-300)
+        statistics = np.hstack([total, share @ self.statistics, 0.0])[None]
+        posterior = self.family.update(self.inverse_temperature * statistics, None)
+        place = share @ self.points / total
+        return self.family.log_predictive(posterior, self.X)[:, 0], place
+
+
 def negative_binomial(X, base, means, gaps):
     """Log probabilities of counts whose variance is the mean plus the gap."""
     sizes = means**2 / gaps
@@ -117,19 +172,30 @@ def without(values, pair):
     return [value for i, value in enumerate(values) if i not in pair]
 
 
+def parts_and_others(family, n_features, kind):
+    """Return the columns of families of a kind, and the product of others or None."""
+    if isinstance(family, kind):
+        return list(range(n_features)), None
+    if not isinstance(family, ProductFamily):
+        return [], None
+    right = [isinstance(part, kind) for _, part, _ in family.families]
+    parts = list(zip(right, family.families, strict=True))
+    columns = [column for of_kind, (*_, own) in parts if of_kind for column in own]
+    others = [part for of_kind, part in parts if not of_kind]
+    return columns, family.of(others) if others else None
+
+
 def warn_of_overdispersion(fit, X, weight):
     """Warn if fewer components with broader columns are better than Poisson ones."""
-    K = len(fit.state.concentration)
-    if K < 2 or not isinstance(fit.mixture.family, Poisson) or np.isnan(X).any():
+    K, family = len(fit.state.concentration), fit.mixture.family
+    counts, others = parts_and_others(family, X.shape[1], Poisson)
+    if K < 2 or not counts:
         return
     rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
     shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
-    groups = Groups(rows, w, shares)
-    before, found = groups.now(), {}
-    for left in range(K - 1, 0, -1):
-        found[left] = groups.merge()
-    best = max(found, key=found.get)
-    gain = found[best] - before
+    if others is not None:
+        others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
+    best, gain = Groups(rows[:, counts], w, shares, others).best_merge()
     if gain > DECISIVE:
         warn(
             f"The counts seem overdispersed: {best} component{'s' * (best > 1)} with "

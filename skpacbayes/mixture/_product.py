@@ -8,10 +8,12 @@ import numpy as np
 from .._compat import validate_parameter_constraints
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
-from ._family import ExponentialFamily, as_slice
+from ._family import ExponentialFamily
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
+from ._rows import as_slice
+from ._scorers import SumScorer
 from ._student import Student
 
 
@@ -127,20 +129,30 @@ class ProductFamily(ExponentialFamily):
         product = copy(self)
         product.checked = True
         product.n_features = X.shape[1]
-        product.families = []
+        families, widths = [], []
         for name, family, columns in self.parts():
             try:
                 begun = family.begin(X[:, columns], sample_weight)
             except ValueError as error:
                 raise ValueError(f"In the columns of {name!r}: {error}") from None
-            product.families.append((name, begun, columns))
-        widths = [
-            family.statistics(X[:1, columns]).shape[1]
-            for _, family, columns in product.families
-        ]
-        product.slices = [as_slice(columns) for _, _, columns in product.families]
+            families.append((name, begun, columns))
+            widths.append(begun.statistics(X[:1, columns]).shape[1])
+        return product.with_families(families, widths)
+
+    def with_families(self, families, widths):
+        """Return the product of families that have begun, with so many statistics."""
+        product = copy(self)
+        product.families = families
+        product.slices = [as_slice(columns) for _, _, columns in families]
         product.ends = np.cumsum(widths).tolist()
         return product
+
+    def of(self, families):
+        """Return the product of some of the families."""
+        widths = np.diff(self.ends, prepend=0).tolist()
+        known = zip(self.families, widths, strict=True)
+        widths = [width for family, width in known if family in families]
+        return self.with_families(families, widths)
 
     def blank(self, n_components, origin):
         """Posterior of `n_components` components that have seen no row."""
@@ -172,6 +184,28 @@ class ProductFamily(ExponentialFamily):
             result[:, start:end] = family.statistics(X[:, columns])
             start = end
         return result
+
+    def common_statistics(self, width):
+        """Return what all rows without missing values have; NaN where they differ."""
+        return np.concatenate([common for common, _ in self.of_complete_rows()])
+
+    def write_varying(self, X, out):
+        """Write the other statistics of such rows, (n_others, n_rows)."""
+        start = 0
+        for (common, write), columns in zip(
+            self.of_complete_rows(), self.slices, strict=True
+        ):
+            end = start + np.count_nonzero(np.isnan(common))
+            write(X[:, columns], out[start:end])
+            start = end
+
+    def of_complete_rows(self):
+        """Return each family's `statistics_of_complete_rows`."""
+        widths = np.diff(self.ends, prepend=0).tolist()
+        return [
+            family.statistics_of_complete_rows(width)
+            for (_, family, _), width in zip(self.families, widths, strict=True)
+        ]
 
     def each(self, statistics):
         """Return each family's part of the statistics."""
@@ -235,6 +269,15 @@ class ProductFamily(ExponentialFamily):
             )
         ]
         return product
+
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        nothing = np.zeros(len(log_weights))
+        scorers = [
+            family.scorer(part, log_weights if i == 0 else nothing)
+            for i, (family, part) in enumerate(self.pairs(posterior))
+        ]
+        return SumScorer(list(zip(scorers, self.slices, strict=True)))
 
     def predictive_density(self, posterior):
         """Return `log_predictive` as a function of rows."""

@@ -14,6 +14,8 @@ from ._column_family import ColumnFamily
 from ._divergences import gamma_divergence, log_rising
 from ._family import POSITIVE
 
+FEW = 100  # values for which a table costs more than it saves
+MOST_COUNTS = 256  # whose log densities are in a table
 ENDS = "smallest", "largest"
 ADVICE = "take logarithms", 'the family "lognormal" or "normal" may fit better'
 SHAPES, N_SHAPES = (0.02, 2000.0), 200  # grid of the shapes of Gamma distributions
@@ -37,6 +39,8 @@ class Poisson(ColumnFamily):
         Shape of the Gamma prior of each rate. Its mean is the mean of the column.
     """
 
+    linear = True
+
     _parameter_constraints: dict = {"shape_prior": [POSITIVE]}
 
     def __init__(self, shape_prior=0.5):
@@ -44,7 +48,7 @@ class Poisson(ColumnFamily):
 
     def check_rows(self, X):
         """Refuse what are not counts."""
-        right = (X >= 0) & (np.floor(X) == X)
+        right = np.floor(np.abs(X)) == X
         self.check_values(X, right, "whole numbers >= 0")
 
     def set_prior(self, X, weight):
@@ -58,12 +62,16 @@ class Poisson(ColumnFamily):
 
     def parts(self, X):
         """Count, and logarithm of the base measure."""
-        return X, -gammaln(X + 1)
+        return X, -log_factorials(X)
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
         counts, sums, _ = self.split(statistics)
         return GammaPosterior(self.shape_prior + sums, self.rate_prior + counts)
+
+    def predictive_density(self, posterior):
+        """Return `log_predictive` as a function of rows."""
+        return self.tabulated_density(posterior, MOST_COUNTS)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
@@ -94,6 +102,15 @@ class Poisson(ColumnFamily):
     def attributes(self, posterior):
         """Posterior means of the rates."""
         return {"rates": posterior.shape / posterior.rate}
+
+
+def log_factorials(X):
+    """Logarithms of the factorials of counts, from a table where counts are small."""
+    highest = X.max(initial=0.0)
+    if X.size < FEW or highest > X.size:
+        return gammaln(X + 1)
+    table = gammaln(np.arange(highest + 1) + 1)
+    return table[X.astype(np.intp)]
 
 
 class GammaShapes(NamedTuple):

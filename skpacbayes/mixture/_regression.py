@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from .._kernels.mixture import line_log_densities
 from ._divergences import gamma_divergence
-from ._family import ExponentialFamily
+from ._family import ExponentialFamily, defines_last
 from ._gaussian_families import LOG_2_PI, covariance, variances
 from ._line_starts import nearest_lines
 from ._rows import product_pairs
+from ._scorers import FunctionScorer, KernelScorer
 
 SHAPE = 1.5  # of the prior of the precision of the errors
 NARROWEST = 1e-14  # of the widest direction of the inputs is the least width
@@ -201,21 +203,41 @@ class Regression(ExponentialFamily):
         family.precision = np.clip(means.size / squares, *PRECISIONS)
         return family
 
+    def scorer(self, posterior, log_weights):
+        """Return what writes E log p_k + E log q_k(x) for rows."""
+        if not defines_last(self, "scorer", "statistics"):
+            return super().scorer(posterior, log_weights)
+        _, _, shape, rate = posterior
+        constants = 0.5 * (digamma(shape) - np.log(rate) - LOG_2_PI)
+        lines = self.line_scorer(
+            posterior, constants, rate / shape, np.zeros(len(rate))
+        )
+
+        def write(X, out):
+            lines.write(X, out)
+            out += log_weights
+
+        return FunctionScorer(write, len(log_weights))
+
     def predictive_density(self, posterior):
         """Return `log_predictive` as a function of rows."""
-        means, _, shape, rate = posterior
-        constants = gammaln(shape + 0.5) - gammaln(shape) - np.log(self.spreads[-1])
-        spreads_of, tops = self.spreads_of(posterior), shape + 0.5
+        _, _, shape, rate = posterior
+        constants = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi)
+        return self.line_scorer(posterior, constants, 2 * rate, shape + 0.5).of
 
-        def log_densities(X):
-            inputs, targets, there = self.parts(X)
-            gaps = targets[:, None] - products(inputs, means)
-            scale = 2 * rate * (1 + spreads_of(inputs))
-            result = constants - 0.5 * np.log(np.pi * scale)
-            result -= tops * np.log1p(gaps**2 / scale)
-            return result * there[:, None]
-
-        return log_densities
+    def line_scorer(self, posterior, constants, scales, tops):
+        """Return what writes log densities of the last column, zero where missing."""
+        parameters = (
+            self.centers,
+            self.spreads,
+            posterior.coefficients,
+            np.linalg.cholesky(posterior.covariances).mT,
+            constants - np.log(self.spreads[-1]),
+            scales,
+            tops,
+        )
+        parameters = tuple(np.array(each, order="C") for each in parameters)
+        return KernelScorer(line_log_densities, parameters, len(scales))
 
     def log_predictive(self, posterior, X):
         """Log-density of the last column under each component, zero where missing."""

@@ -6,6 +6,7 @@ diagonal or full about an origin per component, counts. No array made here has o
 per observation.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -79,6 +80,19 @@ def expect(density, X, sample_weight=None):
     entropies = step.log_sums - density.total(step.counts, moments)
     statistics = np.column_stack([step.counts, density.columns(moments), entropies])
     return statistics, step.log_sums.sum()
+
+
+def as_slice(columns):
+    """Return columns as a slice where they are one: it takes them without a copy."""
+    columns = list(columns)
+    if columns and columns == list(range(columns[0], columns[0] + len(columns))):
+        return slice(columns[0], columns[-1] + 1) if columns[0] >= 0 else columns
+    return columns
+
+
+def have_gaps(X):
+    """Whether a value is NaN: the sum of the squares is then, and quickly told."""
+    return math.isnan(np.vdot(X, X))
 
 
 @lru_cache(maxsize=64)
@@ -277,20 +291,38 @@ class CountDensity:
 
 
 class LinearDensity:
-    """c_k + sum_j t_j(x) coefficients_kj, where `statistics` maps rows to t."""
+    """c_k + sum_j t_j(x) coefficients_kj, where `statistics` maps rows to t.
 
-    def __init__(self, constants, coefficients, statistics):
+    Tiles without missing values cost less: the statistics that such rows have in
+    common, those of `common` that are not NaN, are multiples of the count, and
+    `write_varying` writes the others, (n_others, n_rows).
+    """
+
+    def __init__(self, constants, coefficients, statistics, common, write_varying):
         self.constants = constants
         self.coefficients = coefficients
         self.statistics = statistics
-        self.width = coefficients.shape[1]
-        self._last = None
+        self.write_varying = write_varying
+        fixed = ~np.isnan(common)
+        self.fixed, self.others = map(as_slice, map(np.flatnonzero, [fixed, ~fixed]))
+        self.common = common[self.fixed]
+        offset = constants + coefficients[:, self.fixed] @ self.common
+        self.of_complete = np.column_stack([offset, coefficients[:, self.others]])
+        self.width = self.of_complete.shape[1]
+        self._features = np.empty((self.width, 0))
 
     def log_joint(self, rows, out):
         """Write the expected log joint density of the rows and the components."""
-        self._last = self.statistics(rows)
-        np.matmul(self._last, self.coefficients.T, out=out)
-        out += self.constants
+        self.complete = not have_gaps(rows)
+        if not self.complete:
+            self._last = self.statistics(rows)
+            np.matmul(self._last, self.coefficients.T, out=out)
+            out += self.constants
+            return
+        if self._features.shape[1] != len(rows):
+            self._features = np.ones((self.width, len(rows)))
+        self.write_varying(rows, self._features[1:])
+        np.matmul(self._features.T, self.of_complete.T, out=out)
 
     def no_moments(self):
         """Return the sums of no row."""
@@ -298,7 +330,12 @@ class LinearDensity:
 
     def add(self, rows, shares, moments):
         """Add the statistics of the rows of which `log_joint` was just computed."""
-        moments += shares.T @ self._last
+        if not self.complete:
+            moments += shares.T @ self._last
+            return
+        sums = self._features @ shares
+        moments[:, self.fixed] += np.outer(sums[0], self.common)
+        moments[:, self.others] += sums[1:].T
 
     def total(self, counts, moments):
         """Sum over the rows w_ik times their log joint densities."""

@@ -12,6 +12,16 @@ from .._kernels import mixture as kernels
 from ._missing import IndependentPattern, Pattern, patterns_of
 
 
+class Scorer:
+    """What scorers that are asked for arrays share."""
+
+    def of(self, X):
+        """Return the scores."""
+        scores = np.empty((len(X), self.n_components))
+        self.write(X, scores)
+        return scores
+
+
 class FunctionScorer:
     """Scores that a function writes."""
 
@@ -25,7 +35,7 @@ class DiagonalScorer:
 
     def __init__(self, constants, means, precisions):
         self.n_components = len(constants)
-        self.parameters = columns(constants, means, precisions)
+        self.parameters = contiguous(constants, means, precisions)
 
     def write(self, X, out):
         """Write the scores."""
@@ -44,7 +54,7 @@ class FullScorer:
         self.n_components = len(constants)
         self.forms = constants, means, factors, multipliers, tops
         order = np.tril_indices(means.shape[1])
-        self.parameters = columns(
+        self.parameters = contiguous(
             constants, means, factors[:, *order], multipliers, tops
         )
 
@@ -80,7 +90,7 @@ class StudentScorer:
 
     def __init__(self, constants, means, scales, tops, pooled):
         self.n_components = len(constants)
-        self.parameters = columns(constants, means, scales, tops)
+        self.parameters = contiguous(constants, means, scales, tops)
         self.pooled = pooled
 
     def write(self, X, out):
@@ -111,12 +121,12 @@ class IndependentStudents:
         return IndependentPattern(missing, self.means, self.scales, self.tops)
 
 
-class LinearScorer:
+class LinearScorer(Scorer):
     """c_k + sum_j t_j coefficient_kj, where t are statistics of the row."""
 
     def __init__(self, constants, coefficients, statistics=None):
         self.n_components = len(constants)
-        self.parameters = columns(constants, coefficients)
+        self.parameters = contiguous(constants, coefficients)
         self.statistics = statistics
 
     def write(self, X, out):
@@ -128,6 +138,64 @@ class LinearScorer:
             np.add(X @ coefficients, constants, out=out)
             return
         kernels.linear_log_densities(X, constants, coefficients, out)
+
+
+class KernelScorer(Scorer):
+    """Scores that a kernel writes, but for rows of which it makes NaN.
+
+    Parameters
+    ----------
+    kernel : callable
+        Takes the rows, the `parameters`, and the array to write to.
+    parameters : tuple of ndarray
+    n_components : int
+    otherwise : callable
+        Returns the scores of the rows of which the kernel makes NaN: with missing
+        values, or with values that are not in its tables.
+    """
+
+    def __init__(self, kernel, parameters, n_components, otherwise=None):
+        self.kernel = kernel
+        self.parameters = parameters
+        self.n_components = n_components
+        self.otherwise = otherwise
+
+    def write(self, X, out):
+        """Write the scores."""
+        self.kernel(np.ascontiguousarray(X), *self.parameters, out)
+        first = out[:, 0]
+        if self.otherwise is not None and np.isnan(np.add.reduce(first)):
+            rows = np.isnan(first)
+            out[rows] = self.otherwise(X[rows])
+
+
+def tabulated(constants, table, otherwise):
+    """Scores c_k + sum_j table[j, x_j, k]; `otherwise` where an x_j is not in it."""
+    parameters = np.array(constants, dtype=float), np.array(table, order="C")
+    kernel = kernels.tabulated_log_densities
+    return KernelScorer(kernel, parameters, len(constants), otherwise)
+
+
+class SumScorer:
+    """The sum of the scores of several parts of the columns.
+
+    Parameters
+    ----------
+    parts : list of (scorer, columns)
+    """
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.n_components = parts[0][0].n_components
+
+    def write(self, X, out):
+        """Write the scores."""
+        (scorer, columns), *others = self.parts
+        scorer.write(X[:, columns], out)
+        own = np.empty(out.shape)
+        for scorer, columns in others:
+            scorer.write(X[:, columns], own)
+            out += own
 
 
 class DirichletMultinomialScorer:
@@ -155,6 +223,6 @@ class DirichletMultinomialScorer:
         kernels.count_log_probabilities(*rows, *self.parameters, out)
 
 
-def columns(*arrays):
+def contiguous(*arrays):
     """Return copies, which may be written to, with the components on the last axis."""
     return tuple(np.array(array.T, order="C") for array in arrays)

@@ -84,6 +84,8 @@ class Stream:
         Families of the columns, before a block has been learnt.
     """
 
+    has_warned = False  # of news
+
     def __init__(self, block_size, window, family=None):
         self.family = family
         self.block_size = block_size
@@ -146,7 +148,11 @@ class Stream:
             watched = not (doubled or learner.chooses)
             before = self._log_density_of_block() if watched else 0.0
             self._sweep(learner.n_sweeps)
-            if doubled or (watched and self._is_news(before)):
+            news = watched and self._is_news(before)
+            if news and self.settled.any() and not self.has_warned:
+                self.learned.mixture.family.warn_of_news()
+                self.has_warned = True
+            if doubled or news:
                 self._exchange(learner)
             else:
                 self._renumber(learner)

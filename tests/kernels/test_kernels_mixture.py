@@ -125,6 +125,67 @@ def test_student_log_densities(kernel, pooled):
     assert_allclose(scores, constants - tops * logs)
 
 
+@twin_of(mixture.column_log_densities)
+def test_column_log_densities(kernel):
+    rng = np.random.default_rng(0)
+    X, (centers, spreads) = rng.normal(size=(6, 3)), rng.random((2, 3)) + 0.1
+    X[1, 2] = np.nan
+    constants, means, scales, tops = rng.random((4, 3, 4)) + 0.1
+    scores = np.empty((6, 4))
+    kernel(X, constants, centers, spreads, means, scales, tops, scores)
+    gaps = ((X - centers) / spreads)[:, :, None] - means
+    terms = constants - tops * np.log1p(gaps**2 / scales)
+    assert_allclose(scores, np.nansum(terms, axis=1))
+
+
+@twin_of(mixture.tabulated_log_densities)
+def test_tabulated_log_densities(kernel):
+    """Values that are not in the table make NaN."""
+    rng = np.random.default_rng(0)
+    X, scores = rng.integers(0, 5, (9, 3)) * 1.0, np.empty((9, 4))
+    constants, table = rng.normal(size=4), rng.normal(size=(3, 5, 4))
+    X[range(1, 6), [0, 1, 2, 0, 1]] = np.nan, 5.0, -1.0, 0.5, np.inf
+    kernel(X, constants, table, scores)
+    inside = np.array([0, 6, 7, 8])
+    assert np.isnan(scores[1:6, 0]).all()
+    picked = table[np.arange(3), X[inside].astype(int)]
+    assert_allclose(scores[inside], constants + picked.sum(axis=1))
+
+
+@twin_of(mixture.line_log_densities)
+def test_line_log_densities(kernel):
+    rng = np.random.default_rng(0)
+    X, (centers, spreads) = rng.normal(size=(6, 3)), rng.random((2, 3)) + 0.1
+    X[1, 2] = np.nan
+    coefficients, roots = rng.normal(size=(4, 3)), rng.normal(size=(4, 3, 3))
+    constants, scales = rng.random((2, 4)) + 0.1
+    tops, scores = np.array([0.0, 2.5, 0.0, 7.0]), np.empty((6, 4))
+    parameters = centers, spreads, coefficients, roots, constants, scales, tops
+    kernel(X, *parameters, scores)
+    z = (X - centers) / spreads
+    inputs = np.column_stack([np.ones(6), z[:, :2]])
+    squares = (np.einsum("kij,nj->nki", roots, inputs) ** 2).sum(axis=2)
+    gaps = z[:, 2:] - inputs @ coefficients.T
+    wide = scales * (1 + squares)
+    student = -0.5 * np.log(wide) - tops * np.log1p(gaps**2 / wide)
+    normal = -0.5 * (gaps**2 / scales + squares)
+    expected = constants + np.where(tops > 0, student, normal)
+    assert_allclose(scores, np.where(np.isnan(gaps), 0.0, expected))
+
+
+@twin_of(mixture.log_sums_of_polynomials)
+def test_log_sums_of_polynomials(kernel):
+    rng = np.random.default_rng(0)
+    X, sums = rng.normal(size=(6, 3)), 5 * rng.normal(size=(4, 3))
+    lengths, slopes = np.sqrt((sums**2).sum(axis=1)), rng.normal(size=7)
+    coefficients, scores = rng.normal(size=(4, 5, 7)), np.empty((6, 4))
+    kernel(X, sums, lengths, coefficients, slopes, np.empty(7), scores)
+    t = np.sqrt(((X[:, None] + sums) ** 2).sum(axis=2)) - lengths
+    powers = t[:, :, None, None] ** np.arange(5)[:, None]
+    terms = (coefficients * powers).sum(axis=2) + slopes * t[:, :, None]
+    assert_allclose(scores, logsumexp(terms, axis=2))
+
+
 @pytest.mark.parametrize("least", [-np.inf, 0.5, np.inf])
 @twin_of(mixture.log_sums_of_powers)
 def test_log_sums_of_powers(kernel, least):

@@ -89,6 +89,65 @@ def test_a_row_has_the_bits_that_it_has_in_a_block(name, outliers):
         assert_array_equal(ask(long), np.concatenate([block] * 80))
 
 
+@pytest.mark.parametrize("name", ["normal", "poisson", "binomial", "mixed"])
+@pytest.mark.filterwarnings("ignore")
+def test_rows_with_missing_values_do_not_change_the_bits_of_others(name):
+    """Nor rows with values that tables do not hold."""
+    mixture, X = fitted(name)
+    block = X.copy()
+    block[::3, 1] = np.nan
+    if name in ("poisson", "mixed"):
+        block[1::3, 1] = 1e5
+    whole = np.arange(len(X)) % 3 == 2
+    for answer in ANSWERS[:3]:
+        ask = getattr(mixture, answer)
+        assert_array_equal(ask(block)[whole], ask(X)[whole])
+        alone = np.concatenate([ask(row[None]) for row in block])
+        assert_array_equal(alone, ask(block))
+
+
+@pytest.mark.parametrize("name", [*CASES, "outliers"])
+@pytest.mark.filterwarnings("ignore")
+def test_quick_answers_are_those_of_the_definitions(name):
+    """Of statistics and their coefficients, up to what components share."""
+    mixture, X = (
+        fitted("lognormal", outliers=True) if name == "outliers" else fitted(name)
+    )
+    state, family = mixture._answer().state, mixture._answer().mixture.family
+    joint, tile = np.empty((len(X), 2)), np.empty((len(X), 2))
+    family.scorer(state.components, state.log_weights).write(X, joint)
+    if name == "outliers":
+        family, components = family.inner, state.components.components
+        log_usual = state.components.log_chances[1]
+        density = family.density(components, state.log_weights + log_usual)
+        density.log_joint(X, tile)
+        assert_allclose(joint, tile, rtol=1e-9)
+        return
+    family.density(state.components, state.log_weights).log_joint(X, tile)
+    assert_allclose(np.diff(joint), np.diff(tile), rtol=1e-9, atol=1e-9)
+    if hasattr(family, "marginals"):
+        expected = family.marginals(state.components)(X[:, None]).sum(axis=2)
+        assert_allclose(family.log_predictive(state.components, X), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("length", [0.3, 1.0, 2.0, 10.0, 50.0, 400.0])
+@pytest.mark.parametrize("d", [2, 8, 60])
+def test_densities_of_directions_by_polynomials_are_those_of_bessel_functions(
+    d, length
+):
+    X = np.random.default_rng(0).normal(size=(40, d))
+    X /= np.sqrt((X**2).sum(axis=1, keepdims=True))
+    family, sums = VonMisesFisher().begin(X), X[:1] * length
+    statistics = np.hstack([[[1.2 * length]], sums, [[0.0]]])
+    posterior = family.update(statistics, None)
+    after = np.sqrt(((X + sums) ** 2).sum(axis=1, keepdims=True))
+    terms = posterior.log_grid + family.log_constants
+    terms = terms + family.log_constant(family.grid * length)
+    terms = terms - family.log_constant(family.grid * after)
+    expected = logsumexp(terms, axis=1, keepdims=True)
+    assert_allclose(family.log_predictive(posterior, X), expected, atol=1e-9)
+
+
 class Lower:
     """Log predictive densities that are less by one."""
 

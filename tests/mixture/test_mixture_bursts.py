@@ -117,3 +117,28 @@ def test_overdispersed_counts_are_named_and_poisson_counts_are_not(kind):
         warnings.simplefilter("ignore", ConvergenceWarning)
         mixture = TemperedVBMixture("poisson", "auto", **options)
         assert mixture.fit(rng.poisson(rates)).n_components_ == 2
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("beside", [False, True])
+def test_overdispersed_counts_are_named_beside_other_columns(beside, missing):
+    """And where values are missing; Poisson counts are not named there either."""
+    rng = np.random.default_rng(5)
+    group = np.arange(400) % 2
+    rates = np.array([[4.0, 9.0, 20.0], [15.0, 2.0, 30.0]])[group]
+    options = {"max_components": 6, "n_init": 1, "random_state": 0}
+    for over in (True, False):
+        X = rng.poisson(rates * (rng.gamma(2.0, 0.5, rates.shape) if over else 1.0))
+        X = np.where((rng.random(X.shape) < 0.1) & missing, np.nan, X)
+        family = "poisson"
+        if beside:
+            others = rng.normal(3.0 * group, 1.0), rng.integers(0, 3, 400)
+            X = np.column_stack([X, *others])
+            family = [("x", "normal", [3]), ("n", "poisson", [0, 1, 2])]
+            family += [("c", "categorical", [4])]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            mixture = TemperedVBMixture(family, "auto", **options).fit(X)
+        said = ["overdispersed" in str(each.message) for each in caught]
+        assert any(said) == over
+        assert mixture.n_components_ > 2 if over else mixture.n_components_ == 2

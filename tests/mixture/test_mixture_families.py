@@ -1,5 +1,7 @@
 """Families of components: against evidence, brute force and the laws of streams."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from mixed_columns import MIXED, mixed
@@ -18,6 +20,7 @@ import skpacbayes
 from skpacbayes.mixture import (
     Binomial,
     Categorical,
+    ExponentialFamily,
     Gamma,
     LogNormal,
     Normal,
@@ -33,6 +36,7 @@ from skpacbayes.mixture import (
 from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
 from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
 from skpacbayes.mixture._product import FAMILIES
+from skpacbayes.mixture._rates import log_factorials
 from skpacbayes.mixture._temperature import TEMPERATURES
 from skpacbayes.mixture._wishart import NormalWishart
 
@@ -397,6 +401,50 @@ def test_predictive_densities_are_exact_for_large_posteriors(name):
     constants, coefficients = family.expected(posterior)
     expected = constants + family.statistics(X) @ coefficients.T
     assert_allclose(family.log_predictive(posterior, X), expected, rtol=1e-9)
+
+
+# Statistics that complete rows have in common.
+
+LINEAR = {"bernoulli": (Binomial(), "bernoulli")} | {
+    name: (family, kind)
+    for name, (family, kind) in {**CONJUGATE, **OTHERS}.items()
+    if isinstance(family, ExponentialFamily)
+}
+
+
+class Doubled:
+    """Other statistics than those of the family."""
+
+    def statistics(self, X):
+        return 2.0 * super().statistics(X)
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+@pytest.mark.parametrize("name", LINEAR)
+def test_complete_rows_are_scored_and_summed_by_their_statistics(name, doubled):
+    """Although the ascent leaves out what they have in common."""
+    family, kind = LINEAR[name]
+    if doubled:
+        family = copy(family)
+        family.__class__ = type("Own", (Doubled, type(family)), {})
+    X, shares = rows(kind, 30) + (name == "two kinds"), np.ones((30, 1))
+    family = family.begin(X)
+    statistics = family.statistics(X)
+    total = np.hstack([[len(X)], statistics.sum(axis=0), [0.0]])[None]
+    posterior = family.update(total, None)
+    density, scores = family.density(posterior, np.zeros(1)), np.empty(shares.shape)
+    density.log_joint(X, scores)
+    constants, coefficients = family.expected(posterior)
+    assert_allclose(scores, constants + statistics @ coefficients.T, rtol=1e-9)
+    moments = density.no_moments()
+    density.add(X, shares, moments)
+    assert_allclose(moments, total[:, 1:-1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 30, 40_000])
+def test_log_factorials_of_small_and_large_counts(size):
+    counts = np.random.default_rng(0).integers(0, 1000, (size, 2)) * 1.0
+    assert_array_equal(log_factorials(counts), special.gammaln(counts + 1))
 
 
 # Saving.

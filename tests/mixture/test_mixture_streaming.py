@@ -347,6 +347,7 @@ def three_groups(name, rng):
     return np.hstack([X, rng.poisson(rates)]), group, product
 
 
+@pytest.mark.filterwarnings("ignore:A block of the stream shows a new group")
 @pytest.mark.parametrize("name", ["student", "regression", "poisson", "columns"])
 @pytest.mark.parametrize("window", ["auto", 0])
 def test_a_stream_sorted_by_group_finds_the_groups(name, window):
@@ -364,6 +365,7 @@ def test_a_stream_sorted_by_group_finds_the_groups(name, window):
     assert_array_equal(other.weight_concentration_, stream.weight_concentration_)
 
 
+@pytest.mark.filterwarnings("ignore:A block of the stream shows a new group")
 @pytest.mark.filterwarnings("ignore:Component ., with .* seems to be outliers")
 @pytest.mark.parametrize("name", ["student", "gaussian", "number"])
 def test_a_sorted_stream_without_a_window_finds_the_groups(name):
@@ -381,6 +383,22 @@ def test_a_sorted_stream_without_a_window_finds_the_groups(name):
         found = stream.partial_fit(X).predict(X)
         shares.append(adjusted_rand_score(group, found))
     assert np.mean(shares) > (0.9 if name == "student" else 0.98)
+
+
+@pytest.mark.parametrize("window", [0, 200])
+def test_sorted_student_rows_that_have_settled_are_warned_of(window):
+    """Once, and not where the rows come in any order or have not settled."""
+    X, _, _ = three_groups("student", np.random.default_rng(0))
+    shuffled = X[np.random.default_rng(1).permutation(600)]
+    options = {"block_size": 100, "n_init": 1, "random_state": 0}
+    stream = TemperedVBMixture(Student(4.0), 3, window=window, **options)
+    with pytest.warns(UserWarning, match="shows a new group") as met:
+        stream.partial_fit(X[:450]).partial_fit(X[450:])
+    assert len(met) == 1
+    stream.__sklearn_clone__().partial_fit(shuffled)
+    normal = TemperedVBMixture("normal", 3, window=window, **options)
+    normal.partial_fit(X)
+    stream.set_params(window=600).__sklearn_clone__().partial_fit(X)
 
 
 def test_the_number_of_components_follows_the_stream():
