@@ -33,7 +33,7 @@ def test_order_tells_what_values_do_not(transitions, seed):
         "bimodal", n_features=3, transition_matrix=transitions, random_state=seed
     )
     rng = np.random.default_rng(seed)
-    by_values, by_order, _ = starts(X, np.array([0, len(X)]), 3, True, rng)
+    by_values, by_order, *_ = starts(X, np.array([0, len(X)]), 3, True, rng)
     assert by_values.several
     assert by_order.several
     assert agreement(states, by_order.states, 3)[0] > 0.85
@@ -55,7 +55,7 @@ def test_gaussians_tell_states_that_share_their_lumps(seed):
     """Neither groups of values nor symbols see a correlation in time."""
     X, states = correlated(seed)
     rng = np.random.default_rng(seed)
-    by_values, _, by_both = starts(X, np.array([0, len(X)]), 3, True, rng)
+    by_values, _, by_both, *_ = starts(X, np.array([0, len(X)]), 3, True, rng)
     assert agreement(states, by_both.states, 3)[0] > 0.8
     assert agreement(states, by_values.states, 3)[0] < 0.55
     assert not by_both.several
