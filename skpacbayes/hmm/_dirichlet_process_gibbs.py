@@ -14,9 +14,8 @@ from ._dirichlet_process_durations import (
 from ._dirichlet_process_score import MARGIN, PredictiveScore
 from ._dirichlet_process_start import starts
 
-_N_DROPPED, _N_TRIAL = 15, 15  # sweeps from each start: dropped, and then scored
-_N_FINALISTS = 2  # starts that are scored
-_N_COMPARED = 5  # sweeps, the last of those dropped, by which starts are compared
+_N_FIRST, _N_COMPARED = 15, 5  # sweeps from each start, of which the last are compared
+_N_FINALISTS, _N_SCORED = 3, 15  # starts that go on, and their sweeps
 
 
 def observed_rows(rows):
@@ -129,7 +128,7 @@ class GibbsChain:
     def _start(self, starts):
         """Start from the first of `starts`, or from one that predicts much better.
 
-        A few sweeps are made from each; then, from the two likeliest, a few more, which
+        A few sweeps are made from each; then, from the three likeliest, a few more, which
         are scored. Another than the first must be better by so much that chance is
         excluded, for where the order of the rows says nothing all starts are about as
         good.
@@ -141,7 +140,7 @@ class GibbsChain:
         for start in starts:
             self._start_from(start)
             self.log_likelihoods = []
-            for _ in range(_N_DROPPED):
+            for _ in range(_N_FIRST):
                 self.sweep()
             reached = np.mean(self.log_likelihoods[-_N_COMPARED:])
             lead = 0.0 if trials else MARGIN
@@ -153,7 +152,7 @@ class GibbsChain:
                 continue
             self.parameters, self.log_likelihoods = place
             score = PredictiveScore(len(self.rows))
-            for _ in range(_N_TRIAL):
+            for _ in range(_N_SCORED):
                 score.add(self.sweep())
             found = lead + score.of_rows().sum()
             if found > best:

@@ -21,11 +21,12 @@ from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE
 _CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
 _REACH = 2  # rows before and after one that are averaged with it
 _N_SYMBOLS, _LEAST_ROWS = 40, 10  # symbols at most, and rows of one on average
-_N_LUMPS = 12  # Gaussians, at most, whose order of appearance tells the states
+_N_LUMPS = 12  # Gaussians whose order of appearance tells the states
 _PIECES = 5, 20, 80  # rows of the random pieces that short chains start from
 # Sweeps of all short chains and, after these, of the likelier half; the last of either
 # are compared.
 _N_SWEEPS, _N_COUNTED = (20, 40), 10
+_N_FOR_LUMPS = 40  # sweeps of the chain that finds lumps
 _LOG_2_PI = np.log(2 * np.pi)
 
 
@@ -79,15 +80,16 @@ def starts(values, bounds, n_states, full, rng):
     gaussians = Gaussians(values, n_states, full)
     by_both = likeliest(gaussians, bounds, guesses, n_states, rng)
     found = [Start(first, True), Start(by_order, True), Start(by_both, False)]
-    n_lumps = min(_N_LUMPS, n_symbols)
-    if n_lumps <= n_states:
+    if not n_states < _N_LUMPS <= n_symbols:
         return found
-    gaussians = Gaussians(values, n_lumps, full)
-    pieces = random_pieces(len(values), _PIECES[0], n_lumps, rng)
-    for guess in groups(values, n_lumps, rng), pieces:
-        lumps = likeliest(gaussians, bounds, [guess], n_lumps, rng)
-        tables = Tables(lumps, n_states, n_lumps)
-        found.append(Start(likeliest(tables, bounds, guesses, n_states, rng), True))
+    gaussians = Gaussians(values, _N_LUMPS, full)
+    pieces = random_pieces(len(values), _PIECES[0], _N_LUMPS, rng)
+    for guess in groups(values, _N_LUMPS, rng), pieces:
+        lumps = ShortChain(gaussians, bounds, guess, _N_LUMPS, rng)
+        lumps.advance(_N_FOR_LUMPS)
+        tables = Tables(lumps.states, n_states, _N_LUMPS)
+        by_lumps = likeliest(tables, bounds, guesses[2:], n_states, rng)
+        found.append(Start(by_lumps, True))
     return found
 
 
