@@ -24,7 +24,7 @@ LEAST_DRAWS = 4  # of a chain, for two halves with a variance each
 _ROUNDING = 1e-8  # a spread below this share of the values' size is rounding
 
 
-def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs):
+def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
     """Advance chains by `burn_in` iterations that are dropped and `n_iter` that count.
 
     Parameters
@@ -38,6 +38,8 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs):
         Chains that have then kept nothing make one iteration that is kept.
     n_jobs : int or None
         Threads.
+    after_block : callable, default=None
+        Called after each block that lies within the burn-in. It may change the chains.
     """
     iterations = np.arange(burn_in + n_iter)
     n_blocks = min(max(N_BLOCKS, len(iterations) // LONG_BLOCK), MOST_BLOCKS)
@@ -52,6 +54,8 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs):
 
     for number in tasks(len(blocks)):
         in_threads(n_jobs, [(advance, chain, blocks[number]) for chain in chains])
+        if after_block is not None and (blocks[number] < burn_in).all():
+            after_block()
     for chain in chains:
         if not chain.n_kept:
             chain.advance(1, keep=True)

@@ -172,11 +172,11 @@ class DirichletProcessHMM(
     A sweep draws all x by a filter forwards and a pass backwards, atoms summed out;
     then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step takes
     another r of a state, its mean duration as it is, with all x summed out. In one
-    sweep of two a Metropolis step splits an atom or merges two, their parameters summed
-    out [5]_; in each sweep neighbouring atoms may change places on the stick [6]_.
-    Without these moves chains need thousands of sweeps to forget how many atoms they
-    began with. Because x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw
-    from a Dirichlet distribution: that is the proposal of a Metropolis step, whose
+    sweep of four a Metropolis step splits an atom or merges two, their parameters
+    summed out [5]_; in each sweep neighbouring atoms may change places on the stick
+    [6]_. Without these moves chains need thousands of sweeps to forget how many atoms
+    they began with. Because x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a
+    draw from a Dirichlet distribution: that is the proposal of a Metropolis step, whose
     ratio is that of the stationary probabilities of the first states. The restriction
     to q is by rejection, or else by slice sampling [4]_.
 
@@ -191,14 +191,19 @@ class DirichletProcessHMM(
     distinct values, whose variance is added to the squares of an atom: no atom shrinks
     to a point.
 
-    A chain has three starts. The first is k-means that sees rows beyond the 5 % and
-    95 % quantiles there, so that outliers make no state. Groups of rows need not be
+    A chain has up to five starts. The first is k-means that sees rows beyond the 5 %
+    and 95 % quantiles there, so that outliers make no state. Groups of rows need not be
     states: so with 40 such groups as symbols, the likeliest of five short chains of a
     hidden Markov model of these is the second. States may differ in spread or
     correlation alone: the likeliest of five short chains of a hidden Markov model with
-    one Gaussian a state is the third, from which each shape begins with one atom. After
-    15 sweeps from each start, the next 15 are scored; another than the first is taken
-    if its predictive score is higher by more than 15 nats in total. States have no
+    one Gaussian a state is the third, from which each shape begins with one atom. The
+    last two are as the second; their symbols are the states of a model with twelve
+    Gaussians, which needs 120 rows. After 15 sweeps from each start, the next 15 from
+    the three likeliest are scored; another than the first is taken if its predictive
+    score is higher by more than 15 nats in total. In the burn-in, a chain whose
+    predictive score is more than 15 nats in total below that of the best chain goes on
+    from where that one is: R-hat tells how well the chains move about the best region
+    that one of them found, not whether there are others. States have no
     names: after each sweep those of the draw are assigned to the labels that the rows
     had before, and those of the chains to each other's. Where R-hat is above 1.1 there
     is a warning, and only the chain with the largest mean log-likelihood has its draws

@@ -19,9 +19,7 @@ from ._dirichlet_process_model import BLOCK, Parameters, covariances, precisions
 from ._dirichlet_process_start import groups
 
 _LOG_2_PI = np.log(2 * np.pi)
-# Share of sweeps in which a split or merger is proposed; with full covariances a
-# proposal is expensive.
-_SPLIT_RATE = {False: 0.5, True: 0.25}
+_SPLIT_RATE = 0.25  # of sweeps: to propose a split or merger is expensive
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
 
 
@@ -162,7 +160,7 @@ class Chain(GibbsChain):
     def _move_between_atoms(self, values, shapes, atoms, sizes, base):
         """Split or merge atoms, and exchange their places on the stick."""
         model, rng, n_rows = self.model, self.rng, len(self.rows)
-        if rng.random() < _SPLIT_RATE[model.full]:
+        if rng.random() < _SPLIT_RATE:
             split_or_merge(
                 values,
                 shapes,

@@ -132,15 +132,15 @@ def _draw_factors(model, counts, sums, products, step, prior, rng):
     """Factors of Wishart matrices, inverse covariances, by Bartlett's decomposition."""
     d = sums.shape[-1]
     gaps, scales = prior
-    lower = np.tril(products)
-    scatter = lower + np.tril(products, -1).swapaxes(-1, -2)
+    below = np.tri(d, k=-1)
+    scatter = products + (below * products).swapaxes(-1, -2)
     cross = step[..., :, None] * sums[..., None, :]
     scatter += counts[..., None, None] * step[..., :, None] * step[..., None, :]
     scatter += model.mean_count * gaps[..., :, None] * gaps[..., None, :]
     scatter += 2 * scales[..., None] * np.eye(d) - cross - cross.swapaxes(-1, -2)
     np.einsum("...ff->...f", scatter)[:] *= 1 + _ROUNDING
     degrees = 2 * model.shape + d - 1 + counts
-    bartlett = np.tril(rng.standard_normal(scatter.shape), -1)
+    bartlett = below * rng.standard_normal(scatter.shape)
     chi_squares = 2 * rng.standard_gamma(
         0.5 * (degrees[..., None] - np.arange(d)[::-1])
     )

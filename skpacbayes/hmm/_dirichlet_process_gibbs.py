@@ -11,11 +11,11 @@ from ._dirichlet_process_durations import (
     filtered_stages,
     proposed_stages,
 )
-from ._dirichlet_process_score import PredictiveScore
+from ._dirichlet_process_score import MARGIN, PredictiveScore
 from ._dirichlet_process_start import starts
 
-_N_DROPPED, _N_TRIAL = 15, 15  # sweeps from each start: dropped, and then scored
-_MARGIN = 15.0  # nats by which the score of another start must be higher
+_N_FIRST, _N_COMPARED = 15, 5  # sweeps from each start, of which the last are compared
+_N_FINALISTS, _N_SCORED = 3, 15  # starts that go on, and their sweeps
 
 
 def observed_rows(rows):
@@ -128,24 +128,34 @@ class GibbsChain:
     def _start(self, starts):
         """Start from the first of `starts`, or from one that predicts much better.
 
-        After a few sweeps from each, by the predictive score; better by so much that
-        chance is excluded, for where the order of the rows says nothing all starts are
-        about as good.
+        A few sweeps are made from each; then, from the three likeliest, a few more, which
+        are scored. Another than the first must be better by so much that chance is
+        excluded, for where the order of the rows says nothing all starts are about as
+        good.
         """
         if len(starts) == 1:
             self._start_from(starts[0])
             return
-        best = -np.inf
+        trials = []
         for start in starts:
             self._start_from(start)
             self.log_likelihoods = []
-            for _ in range(_N_DROPPED):
+            for _ in range(_N_FIRST):
                 self.sweep()
+            reached = np.mean(self.log_likelihoods[-_N_COMPARED:])
+            lead = 0.0 if trials else MARGIN
+            trials.append((reached + lead, lead, self.parameters, self.log_likelihoods))
+        enough = sorted(trial[0] for trial in trials)[-_N_FINALISTS]
+        best = -np.inf
+        for reached, lead, *place in trials:
+            if reached < enough:
+                continue
+            self.parameters, self.log_likelihoods = place
             score = PredictiveScore(len(self.rows))
-            for _ in range(_N_TRIAL):
+            for _ in range(_N_SCORED):
                 score.add(self.sweep())
-            found = score.of_rows().sum()
-            if found > best + _MARGIN:
+            found = lead + score.of_rows().sum()
+            if found > best:
                 best = found
                 parameters, log_likelihoods = self.parameters, self.log_likelihoods
         self.parameters, self.log_likelihoods = parameters, log_likelihoods

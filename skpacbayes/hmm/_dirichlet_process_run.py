@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ._dirichlet_process_score import PredictiveScore
+from ._dirichlet_process_score import MARGIN, PredictiveScore
 
 _SCORED = 5  # one sweep in so many counts for the score
+LEAST_SCORED = 10  # draws, for a score that can be compared
 
 
 class Run:
@@ -14,8 +15,8 @@ class Run:
     States have no names. After each sweep that is kept they are given those under
     which they agree best with the labels that the rows had so far: `votes` (n_states,
     n_rows) counts these. They may begin with those of fewer rows, from before. `score`
-    is that of the sweeps after the burn-in. Sweeps that the chain has already made
-    since its start are the first of the burn-in.
+    is that of the sweeps after the burn-in, `trial` that of the latest ones in it.
+    Sweeps that the chain has already made since its start are the first of the burn-in.
     """
 
     def __init__(self, chain, votes=None, thin=1):
@@ -26,6 +27,7 @@ class Run:
         self.draws, self.n_after = [], 0
         self._n_ahead, self._n_sweeps = len(chain.log_likelihoods), 0
         self.score = PredictiveScore(len(chain.rows))
+        self.trial = PredictiveScore(len(chain.rows))
 
     @property
     def n_kept(self):
@@ -43,13 +45,19 @@ class Run:
         self._n_sweeps += n_iter
         n_made = 0 if keep else min(n_iter, self._n_ahead)
         self._n_ahead -= n_made
-        for _ in range(n_iter - n_made):
+        for number in range(n_iter - n_made):
             log_densities = self.chain.sweep()
+            if not keep and number % _SCORED == 0:
+                self.trial.add(log_densities)
             if keep and self.n_after % _SCORED == 0:
                 self.score.add(log_densities)
             if keep and self.n_after % self.thin == 0:
                 self._keep()
             self.n_after += keep
+
+    def follow(self, other):
+        """Go on from where another run's chain is."""
+        self.chain.parameters = other.chain.parameters
 
     def _keep(self):
         states, k = self.chain.states, len(self.votes)
@@ -67,6 +75,21 @@ class Run:
         order = np.argsort(assigned(self.votes @ votes.T))
         self.votes = self.votes[order]
         self.draws = [draw.reordered(order) for draw in self.draws]
+
+
+def leave_lower_modes(runs):
+    """Chains that predict clearly worse than the best go on from where that one is.
+
+    By their trials, which begin anew; not before these have enough draws.
+    """
+    if len(runs) == 1 or min(run.trial.n_draws for run in runs) < LEAST_SCORED:
+        return
+    scores = [run.trial.of_rows().sum() for run in runs]
+    best = int(np.argmax(scores))
+    for run, score in zip(runs, scores, strict=True):
+        if score < scores[best] - MARGIN:
+            run.follow(runs[best])
+        run.trial = PredictiveScore(len(run.chain.rows))
 
 
 def assigned(table):

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._dirichlet_process_dependence import strongest_dependence, strongest_trend
-from ._dirichlet_process_run import Run, stacked
+from ._dirichlet_process_run import LEAST_SCORED, Run, leave_lower_modes, stacked
 from ._dirichlet_process_selection import (
     CHANCE,
     Candidate,
@@ -31,7 +31,6 @@ _REASON = {
     "emission='categorical'.",
 }
 _LEAST_SAME = 0.95  # of the rows have the same state in all chains
-_LEAST_SCORED = 10  # draws, for a score that can be compared
 _LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
 
 
@@ -146,6 +145,7 @@ def sample_posterior(series, settings, seed, before, tasks):
         n_iter=settings.n_iter,
         tasks=tasks,
         n_jobs=settings.n_jobs,
+        after_block=lambda: leave_lower_modes(runs),
     )
     for run in runs[1:]:
         run.relabel(runs[0].votes)
@@ -155,7 +155,7 @@ def sample_posterior(series, settings, seed, before, tasks):
     )
     found = _posterior(runs, chains, learnt.log_volume.sum())
     _warn_of_gaps(series.rows)
-    scored = runs[0].score.n_draws >= _LEAST_SCORED
+    scored = runs[0].score.n_draws >= LEAST_SCORED
     if settings.n_states is not None and choice.model.n_states > 1 and scored:
         _warn_of_one_state(runs, learnt, np.random.default_rng((seed, 1)))
     return found

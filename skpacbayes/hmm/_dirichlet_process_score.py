@@ -2,6 +2,8 @@
 
 import numpy as np
 
+MARGIN = 15.0  # nats in total by which one place of chains must predict better
+
 
 class PredictiveScore:
     """The widely applicable information criterion of a model, row by row [1]_.

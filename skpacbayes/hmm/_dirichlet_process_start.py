@@ -21,9 +21,12 @@ from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE
 _CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
 _REACH = 2  # rows before and after one that are averaged with it
 _N_SYMBOLS, _LEAST_ROWS = 40, 10  # symbols at most, and rows of one on average
-_N_RANDOM = 3  # starts of the symbols' chain that are random
-_PIECES = 5, 20, 80  # rows of the random pieces that the Gaussians' chains start from
-_N_SWEEPS, _N_COUNTED = 60, 10  # sweeps of each, of which the last are compared
+_N_LUMPS = 12  # Gaussians whose order of appearance tells the states
+_PIECES = 5, 20, 80  # rows of the random pieces that short chains start from
+# Sweeps of all short chains and, after these, of the likelier half; the last of either
+# are compared.
+_N_SWEEPS, _N_COUNTED = (20, 40), 10
+_N_FOR_LUMPS = 40  # sweeps of the chain that finds lumps
 _LOG_2_PI = np.log(2 * np.pi)
 
 
@@ -59,22 +62,35 @@ def starts(values, bounds, n_states, full, rng):
     symbols, many more than states, and asks which states explain in what order these
     come: a hidden Markov model whose emissions are tables, a chain of which costs
     little. States that share their lumps, and differ in spread or correlation, are
-    found by the third: a hidden Markov model with one Gaussian a state. Of several
-    chains of each model the likeliest counts.
+    found by the third: a hidden Markov model with one Gaussian a state. The last two do
+    as the second, with symbols that are the states of a model of the third kind, more
+    than are asked for: a narrow lump in the midst of a wide one, which k-means does not
+    see, is a symbol where its rows come one after the other. Of several chains of a
+    model the likeliest counts.
     """
     first = groups(values, n_states, rng)
     n_symbols = min(_N_SYMBOLS, len(values) // _LEAST_ROWS)
     if n_states == 1 or n_symbols <= n_states:
         return [Start(first, True)]
+    guesses = [first, groups(means_of_neighbours(values, bounds), n_states, rng)]
+    guesses += [random_pieces(len(values), n, n_states, rng) for n in _PIECES]
     symbols = groups(values, n_symbols, rng)
-    of_groups = [first, groups(means_of_neighbours(values, bounds), n_states, rng)]
     tables = Tables(symbols, n_states, n_symbols)
-    random = list(rng.integers(n_states, size=(_N_RANDOM, len(values))))
-    by_order = likeliest(tables, bounds, of_groups + random, n_states, rng)
+    by_order = likeliest(tables, bounds, guesses, n_states, rng)
     gaussians = Gaussians(values, n_states, full)
-    pieces = [random_pieces(len(values), n, n_states, rng) for n in _PIECES]
-    by_both = likeliest(gaussians, bounds, of_groups + pieces, n_states, rng)
-    return [Start(first, True), Start(by_order, True), Start(by_both, False)]
+    by_both = likeliest(gaussians, bounds, guesses, n_states, rng)
+    found = [Start(first, True), Start(by_order, True), Start(by_both, False)]
+    if not n_states < _N_LUMPS <= n_symbols:
+        return found
+    gaussians = Gaussians(values, _N_LUMPS, full)
+    pieces = random_pieces(len(values), _PIECES[0], _N_LUMPS, rng)
+    for guess in groups(values, _N_LUMPS, rng), pieces:
+        lumps = ShortChain(gaussians, bounds, guess, _N_LUMPS, rng)
+        lumps.advance(_N_FOR_LUMPS)
+        tables = Tables(lumps.states, n_states, _N_LUMPS)
+        by_lumps = likeliest(tables, bounds, guesses[2:], n_states, rng)
+        found.append(Start(by_lumps, True))
+    return found
 
 
 def random_pieces(n_rows, length, n_states, rng):
@@ -84,11 +100,17 @@ def random_pieces(n_rows, length, n_states, rng):
 
 
 def likeliest(emissions, bounds, guesses, n_states, rng):
-    """Return the states of the likeliest of short chains from each guess."""
-    trials = [
-        sampled_states(emissions, bounds, guess, n_states, rng) for guess in guesses
-    ]
-    return max(trials, key=lambda trial: trial[0])[1]
+    """Return the states of the likeliest of short chains from each guess.
+
+    The less likely half of them ends early.
+    """
+    chains = [ShortChain(emissions, bounds, guess, n_states, rng) for guess in guesses]
+    for n_sweeps in _N_SWEEPS:
+        for chain in chains:
+            chain.advance(n_sweeps)
+        chains.sort(key=ShortChain.mean_log_likelihood, reverse=True)
+        chains = chains[: (len(chains) + 1) // 2]
+    return chains[0].states
 
 
 def means_of_neighbours(values, bounds):
@@ -99,26 +121,38 @@ def means_of_neighbours(values, bounds):
     return np.mean([values[(rows + s).clip(firsts, lasts)] for s in steps], axis=0)
 
 
-def sampled_states(emissions, bounds, states, n_states, rng):
-    """Gibbs sampler of states given emissions: mean log-likelihood, and last states.
+class ShortChain:
+    """Gibbs sampler of states given emissions.
 
     The rows of transitions have uniform priors; a sequence starts in any state.
     """
-    states = states.copy()
-    moves, firsts = np.zeros((n_states, n_states)), np.zeros(n_states)
-    for start, stop in itertools.pairwise(bounds):
-        np.add.at(moves, (states[start : stop - 1], states[start + 1 : stop]), 1.0)
-    uniform, evidence = np.full(n_states, 1.0 / n_states), np.empty(len(states))
-    log_likelihoods = []
-    for number in range(_N_SWEEPS):
-        ways = ways_into(draw_dirichlet(1.0 + moves, rng))
-        log_units, probabilities = emissions.drawn(states, rng)
-        forward_filter(probabilities, *ways, uniform, bounds, evidence)
-        if number >= _N_SWEEPS - _N_COUNTED:
-            log_likelihoods.append((np.log(evidence) + log_units).sum())
-        uniforms = rng.random(len(states))
-        draw_states(probabilities, *ways, bounds, uniforms, states, moves, firsts)
-    return np.mean(log_likelihoods), states
+
+    def __init__(self, emissions, bounds, states, n_states, rng):
+        self.emissions, self.bounds, self.rng = emissions, bounds, rng
+        self.states = states.copy()
+        self._moves, self._firsts = np.zeros((n_states, n_states)), np.zeros(n_states)
+        for start, stop in itertools.pairwise(bounds):
+            path = states[start:stop]
+            np.add.at(self._moves, (path[:-1], path[1:]), 1.0)
+        self._uniform = np.full(n_states, 1.0 / n_states)
+        self._log_likelihoods = []
+
+    def mean_log_likelihood(self):
+        """Mean over the latest sweeps."""
+        return np.mean(self._log_likelihoods[-_N_COUNTED:])
+
+    def advance(self, n_sweeps):
+        """Make sweeps."""
+        rng, evidence = self.rng, np.empty(len(self.states))
+        for number in range(n_sweeps):
+            ways = ways_into(draw_dirichlet(1.0 + self._moves, rng))
+            log_units, probabilities = self.emissions.drawn(self.states, rng)
+            forward_filter(probabilities, *ways, self._uniform, self.bounds, evidence)
+            if number >= n_sweeps - _N_COUNTED:
+                self._log_likelihoods.append((np.log(evidence) + log_units).sum())
+            counted = self.states, self._moves, self._firsts
+            uniforms = rng.random(len(self.states))
+            draw_states(probabilities, *ways, self.bounds, uniforms, *counted)
 
 
 class Tables:

@@ -103,6 +103,26 @@ def test_burn_in_is_dropped_and_n_iter_is_kept(burn_in, n_iter, n_jobs):
         assert n_iter <= 200 or len(chain.calls) >= few > N_BLOCKS
 
 
+@pytest.mark.parametrize(("burn_in", "n_blocks"), [(0, 0), (9, 0), (10, 1), (59, 5)])
+def test_what_is_done_after_a_block_is_done_within_the_burn_in(burn_in, n_blocks):
+    """Never once a draw is kept: it could not be one of the same chain."""
+    chains, dropped = [Counts(), Counts()], []
+
+    def after_block():
+        assert not any(chain.n_kept for chain in chains)
+        dropped.append([chain.dropped for chain in chains])
+
+    run_chains(
+        chains,
+        burn_in=burn_in,
+        n_iter=100 - burn_in,
+        tasks=range,
+        n_jobs=2,
+        after_block=after_block,
+    )
+    assert dropped == [[10 * n, 10 * n] for n in range(1, 1 + n_blocks)]
+
+
 def test_a_run_that_is_stopped_has_one_draw():
     chain = Counts()
     run_chains([chain], burn_in=50, n_iter=50, tasks=lambda n: range(1), n_jobs=None)
