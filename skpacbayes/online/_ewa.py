@@ -158,7 +158,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         self._check_experts()
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin()
-        return self._learn_blocks(*rows)._doubt_order()
+        return self._learn_blocks(*rows)._doubt(*rows[::2])
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -189,7 +189,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         rows = self._checked(X, y, sample_weight, reset=begins)
         if begins:
             self._begin()
-        return self._learn_blocks(*rows)._doubt_order(len(X))
+        return self._learn_blocks(*rows)._doubt(*rows[::2], len(X))
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -283,14 +283,14 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             return False
         if self._state in _COMPILED:
             self._learn_in_place(rows, targets)
-            self._doubt_order(len(rows))
+            self._doubt(rows, NO_WEIGHTS, len(rows))
             return True
         draft = self._draft(forgets=False)
         draft._learn(rows, targets, NO_WEIGHTS)
         if draft._all_in_place():
             _COMPILED.add(draft._state)
         self._take(draft)
-        self._doubt_order(len(rows))
+        self._doubt(rows, NO_WEIGHTS, len(rows))
         return True
 
     def _all_in_place(self):

@@ -592,7 +592,7 @@ def test_learn_numbers(kernel, method, forgetting):
         scaled = (target - mean) ** 2 / (1 + variance / noise)
         kept = (1 - forgetting) * np.array([0.8, 2.0])
         found = scalars[[online_network.RESIDUALS, online_network.COUNT]]
-        assert_allclose(found, kept + [scaled, 1.0], rtol=1e-6)
+        assert_allclose(found, kept + np.array([scaled, 1.0]), rtol=1e-6)
     else:
         g_W, g_S, g_w, g_s = numerical_gradients(
             lambda: expected_loss(z, target, *pairs, certain), [W, S, w, s]

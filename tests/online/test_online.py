@@ -1046,7 +1046,7 @@ def test_no_predictive_distribution_without_a_noise():
         OnlineVIMLPRegressor(method="oga").fit(X, y).predict(X, return_std=True)
     with pytest.raises(ValueError, match="no effect"):
         OnlineVIMLPRegressor(learning_rate=0.1).fit(X, y)
-    with pytest.raises(ValueError, match="forgetting=0.1 has no effect"):
+    with pytest.raises(ValueError, match=r"forgetting=0\.1 has no effect"):
         OnlineVIMLPRegressor(method="sva", forgetting=0.1).fit(X, y)
     with pytest.raises(ValueError, match=r"quantiles must be in \(0, 1\)"):
         OnlineVIRegressor().fit(X, y).predict_quantiles(X, [0.5, 1.0])
