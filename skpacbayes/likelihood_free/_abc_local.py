@@ -8,6 +8,7 @@ from .._kernels import likelihood_free as kernels
 # Draws that a regression needs, for each of its coefficients.
 LEAST = {None: 0, "linear": 3, "heteroscedastic": 20}
 SIMPLER = {"heteroscedastic": "linear", "linear": None}
+ROUNDING = 1e-12  # share of a gap, up to which gaps are all the same
 SINGULAR = 1e-10  # share of the largest eigenvalue that counts as zero
 LARGEST_LOG_RATIO = 10.0  # of two residual scales
 LARGEST_LOSS = 0.75  # of the variance of residuals, that is made good
@@ -146,7 +147,8 @@ class Regression:
         self.center = self.weights @ gaps
         gaps = gaps - self.center
         self.units = np.abs(gaps).max(axis=0)
-        self.units[self.units == 0] = 1.0
+        constant = self.units <= ROUNDING * np.abs(self.center)
+        gaps[:, constant], self.units[constant] = 0.0, 1.0
         gaps /= self.units
         self.weighted = gaps * self.weights[:, None]
         self.covariance = self.weighted.T @ gaps

@@ -20,6 +20,7 @@ from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import are_small
 from ._certificate import certify_aggregation
+from ._doubts import warn_of_divergence
 from ._linear import LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
@@ -292,6 +293,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         self._take(draft)
         self._doubt(rows, NO_WEIGHTS, len(rows))
         return True
+
+    def _doubt_change(self):
+        """Warn of an average that an expert's largest loss keeps from the best one."""
+        names = [name for name, _ in self._experts()]
+        warn_of_divergence(self._state, names)
 
     def _all_in_place(self):
         """Whether each expert either does not learn, or learns by one compiled call."""

@@ -1,5 +1,7 @@
 """ABCPosteriorKDE against posteriors that are known, and against its definition."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -201,3 +203,18 @@ def test_quantiles_at_the_ends_are_the_bounds():
     assert_array_equal(ends[[0, 3]], np.transpose(bounds))
     assert (ends[[1, 2], 0] == [0.0, 1.0]).all()  # no further
     assert np.isfinite(ends[[1, 2]]).all()
+
+
+@pytest.mark.parametrize("value", [3.0, 0.1, 1e9])
+@pytest.mark.parametrize("away", [0.0, 1.0, -1e3])
+def test_a_constant_summary_says_nothing(value, away):
+    """Wherever the observation is: what rounding leaves of its variance is none."""
+    for seed in range(6):
+        X, y = conjugate(300, 2, np.random.default_rng(seed))
+        model = ABCPosteriorKDE(299, bandwidth="silverman", adjustment="linear")
+        as_it_is = model.fit(X, y).predict([[0.5, 0.5]])
+        model.fit(np.column_stack([X, np.full(len(X), value)]), y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*far outside the simulations")
+            found = model.predict([[0.5, 0.5, value + away]])
+        assert_allclose(found, as_it_is, rtol=0, atol=0.15)
