@@ -244,9 +244,8 @@ def test_an_expert_that_diverges_is_named(loss, value):
     with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
         model.fit(X, y)
     with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
-        for start in range(0, 300, 50):
-            model.partial_fit(X[start : start + 50], y[start : start + 50])
+        learn_in_cuts(clone(model), X, y)
     assert model.cumulative_loss_ > 3 * model.cumulative_losses_[0]
-    # No warning: experts that are bad all along, and the default ones.
+    # Neither experts that are bad all along nor the default ones are.
     EWARegressor([linear, ("zero", Diverging(at=-1))], loss=loss).fit(X, y)
     EWARegressor(loss=loss).fit(X, y)
