@@ -56,7 +56,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Loss of a prediction.
     loss_bound : float or None, default=None
         Largest loss of any expert on any row, for the rate "auto". None for the largest
-        loss so far.
+        loss so far; a warning names an expert whose largest loss keeps the weights
+        nearly equal while the average loses three times as much as the best expert.
 
     Attributes
     ----------
@@ -296,8 +297,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
     def _doubt_change(self):
         """Warn of an average that an expert's largest loss keeps from the best one."""
-        names = [name for name, _ in self._experts()]
-        warn_of_divergence(self._state, names)
+        if self.inverse_temperature == "auto":
+            warn_of_divergence(self._state, [name for name, _ in self._experts()])
 
     def _all_in_place(self):
         """Whether each expert either does not learn, or learns by one compiled call."""
