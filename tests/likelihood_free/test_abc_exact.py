@@ -218,3 +218,20 @@ def test_a_constant_summary_says_nothing(value, away):
             warnings.filterwarnings("ignore", ".*far outside the simulations")
             found = model.predict([[0.5, 0.5, value + away]])
         assert_allclose(found, as_it_is, rtol=0, atol=0.15)
+
+
+@pytest.mark.parametrize("adjustment", [None, "linear"])
+@pytest.mark.parametrize("k", [10, 30])
+def test_intervals_from_small_tables_cover(k, adjustment):
+    """Of 200 simulations of the conjugate Gaussian, 30 tables with 25 observations.
+
+    The standard error is about 0.013: the observations of a table share its draws.
+    """
+    inside = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = conjugate(225, 1, rng)
+        model = ABCPosteriorKDE(k, bandwidth="silverman", adjustment=adjustment)
+        ends = model.fit(X[:200], y[:200]).predict_quantiles(X[200:], [0.05, 0.95])
+        inside.append((ends[:, 0] <= y[200:]) & (y[200:] <= ends[:, 1]))
+    assert 0.87 < np.mean(inside) < 0.96
