@@ -324,12 +324,20 @@ def _step_size(squares, numbers, stream):
 
 @part
 def _observe_target(y, weight, numbers):
-    """Count a target in the running moments; return it standardised."""
+    """Count a target in the running moments; return it standardised.
+
+    Targets that were all the same say nothing of the unit: it becomes what it would be
+    after one of them, half the distance of the first that differs. It would be next to
+    nothing after many, and what is learnt in a unit that then grows would be too large.
+    """
+    same = numbers[WEIGHT] if numbers[TARGET_SCATTER] <= SMALLEST else 0.0
     numbers[WEIGHT] += weight
     before = y - numbers[TARGET_MEAN]
     numbers[TARGET_MEAN] += weight / numbers[WEIGHT] * before
     after = y - numbers[TARGET_MEAN]
     numbers[TARGET_SCATTER] += weight * before * after
+    if same > weight:
+        numbers[TARGET_SCATTER] = 0.25 * numbers[WEIGHT] * before * before
     if numbers[TARGET_SCATTER] <= SMALLEST:
         return 0.0
     return after / math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])

@@ -18,7 +18,8 @@ SEVERAL = 20  # rows beside it
 SURE = 5.0
 NOTABLE = 0.1
 MUCH = 3.0  # times the loss of the best expert is that of the average,
-SPIKE = 100.0  # and a row has cost an expert so many times the best one's mean loss
+SPIKE = 100.0  # a row has cost an expert so many times the best one's mean loss,
+CLEAR = 0.9  # and the best one's weight is still below this
 
 
 def order_found(state):
@@ -77,16 +78,16 @@ def warn_of_change(foretold):
     )
 
 
-def warn_of_divergence(state, names):
+def warn_of_divergence(state, weights, names):
     """Warn where an average of experts has lost several times what the best has.
 
     state : AggregationState, whose weights allow for the largest loss of an expert on
-    one row; names : of the experts.
+    one row; weights, names : of the experts.
     """
     losses, average = state.losses, state.aggregate_loss
     best, worst = int(losses.argmin()), int(losses.argmax())
     largest, n_rows = state.largest_loss, state.n_rows
-    spiked = largest * n_rows > SPIKE * losses[best]
+    spiked = largest * n_rows > SPIKE * losses[best] and weights[best] < CLEAR
     if n_rows < SEVERAL or average <= MUCH * losses[best] or not spiked:
         return
     warnings.warn(

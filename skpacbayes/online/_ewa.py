@@ -298,7 +298,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     def _doubt_change(self):
         """Warn of an average that an expert's largest loss keeps from the best one."""
         if self.inverse_temperature == "auto":
-            warn_of_divergence(self._state, [name for name, _ in self._experts()])
+            names = [name for name, _ in self._experts()]
+            warn_of_divergence(self._state, self.weights_, names)
 
     def _all_in_place(self):
         """Whether each expert either does not learn, or learns by one compiled call."""
