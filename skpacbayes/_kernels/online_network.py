@@ -51,7 +51,7 @@ from .state import KernelState, named
 
 N_VECTORS = 4
 MEAN, VARIANCE, GRADIENT_MEAN, GRADIENT_SCALE = range(N_VECTORS)
-N_NUMBERS = 9
+N_NUMBERS = 10
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -62,6 +62,7 @@ N_NUMBERS = 9
     RESIDUALS,  # weighted sum of the scaled squared residuals
     COUNT,  # sum of the weights behind RESIDUALS
     PRIOR_SCALE,
+    FORGETTING,
 ) = range(N_NUMBERS)
 N_MOMENTS = 4
 FIRST, SECOND, ACTIVE, DENSITY = range(N_MOMENTS)
@@ -96,6 +97,7 @@ class NetworkState(NotedOrder, KernelState):
     residuals = named("numbers", RESIDUALS)
     counts = named("numbers", COUNT)
     prior_scales = named("numbers", PRIOR_SCALE)
+    forgetting = named("numbers", FORGETTING)
     target_mean = named("numbers", TARGET_MEAN)
 
     @property
@@ -199,8 +201,11 @@ def _variance_along(z, hidden, output, moments):
 
 
 @kernel
-def _natural_step(z, hidden, output, moments, shift, strength):
+def _natural_step(z, hidden, output, moments, shift, strength, numbers):
     """Implicit NGVI: the loss exact along the network's slope at the means.
+
+    The precisions first give up the share FORGETTING of what they have beyond those of
+    the prior. The means stay: the prior's, 0, would switch the units off.
 
     shift : minus the implicit slope of the loss in f, times the inverse temperature;
     strength : twice its slope in the variance of f, times the inverse temperature.
@@ -208,6 +213,9 @@ def _natural_step(z, hidden, output, moments, shift, strength):
     its second derivatives the positive (Gauss-Newton) part is kept.
     """
     n_hidden, n_inputs = hidden.shape[1:]
+    rate = numbers[FORGETTING]
+    square = numbers[PRIOR_SCALE] * numbers[PRIOR_SCALE]
+    keep, share = 1.0 - rate, rate / (square if square > SMALLEST else SMALLEST)
     for k in range(n_hidden):
         w, spread = output[MEAN, k], output[VARIANCE, k]
         first, second = moments[FIRST, k], moments[SECOND, k]
@@ -217,17 +225,20 @@ def _natural_step(z, hidden, output, moments, shift, strength):
         curve = strength * (w * w + spread) * moments[ACTIVE, k]
         for j in range(n_inputs):
             gain = hidden[VARIANCE, k, j] * z[j]
-            after = hidden[VARIANCE, k, j] / (1.0 + curve * gain * z[j])
+            kept = keep + n_inputs * share * hidden[VARIANCE, k, j]
+            after = hidden[VARIANCE, k, j] / (kept + curve * gain * z[j])
             hidden[MEAN, k, j] += shift * slope * gain
             hidden[MEAN, k, j] -= strength * uncertainty * after * z[j]
             hidden[VARIANCE, k, j] = after
-        after = spread / (1.0 + strength * spread * second)
+        kept = keep + n_hidden * share * spread
+        after = spread / (kept + strength * spread * second)
         output[MEAN, k] += shift * first * spread
         output[MEAN, k] -= strength * w * (second - first * first) * after
         output[VARIANCE, k] = after
     spread = output[VARIANCE, n_hidden]
+    kept = keep + rate * spread  # the prior of the intercept has variance 1
     output[MEAN, n_hidden] += shift * spread
-    output[VARIANCE, n_hidden] = spread / (1.0 + strength * spread)
+    output[VARIANCE, n_hidden] = spread / (kept + strength * spread)
 
 
 @part
@@ -313,12 +324,20 @@ def _step_size(squares, numbers, stream):
 
 @part
 def _observe_target(y, weight, numbers):
-    """Count a target in the running moments; return it standardised."""
+    """Count a target in the running moments; return it standardised.
+
+    Targets that were all the same say nothing of the unit: it becomes what it would be
+    after one of them, half the distance of the first that differs. It would be next to
+    nothing after many, and what is learnt in a unit that then grows would be too large.
+    """
+    same = numbers[WEIGHT] if numbers[TARGET_SCATTER] <= SMALLEST else 0.0
     numbers[WEIGHT] += weight
     before = y - numbers[TARGET_MEAN]
     numbers[TARGET_MEAN] += weight / numbers[WEIGHT] * before
     after = y - numbers[TARGET_MEAN]
     numbers[TARGET_SCATTER] += weight * before * after
+    if same > weight:
+        numbers[TARGET_SCATTER] = 0.25 * numbers[WEIGHT] * before * before
     if numbers[TARGET_SCATTER] <= SMALLEST:
         return 0.0
     return after / math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
@@ -370,9 +389,11 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
     strength = weight / noise
     along = _variance_along(z, hidden, output, moments)
     shift = strength * residual / (1.0 + strength * along)
-    _natural_step(z, hidden, output, moments, shift, strength)
-    numbers[RESIDUALS] += weight * residual * residual / (1.0 + weight * v / noise)
-    numbers[COUNT] += weight
+    _natural_step(z, hidden, output, moments, shift, strength, numbers)
+    keep = 1.0 - numbers[FORGETTING]
+    squared = residual * residual / (1.0 + weight * v / noise)
+    numbers[RESIDUALS] = keep * numbers[RESIDUALS] + weight * squared
+    numbers[COUNT] = keep * numbers[COUNT] + weight
     return prediction
 
 
@@ -389,7 +410,7 @@ def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
         da, _ = implicit_gradients(loss, label, a, along, weight)
         _, dv = expected_gradients(loss, label, a, v)
         strength = 2.0 * weight * dv
-        _natural_step(z, hidden, output, moments, -weight * da, strength)
+        _natural_step(z, hidden, output, moments, -weight * da, strength, numbers)
     return a
 
 

@@ -14,6 +14,7 @@ from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import PacBayesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
+from .._sentinels import warn_of_sentinels
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal
 from ._doubts import SELECTED, warn_of_far_rows
 from ._mixing import variables_of
@@ -501,6 +502,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
             values = found.values(X[rows], features)
             result[rows] = found.posterior.variance(values, features)
         return result
+
+    def _warn_of_sentinels(self, X):
+        """Warn of numbers that stand for missing values in the rows of a fit."""
+        names = vars(self).get("feature_names_in_", ())
+        warn_of_sentinels(X, names, self._categorical(), allows_missing=True)
 
     def _warn_of_far(self, X):
         """Warn of validated rows far beyond the range of a selected variable."""

@@ -333,6 +333,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
                 lambda X: self._probabilities(X)[:, -targets.shape[1] :],
                 self._categorical(),
             )
+        self._warn_of_sentinels(rows.X)
         return self
 
     def predict(self, X):

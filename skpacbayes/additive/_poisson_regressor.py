@@ -309,6 +309,7 @@ class SparseAdditiveGibbsPoissonRegressor(
             warn_of_roughness(
                 rows.X, rows.targets, self._predicted, self._categorical()
             )
+        self._warn_of_sentinels(rows.X)
         return self
 
     def predict(self, X, return_std=False):

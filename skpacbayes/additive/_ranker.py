@@ -278,6 +278,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
             self._risk = self._certified_risk(problem, target, chains, exponents)
         self._doubt(problem, sample_weight)
+        self._warn_of_sentinels(rows.X)
         return self
 
     def decision_function(self, X):

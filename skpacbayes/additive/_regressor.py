@@ -372,6 +372,7 @@ class SparseAdditiveGibbsRegressor(
         warn_of_doubts(self._computed, self.n_features_in_, problem.gram.among)
         if plausible and self._chose_freely():
             warn_of_roughness(rows.X, rows.y, self._decision, self._categorical())
+        self._warn_of_sentinels(rows.X)
         return self
 
     @available_if(sums_of("partial_fit"))
@@ -403,6 +404,7 @@ class SparseAdditiveGibbsRegressor(
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
         if not streaming:
             self._begin(Rows.none(self.n_features_in_))
+            self._warn_of_sentinels(rows.X)
         vars(self).update(self._extended(rows))
         vars(self).pop("_computed", None)
         return self

@@ -187,7 +187,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     array([[0.5, 1.1]])
     >>> posterior.predict_quantiles(observed, [0.05, 0.95]).round(1)
     array([[[0.1, 0.8],
-            [0.9, 1.5]]])
+            [0.8, 1.6]]])
     """
 
     _parameter_constraints: dict = {
@@ -333,12 +333,13 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
         quantiles : array-like of shape (n_quantiles,)
-            Levels, from 0 to 1.
+            Levels, from 0 to 1: at these two the bounds, infinite where there are none.
 
         Returns
         -------
         values : ndarray of shape (n_observations, n_quantiles[, n_parameters])
-            Quantiles of the adjusted draws; the last axis is there if y had two.
+            Quantiles of the adjusted draws: of `n` draws the i-th has level
+            ``i / (n + 1)``. The last axis is there if y had two.
         """
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():

@@ -1,19 +1,21 @@
 """The posterior of one observation: accepted draws, adjusted and smoothed."""
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtrit
 
 from .._kernels import likelihood_free as kernels
 
 # Draws that a regression needs, for each of its coefficients.
 LEAST = {None: 0, "linear": 3, "heteroscedastic": 20}
 SIMPLER = {"heteroscedastic": "linear", "linear": None}
+ROUNDING = 1e-12  # share of a gap, up to which gaps are all the same
 SINGULAR = 1e-10  # share of the largest eigenvalue that counts as zero
 LARGEST_LOG_RATIO = 10.0  # of two residual scales
 LARGEST_LOSS = 0.75  # of the variance of residuals, that is made good
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 FARTHEST = 1e150  # deviations, at which a point is moved nearer: squares are finite
 CELLS = 2**18  # exponentials that are computed together
+SCARCE = 0.1  # degrees of freedom, of one draw
 NARROWEST = 1e-3  # deviation of draws that are all the same, in units of the prior's
 
 
@@ -97,10 +99,11 @@ class Accepted:
         else:
             draws, shares = self.adjusted(adjustment), self.shares
             weights = self.counts * shares
-        draws, weights = support.folded(draws), weights / weights.sum()
+        draws, total = support.folded(draws), weights.sum()
+        weights, each = weights / total, np.minimum(shares, weights) / total
         n_effective = self._n_effective(shares)
         return LocalPosterior(
-            draws, weights, n_effective, prior, support, self.n_neighbors
+            draws, weights, each, n_effective, prior, support, self.n_neighbors
         )
 
     def _n_effective(self, shares):
@@ -144,7 +147,8 @@ class Regression:
         self.center = self.weights @ gaps
         gaps = gaps - self.center
         self.units = np.abs(gaps).max(axis=0)
-        self.units[self.units == 0] = 1.0
+        constant = self.units <= ROUNDING * np.abs(self.center)
+        gaps[:, constant], self.units[constant] = 0.0, 1.0
         gaps /= self.units
         self.weighted = gaps * self.weights[:, None]
         self.covariance = self.weighted.T @ gaps
@@ -175,6 +179,8 @@ class LocalPosterior:
         Draws of the parameters, within the support.
     weights : ndarray of shape (n_draws,)
         Their weights, which sum to 1.
+    each : ndarray of shape (n_draws,)
+        The weight of one simulation, where a draw stands for several.
     n_effective : float
         (sum of weights)^2 over the sum of their squares.
     prior : Prior
@@ -185,8 +191,9 @@ class LocalPosterior:
         The k of the wide component's weight, 1 / (k + 1).
     """
 
-    def __init__(self, draws, weights, n_effective, prior, support, n_neighbors):
-        self.draws, self.weights = draws, weights
+    def __init__(self, draws, weights, each, n_effective, prior, support, n_neighbors):
+        self.draws, self.weights, self.each = draws, weights, each
+        self.n_effective = n_effective
         self.prior, self.support, self.n_neighbors = prior, support, n_neighbors
         mean = weights @ draws
         deviations = np.sqrt(weights @ np.square(draws - mean))
@@ -276,12 +283,33 @@ class LocalPosterior:
         return draws
 
     def quantiles(self, levels):
-        """Quantiles of the draws of each parameter, of shape (n_levels, p)."""
+        """Quantiles of the draws of each parameter, of shape (n_levels, p).
+
+        Draw i of n has the level i / (n + 1), which is the probability that another
+        draw from the same distribution is below it; n is the effective number. Between
+        draws quantiles are linear in the level; beyond them they are as far away as
+        those of a Student distribution with the draws' mean and variance would be.
+        """
         result = np.empty((len(levels), self.draws.shape[1]))
+        n, limits = self.n_effective, np.transpose(self.support.limits())
+        spread = np.sqrt(max(n + 1.0, 0.0) / max(n - 1.0, SCARCE))
+        degrees = max(n - 1.0, 1.0)
         for column, draws in enumerate(self.draws.T):
-            result[:, column] = np.quantile(
-                draws, levels, weights=self.weights, method="inverted_cdf"
-            )
+            order = np.argsort(draws, kind="stable")
+            draws, weights = draws[order], self.weights[order]
+            ends = np.repeat(np.cumsum(weights), 2)  # a first and a last simulation
+            ends[::2] += 0.5 * self.each[order] - weights
+            ends[1::2] -= 0.5 * self.each[order]
+            ends = (n * ends + 0.5) / (n + 1.0)
+            values = np.interp(levels, ends, np.repeat(draws, 2))
+            unit = spread * np.sqrt(weights @ np.square(draws - weights @ draws))
+            beyond = (levels < ends[0]) | (levels > ends[-1])
+            if unit > 0.0 and beyond.any():
+                near = np.clip(levels[beyond], ends[0], ends[-1])
+                far = stdtrit(degrees, levels[beyond])
+                far[levels[beyond] == 0.0] = -np.inf
+                values[beyond] += unit * (far - stdtrit(degrees, near))
+            result[:, column] = np.clip(values, *limits[column])
         return result
 
 

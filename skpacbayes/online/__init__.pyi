@@ -73,6 +73,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     hidden_units: int
     loss: Literal["log_loss", "hinge"]
     prior_scale: float
+    forgetting: Any
     standardize: bool
     clip: float | None
     random_state: int | np.random.RandomState | None
@@ -80,7 +81,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     cumulative_loss_: float
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, hidden_units: int = ..., *, loss: Literal["log_loss", "hinge"] = ..., prior_scale: float = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, hidden_units: int = ..., *, loss: Literal["log_loss", "hinge"] = ..., prior_scale: float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
@@ -93,6 +94,7 @@ class OnlineVIMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method: Literal["ngvi", "sva", "svb", "oga", "oga_el"]
     learning_rate: Literal["auto", "invsqrt"] | float
     prior_scale: float
+    forgetting: Any
     standardize: bool
     clip: float | None
     random_state: int | np.random.RandomState | None
@@ -100,7 +102,7 @@ class OnlineVIMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     cumulative_loss_: float
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, hidden_units: int = ..., *, method: Literal["ngvi", "sva", "svb", "oga", "oga_el"] = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: float = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, hidden_units: int = ..., *, method: Literal["ngvi", "sva", "svb", "oga", "oga_el"] = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload

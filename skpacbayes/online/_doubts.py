@@ -17,6 +17,9 @@ SEVERAL = 20  # rows beside it
 # errors above zero, and foretell at least this share of the squared errors.
 SURE = 5.0
 NOTABLE = 0.1
+MUCH = 3.0  # times the loss of the best expert is that of the average,
+SPIKE = 100.0  # a row has cost an expert so many times the best one's mean loss,
+CLEAR = 0.9  # and the best one's weight is still below this
 
 
 def order_found(state):
@@ -71,6 +74,27 @@ def warn_of_change(foretold):
         "and nothing is forgotten: use forgetting='auto'; or the errors are "
         "autocorrelated: add lagged targets to the features. If the order of the rows "
         "means nothing, shuffle them (sklearn.utils.shuffle).",
+        stacklevel=user_stack_level(),
+    )
+
+
+def warn_of_divergence(state, weights, names):
+    """Warn where an average of experts has lost several times what the best has.
+
+    state : AggregationState, whose weights allow for the largest loss of an expert on
+    one row; weights, names : of the experts.
+    """
+    losses, average = state.losses, state.aggregate_loss
+    best, worst = int(losses.argmin()), int(losses.argmax())
+    largest, n_rows = state.largest_loss, state.n_rows
+    spiked = largest * n_rows > SPIKE * losses[best] and weights[best] < CLEAR
+    if n_rows < SEVERAL or average <= MUCH * losses[best] or not spiked:
+        return
+    warnings.warn(
+        f"The average has a loss of {average:g}, and the expert {names[best]!r} one of "
+        f"{losses[best]:g}: an expert lost {largest:g} on one row, and weights that "
+        f"allow for such losses are nearly equal. Leave the expert {names[worst]!r} "
+        "out, keep its predictions within bounds, or give loss_bound.",
         stacklevel=user_stack_level(),
     )
 

@@ -20,6 +20,7 @@ from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import are_small
 from ._certificate import certify_aggregation
+from ._doubts import warn_of_divergence
 from ._linear import LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
@@ -55,7 +56,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Loss of a prediction.
     loss_bound : float or None, default=None
         Largest loss of any expert on any row, for the rate "auto". None for the largest
-        loss so far.
+        loss so far; a warning names an expert whose largest loss keeps the weights
+        nearly equal while the average loses three times as much as the best expert.
 
     Attributes
     ----------
@@ -158,7 +160,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         self._check_experts()
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin()
-        return self._learn_blocks(*rows)._doubt_order()
+        return self._learn_blocks(*rows)._doubt(*rows[::2])
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -189,7 +191,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         rows = self._checked(X, y, sample_weight, reset=begins)
         if begins:
             self._begin()
-        return self._learn_blocks(*rows)._doubt_order(len(X))
+        return self._learn_blocks(*rows)._doubt(*rows[::2], len(X))
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -283,15 +285,21 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             return False
         if self._state in _COMPILED:
             self._learn_in_place(rows, targets)
-            self._doubt_order(len(rows))
+            self._doubt(rows, NO_WEIGHTS, len(rows))
             return True
         draft = self._draft(forgets=False)
         draft._learn(rows, targets, NO_WEIGHTS)
         if draft._all_in_place():
             _COMPILED.add(draft._state)
         self._take(draft)
-        self._doubt_order(len(rows))
+        self._doubt(rows, NO_WEIGHTS, len(rows))
         return True
+
+    def _doubt_change(self):
+        """Warn of an average that an expert's largest loss keeps from the best one."""
+        if self.inverse_temperature == "auto":
+            names = [name for name, _ in self._experts()]
+            warn_of_divergence(self._state, self.weights_, names)
 
     def _all_in_place(self):
         """Whether each expert either does not learn, or learns by one compiled call."""

@@ -36,6 +36,11 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         Scale of the prior: the standard deviation of a weight is this over the root
         of the number of units it listens to, that of the output's intercept is 1. For
         "sva", the standard deviation of the prior of every weight.
+    forgetting : float in [0, 1), default=0.001
+        Share of the evidence that is given up at each row, for `method="ngvi"`: of
+        what the posterior precision of a weight has beyond the prior's. That is a
+        memory of about ``1 / forgetting`` rows: increase it to 0.01 where the relation
+        changes fast, set it to 0 where nothing may be forgotten. The means stay.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=5.0
@@ -99,6 +104,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         "method": [StrOptions({"ngvi", "sva", "svb", "oga", "oga_el"})],
         "learning_rate": [StrOptions({"auto", "invsqrt"}), POSITIVE],
         "prior_scale": [POSITIVE],
+        "forgetting": [Interval(Real, 0, 1, closed="left")],
         "standardize": ["boolean"],
         "clip": [None, POSITIVE],
         "random_state": ["random_state"],
@@ -111,6 +117,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         method="ngvi",
         learning_rate="auto",
         prior_scale=1.0,
+        forgetting=0.001,
         standardize=True,
         clip=5.0,
         random_state=None,
@@ -119,6 +126,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         self.method = method
         self.learning_rate = learning_rate
         self.prior_scale = prior_scale
+        self.forgetting = forgetting
         self.standardize = standardize
         self.clip = clip
         self.random_state = random_state

@@ -31,6 +31,11 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
     prior_scale : float, default=1.0
         Scale of the prior: the standard deviation of a weight is this over the root
         of the number of units it listens to, that of the output's intercept is 1.
+    forgetting : float in [0, 1), default=0.001
+        Share of the evidence that is given up at each row: of what the posterior
+        precision of a weight has beyond the prior's. That is a memory of about ``1 /
+        forgetting`` rows: increase it to 0.01 where the relation changes fast, set it
+        to 0 where nothing may be forgotten. The means stay.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=5.0
@@ -93,6 +98,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         "hidden_units": [Interval(Integral, 1, None, closed="left")],
         "loss": [StrOptions({"log_loss", "hinge"})],
         "prior_scale": [POSITIVE],
+        "forgetting": [Interval(Real, 0, 1, closed="left")],
         "standardize": ["boolean"],
         "clip": [None, POSITIVE],
         "random_state": ["random_state"],
@@ -104,6 +110,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         *,
         loss="log_loss",
         prior_scale=1.0,
+        forgetting=0.001,
         standardize=True,
         clip=5.0,
         random_state=None,
@@ -111,6 +118,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         self.hidden_units = hidden_units
         self.loss = loss
         self.prior_scale = prior_scale
+        self.forgetting = forgetting
         self.standardize = standardize
         self.clip = clip
         self.random_state = random_state

@@ -11,6 +11,7 @@ from ._rows import OnlineEstimator
 
 RATES = {"auto": names.ADAGRAD, "invsqrt": names.INVSQRT}
 PAPER_BOX = (20.0, 1.0)  # of the means and of the standard deviations
+FORGETTING = 1e-3  # the default: least loss on streams that stay and that change
 
 
 class OnlineNetwork(OnlineEstimator):
@@ -49,6 +50,11 @@ class OnlineNetwork(OnlineEstimator):
                 f"learning_rate={self.learning_rate!r} has no effect with "
                 "method='ngvi': leave it at its default."
             )
+        if self.method != "ngvi" and self.forgetting not in (0.0, FORGETTING):
+            raise ValueError(
+                f"forgetting={self.forgetting!r} has no effect with "
+                f"method={self.method!r}: leave it at its default."
+            )
         rng = self._generator()
         n_inputs, n_hidden = n_features + 1, self.hidden_units
         state = self._state = kernels.NetworkState(
@@ -65,6 +71,7 @@ class OnlineNetwork(OnlineEstimator):
             state.set_variances(*[self.prior_scale**2] * 3)
         state.residuals = state.counts = 1.0
         state.prior_scales = self.prior_scale
+        state.forgetting = self.forgetting
         self._set_stream(state)
 
     def _set_stream(self, state):

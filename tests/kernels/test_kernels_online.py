@@ -532,14 +532,27 @@ def numerical_gradients(f, state):
     return gradients
 
 
-@pytest.mark.parametrize("method", ["ngvi", "sva", "svb", "oga", "oga_el"])
+def forgotten(variance, prior, forgetting):
+    """Variance whose precision has given up a share of what the prior does not have."""
+    return 1 / ((1 - forgetting) / variance + forgetting / prior)
+
+
+@pytest.mark.parametrize(
+    ("method", "forgetting"),
+    [
+        ("ngvi", 0.0),
+        ("ngvi", 0.2),
+        *((name, 0.0) for name in ("sva", "svb", "oga", "oga_el")),
+    ],
+)
 @twin_of(online_network.learn_numbers)
-def test_learn_numbers(kernel, method):
+def test_learn_numbers(kernel, method, forgetting):
     """Two rows: the first gives the unit of the target, the second is learnt.
 
     The published methods step along numerical gradients of the exact expected loss.
     NGVI solves, for each mean, the quadratic model along the network's slope J at the
-    means (J by numerical differences), plus the slope of the variance.
+    means (J by numerical differences), plus the slope of the variance; the precisions
+    first move towards those of the prior.
     """
     rng = np.random.default_rng(1)
     state = network(rng)
@@ -548,7 +561,8 @@ def test_learn_numbers(kernel, method):
     before = hidden[:2].copy(), output[:2].copy()
     X, y = rng.normal(size=(2, 2)), np.array([0.3, 2.0])
     scalars[[online_network.RESIDUALS, online_network.COUNT]] = 0.8, 2.0
-    scalars[online_network.PRIOR_SCALE], rate = 1.0, 0.1
+    scalars[online_network.PRIOR_SCALE], rate = 0.7, 0.1
+    scalars[online_network.FORGETTING] = forgetting
     stream = state.stream
     stream[[names.MEAN_BOUND, names.SCALE_BOUND]] = 20.0, 1.0
     stream[names.METHOD], stream[names.RATE] = NAMES.index(method), rate
@@ -569,11 +583,16 @@ def test_learn_numbers(kernel, method):
         C_S = (w[:-1, None] ** 2 + s[:-1, None]) * first * z**2  # its positive part
         along = (J_W**2 * S).sum() + (J_w**2 * s).sum()
         shift = (target - mean) / noise / (1 + along / noise)
-        new_S, new_s = S / (1 + C_S * S / noise), s / (1 + C_s * s / noise)
+        n_hidden, n_inputs = W.shape
+        own = np.append(np.full(n_hidden, 0.7**2 / n_hidden), 1.0)
+        new_S = 1 / (1 / forgotten(S, 0.7**2 / n_inputs, forgetting) + C_S / noise)
+        new_s = 1 / (1 / forgotten(s, own, forgetting) + C_s / noise)
         new_W = W + shift * J_W * S - D_W * new_S / (2 * noise)
         new_w = w + shift * J_w * s - D_w * new_s / (2 * noise)
         scaled = (target - mean) ** 2 / (1 + variance / noise)
-        assert_allclose(scalars[online_network.RESIDUALS], 0.8 + scaled, rtol=1e-6)
+        kept = (1 - forgetting) * np.array([0.8, 2.0])
+        found = scalars[[online_network.RESIDUALS, online_network.COUNT]]
+        assert_allclose(found, kept + np.array([scaled, 1.0]), rtol=1e-6)
     else:
         g_W, g_S, g_w, g_s = numerical_gradients(
             lambda: expected_loss(z, target, *pairs, certain), [W, S, w, s]
@@ -585,10 +604,10 @@ def test_learn_numbers(kernel, method):
         if method == "oga":
             new_S, new_s = S, s
         if method == "sva":
-            x, x_w = rate * g_S / 2, rate * g_s / 2
-            new_W, new_w = -rate * g_W, -rate * g_w
-            new_S = np.clip(np.sqrt(1 + x**2) - x, 0, 1) ** 2
-            new_s = np.clip(np.sqrt(1 + x_w**2) - x_w, 0, 1) ** 2
+            x, x_w = rate * 0.7 * g_S / 2, rate * 0.7 * g_s / 2
+            new_W, new_w = -rate * 0.7**2 * g_W, -rate * 0.7**2 * g_w
+            new_S = np.clip(0.7 * (np.sqrt(1 + x**2) - x), 0, 1) ** 2
+            new_s = np.clip(0.7 * (np.sqrt(1 + x_w**2) - x_w), 0, 1) ** 2
         if method == "svb":
             x, x_w = rate * S * g_S / 2, rate * s * g_s / 2
             new_W, new_w = W - rate * S * g_W, w - rate * s * g_w
@@ -600,9 +619,10 @@ def test_learn_numbers(kernel, method):
     assert_allclose(output[1], new_s, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("forgetting", [0.0, 0.2])
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 @twin_of(online_network.learn_labels)
-def test_learn_labels(kernel, loss):
+def test_learn_labels(kernel, loss, forgetting):
     """One row: the score moves along the slope to the root of the implicit equation.
 
     The slope J of the network at the means by numerical differences; the precisions
@@ -614,6 +634,7 @@ def test_learn_labels(kernel, loss):
     before = hidden[:2].copy(), output[:2].copy()
     state.stream[names.METHOD] = names.NGVI
     state.stream[names.LOSS_KIND] = LOSSES.index(loss)
+    state.prior_scales, state.forgetting = 1.0, forgetting
     X, label = np.array([[0.4, -1.2]]), -1.0
     scores = np.empty((1, 1))
     assert kernel(X, np.array([label]), NONE, *state.arguments, scores)
@@ -636,7 +657,9 @@ def test_learn_labels(kernel, loss):
     root = brentq(excess, mean - 10 * along, mean + 10 * along, xtol=1e-13)
     shift = -slopes(loss, label, root, along)[0]
     strength = 2 * slopes(loss, label, mean, variance)[1]
-    new_S, new_s = S / (1 + strength * C_S * S), s / (1 + strength * C_s * s)
+    own = np.append(np.full(len(W), 1 / len(W)), 1.0)
+    new_S = 1 / (1 / forgotten(S, 1 / W.shape[1], forgetting) + strength * C_S)
+    new_s = 1 / (1 / forgotten(s, own, forgetting) + strength * C_s)
     new_W = W + shift * J_W * S - strength * D_W * new_S / 2
     new_w = w + shift * J_w * s - strength * D_w * new_s / 2
     assert_allclose(hidden[1], new_S, rtol=1e-6, atol=1e-7)

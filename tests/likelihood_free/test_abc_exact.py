@@ -1,8 +1,10 @@
 """ABCPosteriorKDE against posteriors that are known, and against its definition."""
 
+import warnings
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from scipy.stats import norm
@@ -162,3 +164,74 @@ def test_error_of_the_mean_at_the_observation(n_directions):
     expected = np.square(a / np.sqrt(nearest.counts)).sum()
     # Mean squared errors of 400 normals: five of their standard errors.
     assert abs(np.mean(errors) / expected - 1) < 5 * np.sqrt(2 / 400)
+
+
+@pytest.mark.parametrize("n", [10, 20, 100])
+@pytest.mark.parametrize("shape", ["normal", "uniform", "exponential", "heavy"])
+def test_intervals_of_few_draws_cover(n, shape):
+    """Each of 4,000 columns is an experiment: n draws, and one more of the same.
+
+    All draws are accepted and none is adjusted. The interval of 80 % ends within the
+    draws, and covers whatever the distribution; the wider ones reach beyond them, as
+    far as a normal distribution would. The standard error is at most 0.0064.
+    """
+    rng = np.random.default_rng(n)
+    draw = {
+        "normal": rng.normal,
+        "uniform": rng.uniform,
+        "exponential": rng.exponential,
+        "heavy": lambda size: rng.standard_t(3, size=size),
+    }[shape]
+    y, new = draw(size=(n, 4000)), draw(size=4000)
+    model = ABCPosteriorKDE(n, bandwidth="silverman", adjustment=None)
+    model.fit(np.zeros((n, 1)), y)
+    levels = [0.025, 0.05, 0.1, 0.9, 0.95, 0.975]
+    ends = model.predict_quantiles([[0.0]], levels)[0]
+    assert (np.diff(ends, axis=0) >= 0).all()
+    inside = ((ends[:3] <= new) & (new <= ends[:2:-1])).mean(axis=1)
+    assert_allclose(inside[2], 0.8, rtol=0, atol=0.025)
+    wide = 0.025 if shape == "normal" else 0.04
+    assert_allclose(inside[:2], [0.95, 0.9], rtol=0, atol=wide)
+
+
+def test_quantiles_at_the_ends_are_the_bounds():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 1)), rng.uniform(size=(30, 3))
+    bounds = [[0.0, 1.0], [-np.inf, 1.0], [-np.inf, np.inf]]
+    model = ABCPosteriorKDE(20, bandwidth="silverman", bounds=bounds)
+    ends = model.fit(X, y).predict_quantiles([[0.0]], [0.0, 1e-9, 1 - 1e-9, 1.0])[0]
+    assert_array_equal(ends[[0, 3]], np.transpose(bounds))
+    assert (ends[[1, 2], 0] == [0.0, 1.0]).all()  # no further
+    assert np.isfinite(ends[[1, 2]]).all()
+
+
+@pytest.mark.parametrize("value", [3.0, 0.1, 1e9])
+@pytest.mark.parametrize("away", [0.0, 1.0, -1e3])
+def test_a_constant_summary_says_nothing(value, away):
+    """Wherever the observation is: what rounding leaves of its variance is none."""
+    for seed in range(6):
+        X, y = conjugate(300, 2, np.random.default_rng(seed))
+        model = ABCPosteriorKDE(299, bandwidth="silverman", adjustment="linear")
+        as_it_is = model.fit(X, y).predict([[0.5, 0.5]])
+        model.fit(np.column_stack([X, np.full(len(X), value)]), y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*far outside the simulations")
+            found = model.predict([[0.5, 0.5, value + away]])
+        assert_allclose(found, as_it_is, rtol=0, atol=0.15)
+
+
+@pytest.mark.parametrize("adjustment", [None, "linear"])
+@pytest.mark.parametrize("k", [10, 30])
+def test_intervals_from_small_tables_cover(k, adjustment):
+    """Of 200 simulations of the conjugate Gaussian, 30 tables with 25 observations.
+
+    The standard error is about 0.013: the observations of a table share its draws.
+    """
+    inside = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = conjugate(225, 1, rng)
+        model = ABCPosteriorKDE(k, bandwidth="silverman", adjustment=adjustment)
+        ends = model.fit(X[:200], y[:200]).predict_quantiles(X[200:], [0.05, 0.95])
+        inside.append((ends[:, 0] <= y[200:]) & (y[200:] <= ends[:, 1]))
+    assert 0.87 < np.mean(inside) < 0.96

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 
 from skpacbayes import (
     EWARegressor,
@@ -219,3 +219,33 @@ def test_a_stream_that_does_not_change_is_not(noise):
                 if name == "normal":  # a diagonal covariance learns slowly, in silence
                     clear = line + 0.03 * NOISES[noise](rng, n)
                     OnlineVIRegressor(covariance="diagonal").fit(X, clear)
+
+
+class Diverging(RegressorMixin, BaseEstimator):
+    """Predicts 0, and once a huge number."""
+
+    def __init__(self, at=100, value=1e9):
+        self.at, self.value = at, value
+
+    def partial_fit(self, X, y):
+        self.count_ = getattr(self, "count_", 0) + len(X)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.value if self.count_ == self.at else 0.0)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("value", [1e9, np.inf])
+def test_an_expert_that_diverges_is_named(loss, value):
+    X, y = rows_for(EWARegressor())
+    linear = ("linear", OnlineVIRegressor())
+    model = EWARegressor([linear, ("wild", Diverging(value=value))], loss=loss)
+    with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
+        model.fit(X, y)
+    with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
+        learn_in_cuts(clone(model), X, y)
+    assert model.cumulative_loss_ > 3 * model.cumulative_losses_[0]
+    # Neither experts that are bad all along nor the default ones are.
+    EWARegressor([linear, ("zero", Diverging(at=-1))], loss=loss).fit(X, y)
+    EWARegressor(loss=loss).fit(X, y)

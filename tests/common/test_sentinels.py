@@ -1,0 +1,99 @@
+"""Numbers that stand for missing values are named, in a table and on a stream."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier
+
+from skpacbayes import (
+    EWARegressor,
+    OnlineVIClassifier,
+    OnlineVIMLPClassifier,
+    OnlineVIMLPRegressor,
+    OnlineVIRegressor,
+    SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsPoissonRegressor,
+    SparseAdditiveGibbsRanker,
+    SparseAdditiveGibbsRegressor,
+)
+from skpacbayes._sentinels import warn_of_sentinels
+
+SHORT = {"n_iter": 30, "burn_in": 10, "random_state": 0}
+ONLINE = [
+    EWARegressor(),
+    OnlineVIClassifier(),
+    OnlineVIMLPClassifier(random_state=0),
+    OnlineVIMLPRegressor(random_state=0),
+    OnlineVIRegressor(),
+    OnlineVIRegressor(loss="poisson"),
+]
+ADDITIVE = [
+    SparseAdditiveGibbsClassifier(**SHORT),
+    SparseAdditiveGibbsPoissonRegressor(**SHORT),
+    SparseAdditiveGibbsRanker(**SHORT),
+    SparseAdditiveGibbsRegressor(**SHORT),
+]
+
+
+def rows_for(model, n=200):
+    rng = np.random.default_rng(3)
+    X = rng.normal(10.0, 3.0, size=(n, 3))
+    y = rng.permutation(n) % 2  # of all kinds: numbers, counts, labels
+    return X, y if is_classifier(model) or "Ranker" in repr(model) else y.astype(float)
+
+
+def said(model, method, X, y, **options):
+    """Return what the warnings of missing values say."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        getattr(clone(model), method)(X, y, **options)
+    return [str(w.message) for w in caught if "stands for a" in str(w.message)]
+
+
+@pytest.mark.parametrize("model", [*ONLINE, *ADDITIVE], ids=repr)
+def test_a_number_for_missing_values_is_named(model):
+    X, y = rows_for(model)
+    assert not said(model, "fit", X, y)
+    X[::20, 1] = -999.0
+    (text,) = said(model, "fit", pd.DataFrame(X, columns=["a", "age", "c"]), y)
+    assert text.startswith("Column 1 of X ('age') has the value -999 in 5 % of the")
+    for change in (lambda x: 1e-3 * x + 1e4, lambda x: -1e3 * x):
+        assert len(said(model, "fit", change(X), y)) == 1
+    if model in ONLINE:
+        classes = {"classes": [0, 1]} if is_classifier(model) else {}
+        assert len(said(model, "partial_fit", X, y, **classes)) == 1
+    weights = (X[:, 1] != -999.0).astype(float)  # rows of no weight are absent
+    assert not said(model, "fit", X, y, sample_weight=weights)
+
+
+def test_a_category_has_no_order():
+    X, y = rows_for(ADDITIVE[3])
+    X[:, 1] = np.where(np.arange(len(X)) % 5, np.arange(len(X)) % 5, 999.0)
+    assert said(ADDITIVE[3], "fit", X, y)
+    told = ADDITIVE[3].__class__(**SHORT, categorical_features=[1])
+    assert not said(told, "fit", X, y)
+
+
+def test_values_that_many_rows_share_are_no_missing_ones():
+    """Counts, zeros, caps, levels, heavy tails, and zeros beside a narrow range."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(20, 2000))
+        zero = rng.random(n) < 0.3
+        X = np.column_stack(
+            [
+                rng.poisson(rng.uniform(0.1, 5.0), n),
+                rng.zipf(2.2, n),
+                rng.integers(0, 2, n),
+                np.minimum(rng.lognormal(0.0, 2.0, n), 3.0),
+                np.where(zero, 0.0, rng.lognormal(3.0, 0.3, n)),
+                np.where(zero, 0.0, np.log(rng.lognormal(10.0, 0.5, n))),
+                np.round(rng.standard_t(1.5, n), 1),
+                np.where(zero, np.nan, rng.geometric(0.05, n)),
+                np.full(n, 7.0),
+                np.full(n, np.nan),
+            ]
+        )
+        warn_of_sentinels(X.astype(float))  # a warning is an error
