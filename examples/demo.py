@@ -370,8 +370,8 @@ def tell_last(caught):
     """Print how many warnings a stop gave, and the last one: a stream repeats them."""
     if caught:
         category, said = caught[-1].category.__name__, caught[-1].message
-        text = f"{category}, the last of {len(caught)} along the way: {said}"
-        print(textwrap.fill(text, 88) + "\n")
+        others = f", the last of {len(caught)} along the way" if len(caught) > 1 else ""
+        print(textwrap.fill(f"{category}{others}: {said}", 88) + "\n")
 
 
 def main():
