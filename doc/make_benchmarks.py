@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst.directives import flag
+from docutils.parsers.rst.directives.tables import ListTable
 from docutils.statemachine import StringList
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -64,37 +65,28 @@ def page(docstring, result):
         f"``python benchmarks/bench_{result['benchmark']}.py``, {result['date']}: "
         f"{result['machine']}; {result['cpu_seconds']} CPU s.",
         age(result),
-        *map(table, result["tables"]),
+        *(table(result["benchmark"], content["title"]) for content in result["tables"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def table(content):
-    """A table, its title above."""
-    rows = [content["columns"], *content["rows"]]
-    return "\n".join([escaped(content["title"]), "", *list_table(rows)])
+def table(name, title):
+    """A whole table of a benchmark, its title above."""
+    return f"{escaped(title)}\n\n.. benchmark-table:: {name} {title}\n   :ageless:"
 
 
-def list_table(rows):
-    """Lines of a table of these rows; the first is the header."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for row in rows:
-        for first, cell in enumerate(row):
-            lines.append(f"   {' ' if first else '*'} - {escaped(str(cell))}".rstrip())
-    return lines
-
-
-class BenchmarkTable(Directive):
+class BenchmarkTable(ListTable):
     """A table of a benchmark, as it was saved, so that no page has another number.
 
     `.. benchmark-table:: mixture_tables Beginning of the title`; the option `columns`
-    names the columns to show, one a line, all if there is none.
+    names the columns to show, one a line, all if there is none. `ageless`: whether the
+    page says how old the table is. Cells are plain text, which is not parsed.
     """
 
     required_arguments = 1
     optional_arguments = 1
     final_argument_whitespace = True
-    option_spec = {"columns": str}
+    option_spec = {"columns": str, "ageless": flag}
 
     def run(self):
         """Return the table."""
@@ -105,26 +97,36 @@ class BenchmarkTable(Directive):
             str(BENCHMARKS / "README.md")
         )
         result = json.loads(path.read_text("utf-8"))
-        tables = result["tables"]
-        found = [t for t in tables if t["title"].startswith(title)]
+        found = [t for t in result["tables"] if t["title"] == title]
+        found = found or [t for t in result["tables"] if t["title"].startswith(title)]
         if len(found) != 1:
             raise self.error(f"{len(found)} tables of {name} begin with {title!r}.")
         header, rows = found[0]["columns"], found[0]["rows"]
-        names = self.options.get("columns", "\n".join(header)).strip().splitlines()
-        if missing := set(map(str.strip, names)) - set(header):
-            raise self.error(f"No columns {sorted(missing)} in {title!r}: {header}.")
-        kept = [header.index(name.strip()) for name in names]
-        lines = list_table([[row[i] for i in kept] for row in [header, *rows]])
-        lines += ["", age(result)]
+        kept = list(range(len(header)))  # names may be empty, or the same
+        if "columns" in self.options:
+            names = [
+                name.strip() for name in self.options["columns"].strip().splitlines()
+            ]
+            if missing := set(names) - set(header):
+                raise self.error(f"No columns {sorted(missing)} in {title!r}: {header}")
+            kept = [header.index(name) for name in names]
+        cells = [[cell(row[i]) for i in kept] for row in [header, *rows]]
+        widths = self.get_column_widths(len(kept))
+        shown = self.build_table_from_list(cells, widths, 1, 0)
+        said = "" if "ageless" in self.options else age(result)
         parent = nodes.Element()
-        self.state.nested_parse(StringList(lines, str(path)), 0, parent)
-        return parent.children
+        self.state.nested_parse(StringList([said], str(path)), 0, parent)
+        return [shown, *parent.children]
+
+
+def cell(value):
+    """Content of a cell: a paragraph, or nothing."""
+    text = str(value)
+    return [nodes.paragraph(text, text)] if text else []
 
 
 def escaped(text):
     """Text in which no character but that of literals has a meaning of its own."""
-    if text in ("-", "+"):  # the mark of a list
-        return f"\\{text}"
     for mark in "*|":
         text = text.replace(mark, f"\\{mark}")
     return text.replace("_ ", "\\_ ")

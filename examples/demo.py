@@ -3,7 +3,9 @@
 Each stop is a function that prints what happens and draws it on a part of the figure.
 """
 
+import textwrap
 import time
+import warnings
 from pathlib import Path
 
 import matplotlib
@@ -364,6 +366,14 @@ TOUR = [
 ]
 
 
+def tell_last(caught):
+    """Print how many warnings a stop gave, and the last one: a stream repeats them."""
+    if caught:
+        category, said = caught[-1].category.__name__, caught[-1].message
+        others = f", the last of {len(caught)} along the way" if len(caught) > 1 else ""
+        print(textwrap.fill(f"{category}{others}: {said}", 88) + "\n")
+
+
 def main():
     """Run every stop, then save the figure."""
     matplotlib.use("Agg")  # draws into a file: no display needed
@@ -371,7 +381,10 @@ def main():
     figure = plt.figure(figsize=(12, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(TOUR), 1, height_ratios=heights)
     for (stop, _), part in zip(TOUR, np.atleast_1d(parts), strict=True):
-        stop(part)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            stop(part)
+        tell_last(caught)
     figure.savefig(PICTURE, dpi=100)
     print(f"The plot is in {PICTURE.resolve()}")
 

@@ -444,6 +444,8 @@ def interrupted_at(step, estimator, arguments, keywords):
         return trace_opcodes
 
     tracing = sys.gettrace()
+    # Python 3.12 tells of bytecodes only where a frame has asked before `settrace`.
+    sys._getframe().f_trace_opcodes = True
     sys.settrace(trace)
     try:
         estimator.partial_fit(*arguments, **keywords)

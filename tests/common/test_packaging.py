@@ -35,11 +35,10 @@ def test_the_source_distribution_has_every_file(tracked, tmp_path):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name)
     out.mkdir()
-    build = f"from setuptools import build_meta; build_meta.build_sdist({str(out)!r})"
-    subprocess.run(
-        [sys.executable, "-c", build], cwd=copy, capture_output=True, check=True
-    )
-    with tarfile.open(next(out.glob("*.tar.gz"))) as archive:
+    build = [sys.executable, "-c", "from setuptools import setup; setup()", "sdist"]
+    options = ["--formats", "tar", "--dist-dir", str(out)]  # not compressed: quicker
+    subprocess.run([*build, *options], cwd=copy, capture_output=True, check=True)
+    with tarfile.open(next(out.glob("*.tar"))) as archive:
         files = [entry.name for entry in archive.getmembers() if entry.isfile()]
     packed = {name.partition("/")[2] for name in files}
     assert tracked - packed == set()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cases import ESTIMATORS, cheap
+from numpydoc.docscrape import ClassDoc
 from sklearn.utils import get_tags
 
 import skpacbayes
@@ -124,6 +125,18 @@ def test_the_table_of_what_each_takes_is_true():
             hasattr(estimator, "certificate"),
         ]
         assert said[name] == ["yes" if value else "-" for value in true], name
+
+
+def test_what_the_questions_name_is_there():
+    page = (ROOT / "doc/user_guide/faq.rst").read_text(encoding="utf-8")
+    row = r"^   \* - .+\n     - (`.+)\n     - (:class:.+\n(?: +:class:.+\n)*)"
+    classes, answers = dict(public_classes()), re.findall(row, page, re.M)
+    assert len(answers) >= 20
+    for names, paths in answers:
+        for path in re.findall(r"~([\w.]+)`", paths):
+            attributes = {part.name for part in ClassDoc(classes[path])["Attributes"]}
+            for name in re.findall(r"`(\w+)`", names):
+                assert name in attributes or hasattr(classes[path], name), (path, name)
 
 
 def test_every_example_is_in_a_section_of_the_gallery():
