@@ -5,11 +5,13 @@ units of its own.
 """
 
 import inspect
+import re
 import warnings
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, cheap, learn
+from cases import ESTIMATORS, METHODS, cheap, learn
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 ANSWERS = "predict", "predict_proba", "score_samples", "transform", "decision_function"
@@ -70,3 +72,53 @@ def fitted_numbers(estimator):
             value = getattr(estimator, attribute, None)
             if not inspect.isroutine(value) and np.asarray(value).dtype.kind == "f":
                 yield attribute, value
+
+
+WEIGHTS = {  # of each of forty rows
+    "subnormal": np.full(40, 5e-324),
+    "tiny": np.full(40, 1e-300),
+    "huge": np.full(40, 1e99),
+    "too huge": np.full(40, 1e200),
+    "of a likelihood": np.exp(np.linspace(-745.0, 0.0, 40)),
+    "subnormal first": np.r_[5e-324, np.ones(39)],
+    "zero": np.zeros(40),
+    "a number that is NaN": np.nan,
+    "an infinite number": np.inf,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        (name, method)
+        for name, method in METHODS
+        if "sample_weight"
+        in inspect.signature(getattr(ESTIMATORS[name], method)).parameters
+    ],
+)
+def test_no_weights_give_nan(name, method, weights):
+    """They are refused by their name, or the answers are numbers, or there are none."""
+    X, y = np.ceil(groups()), 1.0 + np.arange(40) % 2
+    estimator = cheap(name)
+    arguments = {"sample_weight": WEIGHTS[weights]}
+    if "classes" in inspect.signature(getattr(estimator, method)).parameters:
+        arguments["classes"] = [1.0, 2.0]
+    refusal = None
+    try:
+        getattr(estimator, method)(X, y, **arguments)
+    except ValueError as error:
+        refusal = str(error)
+    if refusal is not None:
+        assert re.search(r"[Ww]eight|greater than one; got 1 class", refusal)
+        return
+    assert weights not in ("too huge", "a number that is NaN", "an infinite number")
+    for answer in ANSWERS:
+        if hasattr(estimator, answer):
+            try:
+                values = np.asarray(getattr(estimator, answer)(X))
+            except NotFittedError:  # no row of positive weight
+                assert weights in ("zero", "subnormal")
+                return
+            assert np.isfinite(values).all()
