@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, METHODS, cheap, learn
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
@@ -72,6 +72,47 @@ def fitted_numbers(estimator):
             value = getattr(estimator, attribute, None)
             if not inspect.isroutine(value) and np.asarray(value).dtype.kind == "f":
                 yield attribute, value
+
+
+FAR = [1e8, 1e100, 1e200, 5e-324]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_no_far_row_gives_nan(name, method):
+    """Asked of, or learnt by a stream: it is answered in numbers, or refused."""
+    wrong = []
+    for value in [*FAR, *np.negative(FAR)]:
+        row = np.array([[value, 2.0]])
+        estimator = fitted(name, method)
+        asked = [(call, row) for call in ANSWERS if hasattr(estimator, call)]
+        wrong += [(call, row.tolist()) for call in nan_of(estimator, asked)]
+        if hasattr(estimator, "partial_fit") and learns(estimator, row):
+            asked = [(call, X) for call, _ in asked]
+            wrong += [
+                (call, "after", row.tolist()) for call in nan_of(estimator, asked)
+            ]
+    assert wrong == []
+
+
+def nan_of(estimator, asked):
+    """Names of the methods, with rows, that answer NaN; those that refuse do not."""
+    for call, rows in asked:
+        try:
+            answer = np.asarray(getattr(estimator, call)(rows))
+        except ValueError:
+            continue
+        if np.isnan(answer).any():
+            yield call
+
+
+def learns(estimator, row):
+    """Whether a stream takes the row."""
+    try:
+        estimator.partial_fit(row, Y[:1])
+    except ValueError:
+        return False
+    return True
 
 
 WEIGHTS = {  # of each of forty rows
