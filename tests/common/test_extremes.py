@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
+from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
@@ -113,6 +114,28 @@ def learns(estimator, row):
     except ValueError:
         return False
     return True
+
+
+REGRESSORS = [
+    *(
+        pytest.param(name, {}, id=name)
+        for name in ESTIMATORS
+        if is_regressor(cheap(name))
+    ),
+    pytest.param(
+        "OnlineVIRegressor", {"loss": "poisson"}, id="OnlineVIRegressor-counts"
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("unit", [0.0, 1e-12, 1e-8, 1e-4, 1e4, 1e8])
+@pytest.mark.parametrize(("name", "parameters"), REGRESSORS)
+def test_predictions_are_of_the_size_of_the_targets(name, parameters, unit):
+    """Up to a hundred times; counts of less than one in all may be taken for one."""
+    y = unit * Y
+    predicted = cheap(name, **parameters).fit(X, y).predict(X)
+    assert (abs(predicted) <= 100.0 * y.max() + 1.0).all()
 
 
 WEIGHTS = {  # of each of forty rows
