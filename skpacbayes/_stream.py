@@ -130,8 +130,16 @@ def _parameter_names(estimator_type):
 # Weights and counts.
 
 
+# Weights below the first have lost digits; beyond the second, their squares would be
+# no numbers.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = np.finfo(np.float64).tiny, 1e100
+
+
 def checked_weights(sample_weight, X, *, some=False):
     """Validate weights: non-negative, one for each row; None is one each.
+
+    A weight that is too small for a double to have all its digits, below 2.3e-308,
+    counts as zero.
 
     Parameters
     ----------
@@ -146,16 +154,32 @@ def checked_weights(sample_weight, X, *, some=False):
     -------
     weights : ndarray of shape (n_samples,)
         The weights, C-contiguous float64.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative, not finite or above 1e100, if their number is not that
+        of the rows, or if all are zero where `some` must not be.
     """
     refuse_masked(sample_weight, "sample_weight")
+    if isinstance(sample_weight, Number):  # whose finiteness scikit-learn does not see
+        sample_weight = np.full(len(X), sample_weight)
     weights = check_sample_weight(
         sample_weight,
         X,
         dtype=np.float64,
         ensure_non_negative=True,
-        allow_all_zero_weights=not some,
+        allow_all_zero_weights=True,
     )
-    return np.ascontiguousarray(weights)
+    weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
+    if some and not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if weights.max(initial=0.0) > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be at most {_LARGEST_WEIGHT:g}, got "
+            f"{weights.max():g}: divide it by a constant."
+        )
+    return weights
 
 
 def counted(seen, weights):

@@ -81,7 +81,8 @@ def refuse_masked(values, asked):
 def validate_data(estimator, X, *others, **checks):
     """Validate rows as scikit-learn does; an error names a column of words or dates.
 
-    Arrays with masked values are refused.
+    Arrays with masked values are refused, and targets that are None: scikit-learn looks
+    for NaN and infinities before it converts objects to numbers.
 
     Parameters
     ----------
@@ -123,6 +124,10 @@ def validate_data(estimator, X, *others, **checks):
         ) from error
     if error is not None:
         raise error
+    if checks.get("y_numeric"):  # None among objects becomes NaN after the check of y
+        validation.assert_all_finite(
+            validated[1], estimator_name=type(estimator).__name__, input_name="y"
+        )
     return validated
 
 

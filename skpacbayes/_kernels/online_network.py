@@ -122,8 +122,10 @@ class NetworkState(NotedOrder, KernelState):
 
     @property
     def target_unit(self):
-        """Standard deviation of the targets so far."""
+        """Standard deviation of the targets so far; infinite before the first."""
         numbers = self.numbers[0]
+        if numbers[WEIGHT] == 0.0:
+            return math.inf
         return math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
 
     def set_normal(self, rng, hidden_scale, output_scale):

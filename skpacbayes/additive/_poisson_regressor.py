@@ -485,7 +485,7 @@ def dispersion_of(rows, means, n_functions):
     """
     repeated = repetitions(rows)
     ratios = rows.targets / means
-    if not ratios.any():
+    if rows.weights @ rows.targets < 0.5:  # no count: the ratios' mean is near 0, not 1
         return 1.0
     freedom = max(repeated.sum() - 1 - n_functions, 1.0)
     pearson = rows.weights @ (means * (ratios - 1) ** 2) / freedom

@@ -37,6 +37,8 @@ from ._paco_summary import StreamSummary, checked_statistics
 _NO_WEIGHTS = np.empty(0)
 # Rows that the path and the chain of `fit` read, if there are more.
 _MOST_ROWS = 10_000
+# Copies of rows that one call reads, a few microseconds each.
+_MOST_COPIES = 1e9
 
 
 class PACOClusterer(
@@ -448,6 +450,12 @@ class PACOClusterer(
         weights = _NO_WEIGHTS
         if sample_weight is not None:
             weights = checked_weights(sample_weight, X)
+            if weights.sum() > _MOST_COPIES:
+                raise ValueError(
+                    f"sample_weight sums to {weights.sum():g}, but should sum to at "
+                    f"most {_MOST_COPIES:g}: partial_fit reads so many copies of the "
+                    "rows, one after the other. Divide the weights by a constant."
+                )
         if not begun:
             self._open_stream().draw_from_prior()
         for name in ("labels_", "inertia_"):  # of the rows given to fit

@@ -83,6 +83,12 @@ class GibbsProblem:
             norm = self.largest_norm
         self.radius = setting.radius_for(norm)
         calibration = self._calibration(tracker, past, rng)
+        if math.isnan(calibration.temperature):
+            raise ValueError(
+                f"X has a row {self.largest_norm:g} from the mean, and its loss at the "
+                "forecast, a square, is no number: divide X by its scale, or leave the "
+                "row out."
+            )
         self.path = calibration.path
         weights = self.rows.weights * calibration.row_weights
         prior = setting.center_prior(

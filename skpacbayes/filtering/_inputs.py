@@ -4,10 +4,25 @@ import numpy as np
 from sklearn.utils import check_array
 
 from .._base import SeriesEstimator
+from .._kernels.standardize import LARGEST
+from .._validation import refuse_large
 
 
 class DrivenSeriesEstimator(SeriesEstimator):
-    """An estimator of series whose rows may have inputs, such as controls."""
+    """An estimator of series whose rows may have inputs, such as controls.
+
+    Rows beyond LARGEST are refused: their squares would make NaN of a forecast.
+    """
+
+    def _acceptable(self, X):
+        return not (np.abs(X) > LARGEST).any()
+
+    def _rows(self, X, *, reset=False):
+        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
+        X = super()._rows(X, reset=reset)
+        if not self._acceptable(X):
+            refuse_large("X", X)
+        return X
 
     def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
         """Check inputs: an array with a row for each row of X, or None."""

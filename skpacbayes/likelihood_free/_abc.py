@@ -15,8 +15,8 @@ from sklearn.utils.validation import (
 from .._arviz import ChainDraws, inference_data
 from .._base import fit_context
 from .._chains import in_threads
-from .._compat import Interval, RealNotInt, StrOptions, check_sample_weight
-from .._stream import StreamingEstimator, partial_fit_context
+from .._compat import Interval, RealNotInt, StrOptions
+from .._stream import StreamingEstimator, checked_weights, partial_fit_context
 from .._validation import are_finite, is_plain, validate_data
 from ._abc_choice import (
     Grid,
@@ -26,7 +26,7 @@ from ._abc_choice import (
 )
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
-from ._abc_table import Table, refuse_too_few, within_reach
+from ._abc_table import Table, refuse_counts, within_reach
 from ._simulate import SimulationTable
 
 FIRST_FIT = 1000  # simulations from which a stream learns its settings
@@ -635,14 +635,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         )
         weights = None
         if sample_weight is not None:
-            weights = check_sample_weight(
-                sample_weight,
-                X,
-                dtype=np.float64,
-                ensure_non_negative=True,
-                allow_all_zero_weights=least == 1,
-            )
-            refuse_too_few(weights, least)
+            weights = checked_weights(sample_weight, X, some=least > 1)
+            refuse_counts(weights, least)
         if reset:
             self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
             self._one_dimensional = y.ndim == 1

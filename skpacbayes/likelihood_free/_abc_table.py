@@ -8,6 +8,7 @@ from .._base import user_stack_level
 
 FAR = 0.5  # ranges of a summary outside its range, from which on we warn
 FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares overflow
+MOST = 1e10  # simulations, counted with their weights
 
 GROWTH = 1.25  # of the room, when it is full
 TILE = 2**14  # rows
@@ -174,8 +175,16 @@ def ranges_outside(X, table):
         return np.where(beyond > 0, beyond / (table.highest - table.lowest), 0.0)
 
 
-def refuse_too_few(weights, least):
-    """Refuse weights that stand for fewer simulations than a fit needs."""
+def refuse_counts(weights, least):
+    """Refuse weights that stand for too few simulations, or for more than are counted.
+
+    least : how many simulations a fit needs.
+    """
+    if weights.sum() > MOST:
+        raise ValueError(
+            f"sample_weight sums to {weights.sum():g}, but should sum to at most "
+            f"{MOST:g}: a weight is how many simulations a row stands for."
+        )
     if np.count_nonzero(weights) < least > 1:
         raise ValueError(
             f"sample_weight is zero for all simulations but "

@@ -11,7 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_non_negative
 
 from .._compat import Interval, StrOptions
-from .._validation import validate_data
+from .._validation import refuse_large, validate_data
 from ._bursts import inflation_of_counts
 from ._divergences import dirichlet_divergence
 from ._family import Family
@@ -356,6 +356,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
                 reset=reset,
             )
         check_non_negative(X, type(self).__name__)
+        refuse_large("X", X.data if issparse(X) else X)
         return X
 
     def _rows_of_a_block(self, n_components, n_features):

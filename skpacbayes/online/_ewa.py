@@ -213,7 +213,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         """
         X = self._rows(X)
         predictions = np.empty((len(self.estimators_), len(X), 1))
+        begun = self._state.n_rows > 0.0
         for own, expert in zip(predictions, self.estimators_, strict=True):
+            if learns(expert) and not begun:  # as before the first row
+                own[:] = 0.0
+                continue
             linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
             if linear and expert._streaming():
                 predict_scores(X, *expert._state.arguments, own)
@@ -419,6 +423,8 @@ def learn_block(expert, X, y, sample_weight, predictions):
         if not len(sample_weight) or sample_weight[row] > 0.0:
             own = sample_weight[row] if len(sample_weight) else None
             expert.partial_fit(X[row], y[row], sample_weight=own)
+    if start == len(X):
+        return
     all_predictions = np.empty((expert._n_experts(), len(X) - start))
     expert._learn(X[start:], y[start:], sample_weight[start:], all_predictions)
     predictions[start:] = all_predictions[0]

@@ -217,7 +217,10 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         means, variances = self._moments(X)
         state = self._state
         unit = state.target_unit
-        means = state.target_mean[0] + unit * means[:, 0]
+        if np.isinf(unit):  # no row has had a weight
+            means = np.zeros(len(X))
+        else:
+            means = state.target_mean[0] + unit * means[:, 0]
         if not return_std:
             return means
         return means, unit * np.sqrt(state.noise + variances[:, 0])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import ESTIMATORS, cheap, learn, rows
 from sklearn.base import is_regressor
+from states import changes, state_of
 
 NAN = float("nan")
 BAD = {
@@ -50,6 +51,7 @@ def methods_of(public):
 
 METHODS = {name: dict(methods_of(public)) for name, public in ESTIMATORS.items()}
 ARGUMENTS = {name: set().union(*own.values()) for name, own in METHODS.items()}
+OF_NUMBERS = [name for name in ESTIMATORS if is_regressor(cheap(name))]
 CHECKED = [name for name in ESTIMATORS if ARGUMENTS[name] & BAD.keys()]
 
 
@@ -88,9 +90,27 @@ def test_a_wrong_argument_is_refused_by_its_name(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "name", [name for name in ESTIMATORS if is_regressor(cheap(name))]
-)
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_targets_that_are_no_numbers_are_refused_in_every_call(name):
+    """Also where they are among objects, which a list with None becomes."""
+    X, y = rows(20)
+    begun = [cheap(name)]
+    if hasattr(begun[0], "partial_fit"):
+        begun.append(learn(cheap(name), "partial_fit", X, y))
+    for bad in None, NAN, float("inf"), -float("inf"), np.float64(NAN), np.float32(NAN):
+        for count in 20, 1:
+            targets = [*y[: count - 1].tolist(), bad]
+            for estimator in begun if count > 1 else begun[1:]:
+                method = "partial_fit" if hasattr(estimator, "partial_fit") else "fit"
+                before = state_of(estimator)
+                for given in targets, np.array(targets, dtype=object):
+                    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+                        learn(estimator, method, X[:count], given)
+                assert not changes(before, state_of(estimator))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OF_NUMBERS)
 def test_dates_and_words_are_refused_as_targets(name):
     X, y = rows(40)
     estimator = learn(cheap(name), "fit", X, y)

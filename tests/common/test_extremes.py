@@ -5,11 +5,14 @@ units of its own.
 """
 
 import inspect
+import re
 import warnings
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, cheap, learn
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
+from sklearn.base import is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 ANSWERS = "predict", "predict_proba", "score_samples", "transform", "decision_function"
@@ -70,3 +73,116 @@ def fitted_numbers(estimator):
             value = getattr(estimator, attribute, None)
             if not inspect.isroutine(value) and np.asarray(value).dtype.kind == "f":
                 yield attribute, value
+
+
+FAR = [1e8, 1e100, 1e200, 5e-324]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_no_far_row_gives_nan(name, method):
+    """Asked of, or learnt by a stream: it is answered in numbers, or refused."""
+    wrong = []
+    for value in [*FAR, *np.negative(FAR)]:
+        row = np.array([[value, 2.0]])
+        estimator = fitted(name, method)
+        asked = [(call, row) for call in ANSWERS if hasattr(estimator, call)]
+        wrong += [(call, row.tolist()) for call in nan_of(estimator, asked)]
+        if hasattr(estimator, "partial_fit") and learns(estimator, row):
+            asked = [(call, X) for call, _ in asked]
+            wrong += [
+                (call, "after", row.tolist()) for call in nan_of(estimator, asked)
+            ]
+    assert wrong == []
+
+
+def nan_of(estimator, asked):
+    """Names of the methods, with rows, that answer NaN; those that refuse do not."""
+    for call, rows in asked:
+        try:
+            answer = np.asarray(getattr(estimator, call)(rows))
+        except ValueError:
+            continue
+        if np.isnan(answer).any():
+            yield call
+
+
+def learns(estimator, row):
+    """Whether a stream takes the row."""
+    try:
+        estimator.partial_fit(row, Y[:1])
+    except ValueError:
+        return False
+    return True
+
+
+REGRESSORS = [
+    *(
+        pytest.param(name, {}, id=name)
+        for name in ESTIMATORS
+        if is_regressor(cheap(name))
+    ),
+    pytest.param(
+        "OnlineVIRegressor", {"loss": "poisson"}, id="OnlineVIRegressor-counts"
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("unit", [0.0, 1e-12, 1e-8, 1e-4, 1e4, 1e8])
+@pytest.mark.parametrize(("name", "parameters"), REGRESSORS)
+def test_predictions_are_of_the_size_of_the_targets(name, parameters, unit):
+    """Up to a hundred times; counts of less than one in all may be taken for one."""
+    y = unit * Y
+    predicted = cheap(name, **parameters).fit(X, y).predict(X)
+    assert (abs(predicted) <= 100.0 * y.max() + 1.0).all()
+
+
+WEIGHTS = {  # of each of forty rows
+    "subnormal": np.full(40, 5e-324),
+    "tiny": np.full(40, 1e-300),
+    "huge": np.full(40, 1e99),
+    "too huge": np.full(40, 1e200),
+    "of a likelihood": np.exp(np.linspace(-745.0, 0.0, 40)),
+    "subnormal first": np.r_[5e-324, np.ones(39)],
+    "zero": np.zeros(40),
+    "a number that is NaN": np.nan,
+    "an infinite number": np.inf,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        (name, method)
+        for name, method in METHODS
+        if "sample_weight"
+        in inspect.signature(getattr(ESTIMATORS[name], method)).parameters
+    ],
+)
+def test_no_weights_give_nan(name, method, weights):
+    """They are refused by their name, or the answers are numbers, or there are none."""
+    X, y = np.ceil(groups()), 1.0 + np.arange(40) % 2
+    estimator = cheap(name)
+    arguments = {"sample_weight": WEIGHTS[weights]}
+    if "classes" in inspect.signature(getattr(estimator, method)).parameters:
+        arguments["classes"] = [1.0, 2.0]
+    refusal = None
+    try:
+        getattr(estimator, method)(X, y, **arguments)
+    except ValueError as error:
+        refusal = str(error)
+    if refusal is not None:
+        assert re.search(r"[Ww]eight|greater than one; got 1 class", refusal)
+        return
+    assert weights not in ("too huge", "a number that is NaN", "an infinite number")
+    for answer in ANSWERS:
+        if hasattr(estimator, answer):
+            try:
+                values = np.asarray(getattr(estimator, answer)(X))
+            except NotFittedError:  # no row of positive weight
+                assert weights in ("zero", "subnormal")
+                return
+            assert np.isfinite(values).all()
