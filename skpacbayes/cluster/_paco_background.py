@@ -58,12 +58,14 @@ def _hides_noise(problem, mixture):
         return True
     if math.isinf(mixture.dof):
         return _heavy(problem, mixture)
-    kind = mixture.shape, mixture.own, mixture.dof
-    fitted = fit_with_background(problem, mixture, *kind)
-    if fitted is None:
-        return False
-    gain = fitted.log_likelihoods[1] - mixture.log_likelihoods[1]
-    return gain * problem.n_evidence / problem.n_rows > LEAST_GAIN
+    kind, share = (mixture.shape, mixture.own), problem.n_evidence / problem.n_rows
+    for dof in (mixture.dof, math.inf):
+        fitted = fit_with_background(problem, mixture, *kind, dof)
+        if fitted is not None:
+            gain = fitted.log_likelihoods[1] - mixture.log_likelihoods[1]
+            if share * gain > LEAST_GAIN:
+                return True
+    return False
 
 
 def _heavy(problem, mixture):

@@ -87,7 +87,7 @@ def test_tails_of_clusters_are_no_background(noise, most, stream):
 
 
 def test_the_density_of_rows_and_background_is_one():
-    """By quadrature, over the box of the rows: all but 1e-6 of the clusters' is there."""
+    """By quadrature, over the box of the rows, in which all clusters lie."""
     rng = np.random.default_rng(3)
     noise = far_noise(0.1, rng)
     X = 5.0 + 2.0 * np.vstack([clusters("normal", 1000, rng), noise])
