@@ -225,12 +225,13 @@ class PACOClusterer(
     skewed cluster are not clusters. Where tails are heavy, or clusters have variances
     of their own, a uniform background is tried too, in the box of the rows ("tied": an
     ellipsoid), for the price of its share and of its ends: it takes rows that belong
-    to no cluster, and `background_share_` is their share. A column of three values or more, two rows or more
-    for each, is known to within half of the least gap between them, so that the values
-    of counts and ratings are not clusters; of two values, as well as makes a cluster
-    for each gain nothing. In the coordinates in which the best mixture
-    is round the quasi-posterior is that of the paper, with rows that weigh one over the
-    variance of their cluster, and less far out where tails are heavy. Where one normal
+    to no cluster, and `background_share_` is their share. A column of three values or
+    more, two rows or more for each, is known to within half of the least gap between
+    them, so that the values of counts and ratings are not clusters; of two values, as
+    well as makes a cluster for each gain nothing. In the coordinates in which the best
+    mixture is round the quasi-posterior is that of the paper, with rows that weigh one
+    over the variance of their cluster, and less far out where tails are heavy, or where
+    they belong to no cluster. Where one normal
     noise describes all clusters and the evidence is close, the normalised
     quasi-likelihood of `score_samples` decides. One cluster with heavy tails gives way
     to several if these gain by covariances of their own, at an inverse Wishart prior

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from ._paco_chain import log_ball
 from ._paco_fitting import PULL, EMState
-from ._paco_mixture import STUDENT_DOF, log_components
+from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, log_components
 
 # Share of the background that EM begins with, and the number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
@@ -36,7 +36,7 @@ def with_background(search, best, shapes):
     -------
     mixture : Mixture
     """
-    if math.isinf(best.dof) and not best.own and not _heavy(search.problem, best):
+    if not _hides_noise(search.problem, best):
         return best
     chosen = best
     for shape in sorted(shapes, key=best.shape.__ne__):
@@ -50,6 +50,22 @@ def with_background(search, best, shapes):
                 break
             highest = value
     return chosen
+
+
+def _hides_noise(problem, mixture):
+    """Whether tails, or a wide cluster, may be rows that belong to no cluster."""
+    if mixture.own and not mixture.apart.all():
+        return True
+    if math.isinf(mixture.dof):
+        return _heavy(problem, mixture)
+    kind, share = (mixture.shape, mixture.own), problem.n_evidence / problem.n_rows
+    for dof in (mixture.dof, math.inf):
+        fitted = fit_with_background(problem, mixture, *kind, dof)
+        if fitted is not None:
+            gain = fitted.log_likelihoods[1] - mixture.log_likelihoods[1]
+            if share * gain > LEAST_GAIN:
+                return True
+    return False
 
 
 def _heavy(problem, mixture):

@@ -53,7 +53,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Centres, shares, noise scale of all and of each, degrees of freedom, background."""
+    """Centres, shares, noise scales, degrees of freedom, and the background."""
 
     centers: np.ndarray
     shares: np.ndarray

@@ -104,14 +104,13 @@ def find_mixture(everything, shapes, kind=None):
     if kind is None and search.skewed.any:
         search.fit_few_clusters(shapes)
     best, several = search.best(), None
-    may_be_noisy = kind is None or kind[4]
     shapes = shapes if kind is None else (best.shape,)
     kind = best.shape, best.own, best.dof
     if best.n_clusters == 1 and math.isfinite(best.dof):
         if (best.shape, True, best.dof) not in search.solutions:
             search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
-    if several is None and may_be_noisy:
+    if several is None:
         best = with_background(search, best, shapes)
     best = several or best
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0

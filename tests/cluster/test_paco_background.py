@@ -1,0 +1,142 @@
+"""Rows of no cluster: a uniform background, and false alarms at the stated rate.
+
+A rate is checked on 20,000 rows that were not fitted. The number of clusters, and with
+it the fitted noise, come from 1,000 rows: scales are off by up to 4 %, which changes a
+rate of .01 by a quarter.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from skpacbayes.cluster import PACOClusterer
+from skpacbayes.cluster._paco_background import fit_with_background, log_volume
+from skpacbayes.cluster._paco_fitting import MixtureProblem
+
+PLACES = np.array([[0.0, 0.0], [14.0, 0.0], [0.0, 14.0]])
+
+
+def student(rng, n_rows):
+    """Rows of a Student distribution with five degrees of freedom."""
+    return rng.normal(size=(n_rows, 2)) / np.sqrt(rng.chisquare(5, (n_rows, 1)) / 5)
+
+
+NOISES = {
+    "normal": lambda rng, n: rng.normal(size=(n, 2)),
+    "student": student,
+    "skewed": lambda rng, n: rng.exponential(size=(n, 2)),
+}
+
+
+def clusters(noise, n_rows, rng):
+    """Three clusters far apart."""
+    return PLACES[rng.integers(3, size=n_rows)] + NOISES[noise](rng, n_rows)
+
+
+def far_noise(share, rng):
+    """Uniform rows that are far from all clusters."""
+    rows = rng.uniform(-8, 22, size=(int(1000 * share), 2))
+    gaps = np.linalg.norm(rows[:, None] - PLACES, axis=2).min(axis=1)
+    return rows[gaps > 6]
+
+
+def learnt(X, stream, rng):
+    """Fit rows, or read them as a stream."""
+    if not stream:
+        return PACOClusterer(n_iter=20, random_state=0).fit(X)
+    model = PACOClusterer(n_iter=20, refresh=250, random_state=0)
+    return model.partial_fit(rng.permutation(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4)])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.05, 0.1])
+def test_rows_of_no_cluster_are_told_from_those_of_clusters(
+    share, stream, unit, origin
+):
+    rng = np.random.default_rng([1, int(100 * share)])
+    X, noise = clusters("normal", 1000, rng), far_noise(share, rng)
+    model = learnt(origin + unit * np.vstack([X, noise]), stream, rng)
+    assert model.n_clusters_ == 3
+    of_noise = len(noise) / (1000 + len(noise))
+    assert abs(model.background_share_ - of_noise) < 0.015
+    others = origin + unit * clusters("normal", 20_000, rng)
+    for rate in (0.01, 0.001):
+        false = (model.predict(others, false_alarm_rate=rate) == -1).mean()
+        assert 0.3 * rate < false < 2 * rate
+    if share:
+        found = model.predict(origin + unit * noise, false_alarm_rate=0.001)
+        assert (found == -1).mean() > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("noise", "most"), [("student", 2.0), ("skewed", 3.5)])
+def test_tails_of_clusters_are_no_background(noise, most, stream):
+    """Noise that is exponential is symmetric in the model: its rate is approximate."""
+    rng = np.random.default_rng(2)
+    model = learnt(clusters(noise, 1000, rng), stream, rng)
+    assert model.n_clusters_ == 3
+    assert model.background_share_ < 0.01
+    others = clusters(noise, 20_000, rng)
+    for rate in (0.01, 0.001):
+        false = (model.predict(others, false_alarm_rate=rate) == -1).mean()
+        assert false < most * rate
+
+
+def test_the_density_of_rows_and_background_is_one():
+    """By quadrature, over the box of the rows, in which all clusters lie."""
+    rng = np.random.default_rng(3)
+    noise = far_noise(0.1, rng)
+    X = 5.0 + 2.0 * np.vstack([clusters("normal", 1000, rng), noise])
+    model = PACOClusterer(random_state=0).fit(X)
+    assert model.background_share_ > 0.05
+    low, high = X.min(axis=0), X.max(axis=0)
+    sides = [np.linspace(*ends, 600) for ends in zip(low, high, strict=True)]
+    places = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    mean = np.exp(model.score_samples(places)).mean()
+    assert mean * np.prod(high - low) == pytest.approx(1.0, abs=5e-3)
+
+
+@pytest.mark.parametrize("dof", [math.inf, 5.0])
+def test_em_is_likelier_with_each_iteration(dof):
+    rng = np.random.default_rng(4)
+    X = np.vstack([clusters("normal", 300, rng), far_noise(0.1, rng)])
+    X -= X.mean(axis=0)
+    zeros = np.zeros(len(X))
+    problem = MixtureProblem(X, np.ones(len(X)), zeros, np.zeros((2, 2)))
+    mixture = problem.fit(three(problem), "round", False, dof, 20)
+    before = -math.inf
+    for _ in range(3):
+        mixture = fit_with_background(problem, mixture, "round", False, dof)
+        assert mixture.log_likelihoods[0] >= before - 1e-9
+        before = mixture.log_likelihoods[0]
+    assert mixture.masses.sum() + mixture.background * len(X) == pytest.approx(
+        len(X), rel=1e-3
+    )
+
+
+def three(problem):
+    """Three components, as a start."""
+    start = problem.single("round")
+    places = PLACES - PLACES.mean(axis=0)
+    masses = np.full(3, problem.n_rows / 3)
+    return type(start)(
+        "round", False, math.inf, np.eye(2), places, np.ones(3), masses / masses.sum(),
+        masses,
+    )  # fmt: skip
+
+
+def test_the_region_changes_with_the_coordinates():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 3))
+    matrix = rng.normal(size=(3, 3))
+    volumes = []
+    for rows in (X, X @ matrix):
+        none = np.zeros(len(rows)), np.zeros((3, 3))
+        problem = MixtureProblem(rows - rows.mean(axis=0), np.ones(len(rows)), *none)
+        volumes.append(log_volume(problem, "tied"))
+    expected = math.log(abs(np.linalg.det(matrix)))
+    assert volumes[1] - volumes[0] == pytest.approx(expected, abs=1e-6)
