@@ -565,8 +565,11 @@ class DirichletProcessHMM(
         """
         check_count("n_steps", n_steps)
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
-        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
-            raise ValueError(f"quantiles={quantiles!r} should lie between 0 and 1.")
+        inside = ((levels > 0) & (levels < 1)).all()
+        if levels.ndim != 1 or not levels.size or not inside:
+            raise ValueError(
+                f"quantiles={quantiles!r} should be one or more numbers between 0 and 1."
+            )
         found = self._answer()
         draws = found.used_draws()
         if X is None and found.online is not None:

@@ -287,7 +287,8 @@ def test_far_forecasts_are_of_the_stationary_distribution():
         ({"n_steps": 0}, r"n_steps=0 should be an integer of at least 1\."),
         ({"n_steps": True}, r"n_steps=True should be an integer of at least 1\."),
         ({"n_steps": 1.5}, r"n_steps=1.5 should be"),
-        ({"quantiles": [0.0, 0.5]}, r"quantiles=\[0.0, 0.5\] should lie between"),
+        ({"quantiles": [0.0, 0.5]}, r"quantiles=\[0.0, 0.5\] should be one or more"),
+        ({"quantiles": []}, r"quantiles=\[\] should be one or more numbers"),
     ],
 )
 def test_forecasts_asked_for_wrongly(arguments, message):

@@ -327,20 +327,19 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
     """Two features, each with two states of its own: two states can tell but one.
 
     Chains begun at either stay there, and those of the first, which moves less often,
-    are likelier; the draws are of one of them.
+    are likelier; the draws are of one of them. With a burn-in all go there.
     """
     first, states = two_states(300, stay=0.95, seed=1)
     second, others = two_states(300, stay=0.8, seed=2)
     X = np.column_stack([first, second])
     one = np.zeros(300, dtype=int)  # of the chain with one state, for comparison
-    starts = iter([others, states, others, states, one])
+    starts = iter([others, states, others, states, one] * 2)
     monkeypatch.setattr(
         "skpacbayes.hmm._dirichlet_process_gibbs.starts",
         lambda *_: [Start(next(starts), several=True)],
     )
-    model = markov(
-        n_chains=4, emission="per_state", covariance_type="diag", random_state=1
-    )
+    kind = {"emission": "per_state", "covariance_type": "diag", "random_state": 1}
+    model = markov(n_chains=4, burn_in=0, **kind)
     with pytest.warns(
         ConvergenceWarning,
         match=r"chains disagree: R-hat .* is 1\.\d\d, more than 1\.1",
@@ -348,6 +347,9 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
         model.fit(X)
     assert model.r_hat_ > 1.1
     assert len(model.transmat_samples_) == 100
+    assert agreement(states, model.predict(X))[0] > 0.98
+    model = markov(n_chains=4, **kind).fit(X)
+    assert model.r_hat_ < 1.1
     assert agreement(states, model.predict(X))[0] > 0.98
     monkeypatch.undo()
     whole = {"burn_in": 200, "n_iter": 400, "n_atoms": 1}

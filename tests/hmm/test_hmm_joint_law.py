@@ -245,7 +245,7 @@ def forgetting_the_steps_onward(monkeypatch):
     [
         (ignoring_first_states, "short sequences", 1000),
         (ignoring_the_bound, "shared", 600),
-        (looking_forward_only, "per state", 2600),
+        (looking_forward_only, "per state", 3200),
         (forgetting_the_step, "one atom", 600),
         (other_prior(shape=3.6), "per state", 350),
         (other_prior(mean_count=1.2), "per state", 500),

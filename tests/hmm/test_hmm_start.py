@@ -63,6 +63,7 @@ def test_gaussians_tell_states_that_share_their_lumps(seed):
     assert not by_both.several
 
 
+@pytest.mark.filterwarnings("ignore:The chains disagree")  # of a hundred sweeps
 def test_correlation_regimes_by_default():
     X, states = correlated(30)
     model = DirichletProcessHMM(3, n_iter=100, burn_in=100, random_state=0).fit(X)
