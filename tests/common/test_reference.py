@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import os
 import pickle
 import re
@@ -223,6 +224,15 @@ def test_tables_that_are_older_than_the_code_say_so(monkeypatch):
     assert bool(older) == ("**Older than the code" in listed)
     assert older <= pages.keys()
     assert older == {name for name, page in pages.items() if "*Measured on" in page}
+
+
+def test_every_estimator_has_a_row_of_times_unless_the_table_is_old(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "doc"))
+    older = importlib.import_module("make_benchmarks").older_than_the_code()
+    sizes = json.loads((ROOT / "benchmarks/results/sizes.json").read_text("utf-8"))
+    timed = {row[0] for row in sizes["tables"][0]["rows"]}
+    not_by_rows = {"ParticleMarginalMetropolis", "SMC2"}  # as many filters as draws
+    assert timed | not_by_rows == set(ESTIMATORS) or "sizes" in older
 
 
 def test_every_picture_has_words_for_those_who_cannot_see_it():

@@ -266,8 +266,10 @@ def messages_of(mixture, X):
     return [str(each.message) for each in caught if "The rows are few" in str(each)]
 
 
-@pytest.mark.parametrize("kind", ["independent", "mixed", "one factor", "rotated"])
-@pytest.mark.parametrize("n_samples", [700, 1200])
+@pytest.mark.parametrize(
+    ("kind", "n_samples"),
+    [("independent", 700), ("mixed", 1200), ("one factor", 1200), ("rotated", 700)],
+)
 def test_groups_hidden_by_columns_of_noise_are_told(kind, n_samples):
     """Full covariances find one or two groups; what the warning names finds three."""
     X = beside_noise(n_samples, 20, kind, 1)
