@@ -426,7 +426,7 @@ class PACOClusterer(
             Not used.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of w counts as w copies of the row, the last one fractional, and
-            takes as long.
+            takes as long; at most 1e9 in total.
 
         Returns
         -------

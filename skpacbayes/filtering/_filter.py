@@ -257,9 +257,9 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         TypeError
             If a function of the model takes other arguments than it is called with.
         ValueError
-            If the model returns an array of the wrong shape, or NaN, a proposal that is
-            no density, or a `log_transition` that is not that of `transition`; if
-            inputs and rows differ in number.
+            If X is infinite or beyond 1e150; if the model returns an array of the wrong
+            shape, or NaN, a proposal that is no density, or a `log_transition` that is
+            not that of `transition`; if inputs and rows differ in number.
         FloatingPointError
             If ``underflow="raise"`` and a row's likelihood vanishes at every particle.
         """
