@@ -8,9 +8,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from .._stream import checked_weights
 from .._validation import validate_data
-from ._classifier_chain import LogisticChain
+from ._classifier_chain import LogisticChain, SoftmaxChain
 from ._drawn import Rows, _DrawnAdditiveGibbs, check_total
-from ._softmax_chain import SoftmaxChain
 
 SMALLEST = 1e-290  # sum of probabilities whose logarithm is still exact
 
