@@ -78,6 +78,9 @@ METHODS = {
     "SparseAdditiveGibbsClassifier": lambda: SparseAdditiveGibbsClassifier(
         random_state=0
     ),
+    "same, slab_scale=3": lambda: SparseAdditiveGibbsClassifier(
+        slab_scale=3.0, random_state=0
+    ),
     "same, one for each class": lambda: OneVsRestClassifier(
         SparseAdditiveGibbsClassifier(random_state=0)
     ),

@@ -15,13 +15,12 @@ from .._base import PacBayesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
-from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal
+from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_far_rows
 from ._mixing import variables_of
 from ._pairs import Pairs
 from ._posterior import Posterior
 from ._projection import projected_support
-from ._ranges import usual_range, whole_range
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0

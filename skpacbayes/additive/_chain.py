@@ -54,6 +54,7 @@ class Prior(NamedTuple):
         radius=None,
         n_variables=None,
         n_pairs=0,
+        n_held=0,
     ):
         """Prior of the paper, with normal coefficients or coefficients in the l1 ball.
 
@@ -77,15 +78,18 @@ class Prior(NamedTuple):
             Number of variables to choose from; None for those that have a function.
         n_pairs : int, default=0
             Number of pairs, the last of `ranks`.
+        n_held : int, default=0
+            Number of variables that are in the model besides those of `ranks`, of which
+            the prior is then conditional.
         """
         ridge = 1 / variance if radius is None else radius**-2
-        prior = cls.flat(ranks, most, ridge, n_pairs)
+        prior = cls.flat(ranks, most - n_held, ridge, n_pairs)
         most, ridge = prior.most, prior.ridge
         sizes, q = np.arange(most + 1.0), np.arange(prior.table.shape[1])
         if n_variables is None:
             n_variables = np.count_nonzero(ranks[: len(ranks) - n_pairs])
         n_possible = sizes * (sizes - 1) / 2
-        log_sizes = -log_binomial(n_variables, np.minimum(sizes, n_variables))
+        log_sizes = -log_binomial(n_variables, np.minimum(sizes + n_held, n_variables))
         for k, row in enumerate(prior.log_sizes):
             log_sets = log_binomial(np.maximum(n_possible, k), k)
             row[: most + 1] = log_sizes - log_sets

@@ -14,9 +14,8 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
-from ._doubts import is_settled
-from ._interactions import _Interactions
-from ._roughness import warn_of_roughness
+from ._doubts import is_settled, warn_of_roughness
+from ._pairs import _Interactions
 from ._two_classes import _TwoClassAdditiveGibbs
 
 

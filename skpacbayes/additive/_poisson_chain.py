@@ -32,7 +32,6 @@ LEAST_RATIO = 3.0
 # the expansion would not see that larger means are improbable.
 LEAST_TOTAL = 1.0
 FEWEST, MOST = 0.25, 8.0  # shapes between which whole ones are drawn, which is quicker
-N_TERMS = 8  # of the series of gammas, where they are not
 LARGEST = 600.0  # log means whose exponential, times weights, does not overflow
 N_SETTLING = 20  # sweeps that are not corrected, and find the means
 
@@ -92,7 +91,7 @@ class PoissonChain(RatedChain):
         """Find means about which to expand, from where the chain is."""
         total = 0.0
         for number in range(N_SETTLING):
-            self._draw_length()
+            self.draw_length()
             self._expand(self.log_means)
             super()._move(MOVES)
             if 2 * number >= N_SETTLING:
@@ -154,8 +153,8 @@ class PoissonChain(RatedChain):
         proposing -= self.shapes @ np.logaddexp(0.0, scores)
         return self.log_likelihood() - proposing
 
-    def _rates(self):
-        return polya_gamma(self.shapes, self.scores, self.rng, MOST, N_TERMS)
+    def draw_rates(self):
+        return polya_gamma(self.shapes, self.scores, self.rng, MOST)
 
     def _expand(self, log_means):
         """Take the likelihood that proposes: the expansion about some log means."""

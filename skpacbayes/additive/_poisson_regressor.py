@@ -10,11 +10,10 @@ from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import validate_data
 from ._base import SCALE
-from ._doubts import is_settled, warn_of_dispersion
+from ._doubts import is_settled, warn_of_dispersion, warn_of_roughness
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
-from ._interactions import _Interactions
+from ._pairs import _Interactions
 from ._poisson_chain import LARGEST, PoissonChain
-from ._roughness import warn_of_roughness
 
 # Short runs that find the dispersion, and sweeps of each: no more than of the chains.
 N_PILOTS, PILOT_SWEEPS = 2, 100

@@ -1,22 +1,23 @@
 """Pólya-Gamma draws of any shape."""
 
 import numpy as np
-from scipy.special import expit, log_ndtr
+from scipy.special import expit, ndtr
 
 from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
 
-N_TERMS = 32  # of the series of gammas, where the shape is not whole
+N_TERMS = 8  # of the series of gammas, where the shape is not whole
 LARGEST_COUNT = 64  # beyond this shape the series is quicker, and as good
+FAR = 30.0  # half tilt from which the share beyond the cut is below 1e-110
 
 
-def polya_gamma(shapes, tilts, rng, largest_count=LARGEST_COUNT, n_terms=N_TERMS):
+def polya_gamma(shapes, tilts, rng, largest_count=LARGEST_COUNT):
     """Draw from PG(shape, tilt), element by element.
 
     Exact for whole shapes up to `largest_count`, as sums of PG(1, tilt). What is not
     whole, and larger shapes, is drawn as the defining series of gammas, the tail beyond
-    `n_terms` replaced by one gamma of the same mean and variance: the first cumulant in
-    error is the third, with 32 terms by less than 1e-7 of the law's own for tilts up to
-    10, and less than 2e-3 for tilts up to 80; with 8 terms by less than 5e-5 up to 10.
+    `N_TERMS` replaced by one gamma of the same mean and variance: the first cumulant in
+    error is the third, by less than 5e-5 of the distribution's own for tilts up to 10,
+    and less than 2e-3 for tilts up to 20.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ def polya_gamma(shapes, tilts, rng, largest_count=LARGEST_COUNT, n_terms=N_TERMS
         Tilts, of any sign.
     rng : numpy.random.Generator
         Source of random numbers.
-    largest_count, n_terms : int
+    largest_count : int
         See above.
 
     Returns
@@ -44,7 +45,7 @@ def polya_gamma(shapes, tilts, rng, largest_count=LARGEST_COUNT, n_terms=N_TERMS
     rest = shapes - counts
     some = np.flatnonzero(rest > 0)
     if len(some):
-        draws[some] = _series(rest[some], tilts[some], rng, n_terms)
+        draws[some] = _series(rest[some], tilts[some], rng)
     add_polya_gamma(counts, tilts, right_shares(tilts), rng, draws)
     return draws
 
@@ -66,20 +67,21 @@ def polya_gamma_moments(shapes, tilts):
 
 def right_shares(tilts):
     """Probability that the first term of Devroye's series draws beyond the cut."""
-    z = 0.5 * np.abs(tilts)
+    z = np.minimum(0.5 * np.abs(tilts), FAR)  # beyond, exponentials would overflow
     rate = RIGHT_RATE + 0.5 * z * z
-    root = np.sqrt(CUT)
-    near = log_ndtr(root * z - 1 / root) - z
-    far = log_ndtr(-root * z - 1 / root) + z
-    log_ratio = np.logaddexp(near, far) + rate * CUT + np.log(4 / np.pi * rate)
-    return expit(-log_ratio)
+    root, growth = np.sqrt(CUT), np.exp(z)
+    left = ndtr(root * z - 1 / root) / growth + ndtr(-root * z - 1 / root) * growth
+    return 1 / (1 + 4 / np.pi * rate * np.exp(rate * CUT) * left)
 
 
-def _series(shapes, tilts, rng, n_terms):
+def _series(shapes, tilts, rng):
     """Draw the sum of gammas that defines the law, its tail as one gamma."""
-    halves = np.arange(n_terms) + 0.5
+    halves = np.arange(N_TERMS) + 0.5
     scales = 0.5 / ((np.pi * halves) ** 2 + (tilts[:, None] / 2) ** 2)
-    gammas = rng.standard_gamma(shapes[:, None], size=scales.shape)
+    if (shapes == 0.5).all():  # half a squared normal, drawn in a tenth of the time
+        gammas = 0.5 * rng.standard_normal(scales.shape) ** 2
+    else:
+        gammas = rng.standard_gamma(shapes[:, None], size=scales.shape)
     mean, variance = polya_gamma_moments(shapes, tilts)
     mean = mean - shapes * scales.sum(axis=1)
     variance = variance - shapes * (scales**2).sum(axis=1)

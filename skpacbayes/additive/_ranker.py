@@ -17,9 +17,9 @@ from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 from ._two_classes import _TwoClassAdditiveGibbs
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
-# Draws of the classifier's chain that say how much the loss weighs, and its sweeps
+# Draws of the classifier's chains that say how much the loss weighs, and sweeps of each
 # before they count, at most: no more than the ranker's own.
-N_PILOT, N_BURN_IN = 300, 100
+N_MATCHED, N_BURN_IN = 300, 100
 ROUNDING = 1e-12  # of a sum of weights
 
 
@@ -63,10 +63,10 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         weights of positive and negative rows, which has a `certificate` for "auc".
     gamma : float, default=1.0
         See above.
-    n_iter : int, default=1000
-        Iterations of each chain that are kept: each proposes twenty moves between
+    n_iter : int, default=500
+        Iterations of each chain that are kept: each proposes forty moves between
         models, and new coefficients.
-    burn_in : int, default=200
+    burn_in : int, default=100
         Iterations of each chain before these, which are dropped.
     n_chains : int, default=2
         Number of chains.
@@ -104,7 +104,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
     inverse_temperature_ : float
         Inverse temperature.
     acceptance_rate_ : float
-        Share of the proposed sweeps that were accepted.
+        Share of the proposals that were accepted.
     r_hat_ : float
         Largest potential scale reduction of the chains: of the risk, and of what is in
         the model with a probability between .05 and .95.
@@ -127,20 +127,21 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
     is that of the classifier; for the AUC only the direction of the coefficients
     matters, and all directions are equally likely.
 
-    The chain of the classifier proposes: each sweep is accepted or refused, so that the
-    ranker's posterior results [3]_. The intercept and, for the AUC, the length of the
-    coefficients are open in a ranking; they get the normal distribution that
-    approximates their logistic posterior given all else. So each draw is a logistic
-    model, and predictions average the probabilities of the draws.
+    The chain of the classifier proposes: each move is accepted or refused, so that the
+    ranker's posterior results [3]_. Where few are accepted, variables are moved block
+    by block; the burn-in chooses the number of blocks. The intercept and, for the AUC,
+    the length of the coefficients are open in a ranking; they get the normal
+    distribution that approximates their logistic posterior given all else. So each draw
+    is a logistic model, and predictions average the probabilities of the draws.
 
     "auto" finds the inverse temperature by 300 draws of the classifier: the slope of
     the log likelihood on minus the risk, by least squares. At this value the log ratio
-    of the two posteriors varies least, and most sweeps are accepted. With another
+    of the two posteriors varies least, and most moves are accepted. With another
     value the likelihood of the proposals is tempered by the ratio of the two.
 
     Under "auc" the loss hardly tells good models from the best, the two posteriors
-    differ more, and fewer sweeps are accepted: on the breast cancer data the chains
-    do not agree within 1000 iterations, and a warning says so. The logistic loss costs
+    differ more, and fewer moves are accepted: on three halves of the breast cancer data
+    `r_hat_` is 1.06 to 1.12, and a warning says so above 1.1. The logistic loss costs
     time proportional to the number of pairs, the AUC to n log n.
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem
@@ -199,8 +200,8 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         slab_scale=1.0,
         inverse_temperature="auto",
         gamma=1.0,
-        n_iter=1000,
-        burn_in=200,
+        n_iter=500,
+        burn_in=100,
         n_chains=2,
         max_active=None,
         prediction="mean",
@@ -254,16 +255,18 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         target = TARGETS[self.loss](
             rows.targets, rows.weights, self._variance_of_slab()
         )
-        pilot = self._chain(problem, rows.weights, target.variance, rng)
-        n_before = min(N_BURN_IN, self.burn_in)
-        pilot.advance(n_before, keep=False)
-        matched = matched_temperature(pilot, target, min(N_PILOT, self.n_iter))
+        proposals = [
+            self._chain(problem, rows.weights, target.variance, seed)
+            for seed in rng.spawn(self.n_chains)
+        ]
+        for proposal in proposals:
+            proposal.advance(min(N_BURN_IN, self.burn_in), keep=False)
+        matched = matched_temperature(proposals, target, min(N_MATCHED, self.n_iter))
         temperature = self._temperature(matched, rows)
         exponents = rows.weights * (temperature / matched)
         chains = []
-        for seed in rng.spawn(self.n_chains):
-            proposal = self._chain(problem, exponents, target.variance, seed)
-            proposal.advance(n_before, keep=False)
+        for proposal in proposals:
+            proposal.temper(exponents)
             chains.append(RankingChain(proposal, target, temperature))
         self._run(chains)
         most = chains[0].prior.most
@@ -421,7 +424,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
         }
 
 
-def matched_temperature(chain, target, n_draws):
+def matched_temperature(chains, target, n_draws):
     """Weight of a risk at which its posterior is closest to the classifier's.
 
     The slope of the log likelihood on minus the risk, over draws of the classifier's
@@ -431,16 +434,17 @@ def matched_temperature(chain, target, n_draws):
 
     Parameters
     ----------
-    chain : LogisticChain
-        A chain of the classifier.
+    chains : list of LogisticChain
+        Chains of the classifier.
     target : RankingTarget
         Gives the risk.
     n_draws : int
-        Number of draws.
+        Number of draws of all chains together.
     """
-    exponents = chain.weights
+    exponents = chains[0].weights
     logs, risks = np.empty((2, n_draws))
     for number in range(n_draws):
+        chain = chains[number % len(chains)]
         chain.sweep()
         logs[number] = target.log_evidence(chain.draw, chain.effects, exponents)
         risks[number] = target.risk(chain.effects[None])[0]

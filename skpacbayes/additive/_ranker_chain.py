@@ -1,12 +1,15 @@
 """The ranker's sampler: the classifier's chain proposes, and a ratio corrects.
 
-A sweep of the classifier's chain is reversible with respect to the classifier's
-posterior: the rates are drawn, and given them all else is moved reversibly. So it is a
-proposal for another target, accepted with probability
+Given the scores the classifier's chain draws the rates, and given the rates it moves
+models and coefficients reversibly. Add the rates to another target, with the same
+distribution given the scores: then each such move is a proposal, accepted with
+probability
 
     min(1, g' / g),   g = density of the target / density of the classifier's posterior,
 
-before and after the sweep [1]_. Every other proposal comes from a hot posterior, whose
+before and after the move [1]_. A sweep draws the rates once; it proposes new
+coefficients of all variables, and then, where few proposals are accepted, of blocks of
+variables, given the others. Every other sweep comes from a hot posterior, whose
 likelihood has half the exponent: it reaches models far from the classifier's. The
 target here is the ranker's posterior of models and coefficients, together with what a
 ranking leaves open: the intercept and, for the AUC, the length of the coefficients.
@@ -27,6 +30,10 @@ from .._kernels import ranking as kernels
 from ._rated_chain import INTERCEPT_VARIANCE
 
 HOT, PERIOD = 0.5, 2  # of a hot proposal: factor of the exponents; one in so many
+# Proposals after which, in the burn-in, blocks are halved if fewer than a share LOW of
+# them was accepted, and joined if more than HIGH.
+N_JUDGED, LOW, HIGH = 20, 0.3, 0.7
+N_MOVES = 40  # between models, for each proposal
 LARGEST = 700.0  # the exponential of such a number does not overflow
 LOG_2_PI = math.log(2 * math.pi)
 
@@ -210,6 +217,11 @@ class RankingChain:
         The ranker's posterior.
     inverse_temperature : float
         Weight of the risk.
+
+    Attributes
+    ----------
+    n_blocks : int
+        Number of blocks of variables that a sweep moves one by one; 1 for all at once.
     """
 
     def __init__(self, proposal, target, inverse_temperature):
@@ -217,7 +229,10 @@ class RankingChain:
         self.inverse_temperature = inverse_temperature
         self._exponents = proposal.weights
         self._log_density, self._risk = self._density()
+        self._log_likelihood = proposal.log_likelihood()
         self._tried = self._accepted = 0
+        self.n_blocks = 1
+        self._n_sweeps, self._recent = 0, []
         self.kept = []
 
     @property
@@ -232,32 +247,69 @@ class RankingChain:
 
     @property
     def moves(self):
-        """Number of sweeps proposed, and accepted."""
+        """Number of moves proposed, and accepted."""
         return self._tried, self._accepted
 
     def advance(self, n_iter, keep=True):
-        """Propose sweeps; keep the draws or none of them."""
+        """Sweep, and keep the draws or none of them."""
         for _ in range(n_iter):
-            self._move()
-            if keep:
+            self.sweep()
+            if not keep:
+                self._divide()
+            else:
                 self.kept.append(self.proposal.draw._replace(loss=self._risk))
 
-    def _move(self):
-        """Propose a sweep, and take it back if it is refused."""
+    def sweep(self):
+        """Draw the length, and the rates; then all else, together and in blocks."""
         proposal = self.proposal
-        hot = self._tried % PERIOD == 0
-        proposal.temper(self._exponents * (HOT if hot else 1.0))
+        hot = self._n_sweeps % PERIOD == 0
+        self._n_sweeps += 1
+        self._heat = HOT if hot else 1.0
+        proposal.temper(self._exponents * self._heat)
+        if not hot:
+            self._propose(proposal.draw_length)
+        rates = proposal.draw_rates()
+        for n_blocks in sorted({1, self.n_blocks}):
+            taken = [
+                self._propose(proposal.move_among, block, rates, N_MOVES)
+                for block in proposal.blocks(n_blocks)
+            ]
+            self._tried += len(taken)
+            self._accepted += sum(taken)
+        self._recent += taken
+
+    def _propose(self, move, *arguments):
+        """Make a move of the classifier's chain, and take it back if it is refused."""
+        proposal = self.proposal
         before = proposal.draw, proposal.effects
-        log_ratio = proposal.log_posterior() - self._log_density
-        proposal.sweep()
+        log_ratio = self._log_proposing(self._log_likelihood) - self._log_density
+        move(*arguments)
         log_density, risk = self._density()
-        log_ratio += log_density - proposal.log_posterior()
-        self._tried += 1
-        if math.log1p(-proposal.rng.random()) < log_ratio:
+        log_likelihood = proposal.log_likelihood() / self._heat
+        log_ratio += log_density - self._log_proposing(log_likelihood)
+        accepted = math.log1p(-proposal.rng.random()) < log_ratio
+        if accepted:
             self._log_density, self._risk = log_density, risk
-            self._accepted += 1
+            self._log_likelihood = log_likelihood
         else:
             proposal.draw, proposal.effects = before
+        return accepted
+
+    def _log_proposing(self, log_likelihood):
+        """Log density of the posterior that proposes, less the prior's of models."""
+        log_prior = -0.5 * self.proposal.draw.intercept**2 / INTERCEPT_VARIANCE
+        return self._heat * log_likelihood + log_prior
+
+    def _divide(self):
+        """Choose the number of blocks, during the burn-in, by the acceptance rate."""
+        if len(self._recent) < N_JUDGED:
+            return
+        rate = np.mean(self._recent)
+        if rate < LOW and 2 * self.n_blocks <= len(self.proposal.ranks):
+            self.n_blocks *= 2
+        elif rate > HIGH and self.n_blocks > 1:
+            self.n_blocks //= 2
+        self._recent = []
 
     def _density(self):
         return self.target.log_density(

@@ -6,13 +6,14 @@ intercept integrated out. Given the scores, the rates are Pólya-Gamma.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from ._chain import Chain, Prior
-from ._gram import NO_PAIRS, WeightedRows, precision_factor
+from ._gram import NO_PAIRS, Reader, WeightedRows, precision_factor
 from ._polya_gamma import polya_gamma
 
 MOVES = 20  # between models, for each draw of the rates
@@ -23,6 +24,9 @@ STEP = 0.5  # of the logarithm of the length of the coefficients
 # falls by less at each step than what is missing, would the steps have no end.
 MOST_STEPS = 200
 INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
+# All rows of G are computed together if there are so many functions at most, or so many
+# times those of the current model: one product takes less time than one for each model.
+AT_ONCE, TIMES = 128, 4
 
 
 class Draw(NamedTuple):
@@ -50,19 +54,42 @@ class RatedRows(WeightedRows):
         Number of functions there are of each variable, then of each pair.
     pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
         Pairs of variables, the last that count as one.
+    room : ndarray of shape (n_functions, n_samples), default=None
+        Scratch, by which all rows of G are computed now; None to compute each when a
+        chain asks for it.
     """
 
-    def __init__(self, values, rates, pulls, ranks, pairs=NO_PAIRS):
-        super().__init__(values, rates, ranks, pairs)
+    def __init__(self, values, rates, pulls, ranks, pairs=NO_PAIRS, room=None):
+        p, width, n_samples = values.shape
+        flat = values.reshape(p * width, n_samples)
         self._precision = rates.sum() + 1 / INTERCEPT_VARIANCE
         self._pull = pulls.sum()
-        self._sums = self._flat @ rates
-        sums = self._sums.reshape(self.diagonal.shape[:2])
-        self.diagonal -= sums[:, :, None] * sums[:, None, :] / self._precision
-        self.linear = self._flat @ pulls - self._sums * (self._pull / self._precision)
+        self._sums = flat @ rates
+        self._matrix = None
+        if room is not None:
+            self.values, self.weights, self._flat = values, rates, flat
+            self.ranks, self.pairs = ranks, pairs
+            np.multiply(flat, np.sqrt(rates), out=room)
+            self._matrix = room @ room.T
+            self._matrix -= np.outer(self._sums, self._sums / self._precision)
+            every, blocks = np.arange(p), self._matrix.reshape(p, width, p, width)
+            self.diagonal = np.ascontiguousarray(blocks[every, :, every, :])
+        else:
+            super().__init__(values, rates, ranks, pairs)
+            sums = self._sums.reshape(p, width)
+            self.diagonal -= sums[:, :, None] * sums[:, None, :] / self._precision
+        self.linear = flat @ pulls - self._sums * (self._pull / self._precision)
+
+    def reader(self):
+        """Return rows of G for one chain."""
+        if self._matrix is None:
+            return super().reader()
+        return Reader(self, self._matrix, all_ready=True)
 
     def among(self, columns):
         """Return G among some functions."""
+        if self._matrix is not None:
+            return self._matrix[columns[:, None], columns]
         sums = self._sums[columns]
         return super().among(columns) - np.outer(sums, sums / self._precision)
 
@@ -123,24 +150,23 @@ class RatedChain:
         self, values, ranks, beta, most, variance, intercept, rng, pairs=NO_PAIRS
     ):
         self.values, self.ranks, self.rng = values, ranks, rng
-        self._pairs = pairs
+        self._pairs, self._most = pairs, most
+        self._prior_of = partial(Prior.of, beta=beta, variance=variance)
+        self._priors = {}  # see _prior_given
         if len(pairs):
             self._usable = np.arange(len(ranks))
             self._n_chosen = len(ranks)
-            self.prior = Prior.of(
-                ranks, beta, most, variance=variance, n_pairs=len(pairs)
-            )
+            self.prior = self._prior_of(ranks, most=most, n_pairs=len(pairs))
         else:
             self._usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
             self._n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * most))
-            self.prior = Prior.of(
-                ranks, beta, most, variance=variance, n_variables=self._n_chosen
-            )
+            self.prior = self._prior_of(ranks, most=most, n_variables=self._n_chosen)
         self._flat = values.reshape(-1, values.shape[2])
         self.draw = Draw(np.empty(0, dtype=np.int64), np.empty(0), intercept)
         self.effects = np.zeros(values.shape[2])  # sums of the effects, at the rows
         self.offsets = 0.0
         self._usable_values = self._values_of(self._usable)
+        self._room = np.empty((0, values.shape[2]))
         self._chain = None
         self.kept = []
 
@@ -183,11 +209,11 @@ class RatedChain:
 
         The order there and back is the same, so that a sweep is reversible.
         """
-        self._draw_length()
+        self.draw_length()
         self._move(n_moves)
-        self._draw_length()
+        self.draw_length()
 
-    def _draw_length(self):
+    def draw_length(self):
         """Multiply coefficients and intercept by a factor, drawn given all else.
 
         Given the rates, which follow the scores, the length of the coefficients hardly
@@ -219,14 +245,10 @@ class RatedChain:
 
     def _move(self, n_moves):
         """Draw the rates, move between the models, and draw the coefficients."""
-        rates = self._rates()
+        rates = self.draw_rates()
         features, orders = self.model
         chosen = self._choice(features)
-        values = self._usable_values
-        if len(chosen) < len(self._usable):
-            values = self._values_of(chosen)
-        pulls = self.pulls - rates * self.offsets
-        form = RatedRows(values, rates, pulls, self.ranks[chosen], self._pairs)
+        form = self._form(chosen, rates, self.offsets)
         reader = form.reader()
         places = chosen.searchsorted(features)
         if self._chain is None:
@@ -237,7 +259,57 @@ class RatedChain:
             self._chain.change(reader, form.linear, self.prior)
         self._chain.start(places, orders)
         self._chain.advance(n_moves, keep=False)
-        self._draw_coefficients(form, chosen)
+        self._draw_coefficients(form, chosen, self._chain)
+
+    def blocks(self, n_blocks):
+        """Divide the variables among which a sweep would choose, at random."""
+        chosen = self.rng.permutation(self._choice(self.model[0]))
+        return [np.sort(block) for block in np.array_split(chosen, n_blocks)]
+
+    def move_among(self, block, rates, n_moves):
+        """Move between models that differ in some variables alone, and draw these.
+
+        Given the rates, and the coefficients of the other variables.
+        """
+        features, orders = self.model
+        own = np.isin(features, block)
+        held = np.repeat(~own, orders)
+        columns, coefficients = self.draw.columns[held], self.draw.coefficients[held]
+        effects = coefficients @ self._flat[columns]
+        form = self._form(block, rates, self.offsets + effects)
+        prior = self._prior_given(np.count_nonzero(~own), self.ranks[block])
+        chain = Chain(form.reader(), form.linear, prior, self.rng)
+        chain.start(block.searchsorted(features[own]), orders[own])
+        chain.advance(n_moves, keep=False)
+        self._draw_coefficients(form, block, chain)
+        columns = np.concatenate([columns, self.draw.columns])
+        coefficients = np.concatenate([coefficients, self.draw.coefficients])
+        order = columns.argsort()
+        self.draw = Draw(columns[order], coefficients[order], self.draw.intercept)
+        self.effects = self.effects + effects
+
+    def _prior_given(self, n_held, ranks):
+        """Prior of the models of some variables, given the number of others."""
+        key = n_held, np.sort(ranks).tobytes()  # the prior does not mind their order
+        if key not in self._priors:
+            self._priors[key] = self._prior_of(
+                ranks, most=self._most, n_variables=self._n_chosen, n_held=n_held
+            )
+        return self._priors[key]
+
+    def _form(self, chosen, rates, offsets):
+        """Quadratic form of variables, given the rates and a part of the scores."""
+        values = self._usable_values
+        if len(chosen) < len(self._usable):
+            values = self._values_of(chosen)
+        pulls = self.pulls - rates * offsets
+        n_functions = len(chosen) * values.shape[1]
+        room = None
+        if n_functions <= max(AT_ONCE, TIMES * len(self.draw.columns)):
+            if len(self._room) < n_functions:
+                self._room = np.empty((n_functions, values.shape[2]))
+            room = self._room[:n_functions]
+        return RatedRows(values, rates, pulls, self.ranks[chosen], self._pairs, room)
 
     def _first_model(self, form):
         """Variables and orders of a model of pairs, those that gain most before others.
@@ -257,7 +329,8 @@ class RatedChain:
                 chosen = together if len(together) <= self.prior.most else chosen
         return np.array(sorted(chosen), dtype=np.int64), np.ones(len(chosen), dtype=int)
 
-    def _rates(self):
+    def draw_rates(self):
+        """Draw the rates of the rows, given all else."""
         return polya_gamma(self.shapes, self.scores, self.rng)
 
     def _choice(self, features):
@@ -274,20 +347,18 @@ class RatedChain:
             self.values if len(features) == len(self.ranks) else self.values[features]
         )
 
-    def _draw_coefficients(self, form, chosen):
+    def _draw_coefficients(self, form, chosen, chain):
         """Draw coefficients and intercept of the model, normal given the rates."""
         width = self.values.shape[1]
-        features, orders = self._chain.model
+        features, orders = chain.model
         places = np.arange(width) < orders[:, None]
         columns = np.sort((features[:, None] * width + np.arange(width))[places])
-        factor = precision_factor(form.among(columns), self.prior.ridge)
-        whitened = solve_triangular(
-            factor, form.linear[columns], lower=True, check_finite=False
-        )
-        whitened += self.rng.standard_normal(len(whitened))
-        coefficients = solve_triangular(
-            factor, whitened, lower=True, trans=1, check_finite=False
-        )
+        coefficients = np.empty(0)
+        if len(columns):
+            factor = precision_factor(form.among(columns), self.prior.ridge)
+            whitened, _ = dtrtrs(factor, form.linear[columns], lower=1)
+            whitened += self.rng.standard_normal(len(whitened))
+            coefficients, _ = dtrtrs(factor, whitened, lower=1, trans=1)
         columns = chosen[columns // width] * width + columns % width
         self.effects = coefficients @ self._flat[columns]
         intercept = form.draw_intercept(self.effects, self.rng)

@@ -22,17 +22,15 @@ from .._stream import (
 )
 from .._validation import is_plain, refuse_large, validate_data
 from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
-from ._basis import NAMED
+from ._basis import NAMED, widened
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
-from ._doubts import is_settled, warn_of_doubts, warn_of_weights
+from ._doubts import is_settled, warn_of_doubts, warn_of_roughness, warn_of_weights
 from ._gram import NO_PAIRS
-from ._interactions import _Interactions
-from ._ranges import widened
+from ._pairs import _Interactions
 from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
 from ._regressor_tails import NORMAL, heavy_tailed
-from ._roughness import warn_of_roughness
 
 FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows

@@ -8,9 +8,15 @@ import numpy as np
 from .._chains import run_chains
 from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._mixing import Run, mixing
-from ._posterior import Posterior, conditional_means, distinct, padded
+from ._posterior import (
+    Posterior,
+    conditional_means,
+    distinct,
+    integrated,
+    may_integrate,
+    padded,
+)
 from ._regressor_drawing import BallChain, CarlinChibChain
-from ._regressor_noise import integrated, may_integrate
 from ._regressor_slab import DOUBT, MARGIN, weak_effects
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise

@@ -8,8 +8,8 @@ from scipy.linalg import cho_solve
 from scipy.special import gammaln
 from scipy.stats import chi2
 
+from ._basis import weighted_quantiles
 from ._gram import precision_factor
-from ._ranges import weighted_quantiles
 from ._regressor_chains import RIDGE, greedy_model, least_noise, model_price
 
 FREEDOMS = 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0  # degrees of freedom that are tried

@@ -8,9 +8,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from .._stream import checked_weights
 from .._validation import validate_data
-from ._classifier_chain import LogisticChain
+from ._classifier_chain import LogisticChain, SoftmaxChain
 from ._drawn import Rows, _DrawnAdditiveGibbs, check_total
-from ._softmax_chain import SoftmaxChain
+
+SMALLEST = 1e-290  # sum of probabilities whose logarithm is still exact
 
 
 class _TwoClassAdditiveGibbs(ClassifierMixin, _DrawnAdditiveGibbs):
@@ -98,11 +99,25 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _DrawnAdditiveGibbs):
             return self._bounded(self._decision(X))
         log_odds = np.empty(len(X))
         for rows, scores in self._scores_of_draws(X):
-            scores = self._bounded(scores)
-            positive = logsumexp(log_expit(scores), axis=0)
-            log_odds[rows] = positive - logsumexp(log_expit(-scores), axis=0)
+            log_odds[rows] = log_odds_of_mean(self._bounded(scores))
         return log_odds
 
     def _bounded(self, scores):
         """Scores that count; a subclass may clip them."""
         return scores
+
+
+def log_odds_of_mean(scores):
+    """Log odds of the mean of the probabilities that scores give: (n_draws, n_rows)."""
+    tails = np.exp(-np.abs(scores))
+    near, far = 1 / (1 + tails), tails / (1 + tails)
+    positive = np.where(scores > 0, near, far).sum(axis=0)
+    negative = np.where(scores > 0, far, near).sum(axis=0)
+    extreme = np.minimum(positive, negative) < SMALLEST
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(positive) - np.log(negative)
+    if extreme.any():
+        log_expits = log_expit(scores[:, extreme]), log_expit(-scores[:, extreme])
+        positive, negative = (logsumexp(each, axis=0) for each in log_expits)
+        log_odds[extreme] = positive - negative
+    return log_odds

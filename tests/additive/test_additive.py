@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
-from skpacbayes.additive._ranges import usual_range
+from skpacbayes.additive._basis import usual_range
 from skpacbayes.certificates import additive_risk_terms
 
 pytestmark = pytest.mark.filterwarnings("ignore:Another seed may select")  # short runs

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectFromModel
@@ -19,6 +19,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
 )
+from skpacbayes.additive._two_classes import log_odds_of_mean
 
 SHORT = {
     SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},
@@ -252,6 +253,14 @@ def test_callbacks_stop_the_chains(kind):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.parametrize("shift", [0.0, 30.0, -600.0, 900.0])
+def test_log_odds_of_a_mean_are_exact_at_any_score(shift):
+    scores = shift + 10 * np.random.default_rng(0).normal(size=(50, 7))
+    positive = logsumexp(log_expit(scores), axis=0)
+    negative = logsumexp(log_expit(-scores), axis=0)
+    assert_allclose(log_odds_of_mean(scores), positive - negative, rtol=1e-12)
+
+
 def test_probabilities_average_those_of_the_draws():
     X, _ = rows()
     model = fitted(SparseAdditiveGibbsClassifier)
@@ -332,7 +341,7 @@ def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
     X, y = rows()
     weights = np.random.default_rng(0).integers(0, 4, size=200)
-    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=300, burn_in=100)
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=500, burn_in=100)
     ranker.fit(X, y, sample_weight=weights)
     places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])

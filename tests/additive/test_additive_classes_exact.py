@@ -279,9 +279,12 @@ LOSSES = pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
 
 
 @LOSSES
-@pytest.mark.parametrize(("share", "weighted"), [(0.2, True), (0.5, False)])
-def test_ranking_chain_follows_the_posterior(law, share, weighted):
-    """Whatever the temperature of the classifier's chain that proposes."""
+@pytest.mark.parametrize(
+    ("share", "weighted", "n_blocks"),
+    [(0.2, True, 1), (0.5, False, 1), (0.5, False, 2)],
+)
+def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
+    """Whatever the temperature of the classifier's chain, and however it proposes."""
     values, positive = ranking_rows()
     weights = None
     if weighted:
@@ -296,6 +299,7 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted):
     )
     chain = RankingChain(proposal, target, temperature)
     chain.advance(100, keep=False)
+    chain.n_blocks = n_blocks
     chain.advance(1600)
     found = ranking_posterior(law, temperature, weights)
     log_weights = np.array([value[0] for value in found.values()])

@@ -10,7 +10,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._roughness import similarity, without_copies
+from skpacbayes.additive._doubts import similarity, without_copies
 
 SHORT = {
     SparseAdditiveGibbsRegressor: {"n_iter": 600, "burn_in": 200},

@@ -195,7 +195,7 @@ def test_candidates_are_those_given_or_of_the_most_probable_variables(monkeypatc
     )
     with pytest.raises(ValueError, match=r"feature \('a', 'f'\) is no pair"):
         model.partial_effects(X, ("a", "f"))
-    monkeypatch.setattr("skpacbayes.additive._interactions.MOST_PAIRED", 2)
+    monkeypatch.setattr("skpacbayes.additive._pairs.MOST_PAIRED", 2)
     assert quick().fit(X, y).pairs_.tolist() == [[1, 4]]
 
 

@@ -15,8 +15,7 @@ from scipy.special import logsumexp
 
 from skpacbayes.additive import SparseAdditiveGibbsRegressor
 from skpacbayes.additive._chain import Chain, Prior
-from skpacbayes.additive._posterior import Posterior
-from skpacbayes.additive._regressor_noise import integrated
+from skpacbayes.additive._posterior import Posterior, integrated
 
 VARIANCE, BETA = 8.0, 0.5
 # Over 20,000 moves total variations over 27 models have a mean of .021 and a deviation

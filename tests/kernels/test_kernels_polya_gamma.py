@@ -94,7 +94,7 @@ def test_tilting_reweights_the_law():
     assert ks_2samp(kept, tilted).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("shape", [1.0, 3.0, 0.2, 2.5, 90.0])
+@pytest.mark.parametrize("shape", [0.5, 1.0, 3.0, 0.2, 2.5, 90.0])
 @pytest.mark.parametrize("tilt", TILTS)
 def test_laplace_transform_and_moments(shape, tilt):
     size = 20_000
@@ -119,7 +119,7 @@ def test_the_series_and_the_exact_draws_agree(tilt):
 
 def test_third_cumulant_of_the_series():
     """What the docstring claims of its error."""
-    for tilt, claim in ((0.0, 1e-7), (3.0, 1e-7), (10.0, 1e-7), (80.0, 2e-3)):
+    for tilt, claim in ((0.0, 1e-6), (3.0, 1e-6), (10.0, 5e-5), (20.0, 2e-3)):
         halves = np.arange(2_000_000) + 0.5
         scales = 0.5 / ((np.pi * halves) ** 2 + (tilt / 2) ** 2)
         tail = scales[N_TERMS:]
