@@ -152,8 +152,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Raises
         ------
         ValueError
-            If X or y is not finite or beyond 1e150, or `estimators` is not a list of
-            pairs of a name, all different, and an estimator.
+            If X or y is not finite or beyond 1e150, an expert predicts NaN, or
+            `estimators` is not a list of pairs of a name, all different, and an
+            estimator.
         NotFittedError
             If an expert that cannot learn is not fitted.
         """
@@ -183,7 +184,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Raises
         ------
         ValueError
-            If X or y is not finite or beyond 1e150.
+            If X or y is not finite or beyond 1e150, or an expert predicts NaN.
         """
         begins = not self._streaming()
         if begins:
@@ -209,7 +210,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Raises
         ------
         ValueError
-            If X is not finite or beyond 1e150.
+            If X is not finite or beyond 1e150, or an expert predicts NaN.
         """
         X = self._rows(X)
         predictions = np.empty((len(self.estimators_), len(X), 1))
@@ -223,6 +224,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 predict_scores(X, *expert._state.arguments, own)
             else:
                 own[:, 0] = expert.predict(X)
+        self._check_predictions(predictions[:, :, 0])
         kernels.average(*self._state.arrays[:2], LARGEST, predictions[:, :, 0])
         return predictions[0, :, 0]
 
@@ -371,8 +373,16 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 predict_then_learn(expert, X, y, sample_weight, own, new)
             else:
                 learn_block(expert, X, y, sample_weight, own)
+        self._check_predictions(predictions)
         arguments = self._aggregated(y, capped(predictions), sample_weight)
         kernels.aggregate(*arguments)
+
+    def _check_predictions(self, predictions):
+        """Refuse experts that predict NaN; `predictions`: a row for each expert."""
+        wrong = np.isnan(predictions).any(axis=1)
+        if wrong.any():
+            name = self._experts()[wrong.argmax()][0]
+            raise ValueError(f"The expert {name!r} predicts NaN.")
 
     def _aggregated(self, y, predictions, sample_weight=NO_WEIGHTS):
         """Return the arguments of Algorithm 1; no target is beyond LARGEST."""
@@ -425,7 +435,8 @@ def learn_block(expert, X, y, sample_weight, predictions):
             expert.partial_fit(X[row], y[row], sample_weight=own)
     if start == len(X):
         return
-    all_predictions = np.empty((expert._n_experts(), len(X) - start))
+    # None is made of rows of no weight.
+    all_predictions = np.zeros((expert._n_experts(), len(X) - start))
     expert._learn(X[start:], y[start:], sample_weight[start:], all_predictions)
     predictions[start:] = all_predictions[0]
 

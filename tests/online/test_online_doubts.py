@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.dummy import DummyRegressor
+from states import state_of
 
 from skpacbayes import (
     EWARegressor,
@@ -246,6 +248,21 @@ def test_an_expert_that_diverges_is_named(loss, value):
     with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
         learn_in_cuts(clone(model), X, y)
     assert model.cumulative_loss_ > 3 * model.cumulative_losses_[0]
-    # Neither experts that are bad all along nor the default ones are.
+    huge = DummyRegressor(strategy="constant", constant=1e30).fit(X, y)
+    model = EWARegressor([linear, ("wild", huge)], loss=loss)
+    with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
+        model.fit(X, y)
+    # Neither experts that predict 0 all along nor the default ones are.
     EWARegressor([linear, ("zero", Diverging(at=-1))], loss=loss).fit(X, y)
     EWARegressor(loss=loss).fit(X, y)
+
+
+def test_an_expert_that_predicts_nan_is_refused():
+    X, y = rows_for(EWARegressor())
+    experts = [("linear", OnlineVIRegressor()), ("lost", Diverging(40, np.nan))]
+    model = EWARegressor(experts).partial_fit(X[:40], y[:40])
+    before = state_of(model)
+    for call in (model.partial_fit, lambda X, y: model.predict(X)):
+        with pytest.raises(ValueError, match="The expert 'lost' predicts NaN"):
+            call(X[40:], y[40:])
+    assert state_of(model) == before
