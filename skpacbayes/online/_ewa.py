@@ -56,8 +56,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Loss of a prediction.
     loss_bound : float or None, default=None
         Largest loss of any expert on any row, for the rate "auto". None for the largest
-        loss so far; a warning names an expert whose largest loss keeps the weights
-        nearly equal while the average loses three times as much as the best expert.
+        loss so far; a warning names an expert whose losses are so large that the
+        weights leave the best one too little, and the average three times its loss.
 
     Attributes
     ----------
