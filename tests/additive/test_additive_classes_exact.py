@@ -314,6 +314,22 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
     assert abs(z_score([draw.loss for draw in chain.kept], mixed(found, 1))) < 5
 
 
+@pytest.mark.parametrize("n_usable", [1, 2, 5])
+def test_no_block_is_without_variables(n_usable):
+    """Variables that are constant are in none, however few proposals are accepted."""
+    rng = np.random.default_rng(0)
+    values, ranks = rng.normal(size=(16, 1, 40)), (np.arange(16) < n_usable).astype(int)
+    values[n_usable:] = 0.0
+    positive = values[0, 0] > 0
+    proposal = LogisticChain(
+        values, positive, np.ones(40), ranks, BETA, 2, VARIANCE, rng
+    )
+    chain = RankingChain(proposal, Misranked(positive, np.ones(40), VARIANCE), 1e9)
+    chain.advance(300, keep=False)
+    assert (chain.n_blocks > 1) == (n_usable > 1)
+    assert all(len(block) for block in proposal.blocks(chain.n_blocks))
+
+
 @LOSSES
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
 def test_weighted_risks_are_those_of_rows_repeated(law, scale):
