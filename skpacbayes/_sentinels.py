@@ -14,6 +14,7 @@ DISTINCT = 3  # other values
 # 165 real tables, 11 have a value so often, 0 or an end that many share, from 2 to 4.2
 # ranges away, and three have one from 65 on: 999, 999999 and 1e6, each for "missing".
 RANGES_AWAY = 8.0
+ROUNDING = 1e-12  # share of their size, up to which values are the same number
 NAMED = 3  # columns, at most
 
 
@@ -42,8 +43,11 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
         share = 100.0 * np.mean(values == value)
         others = values[(values != value) & ~np.isnan(values)]
         low, high = others.min(), others.max()
-        gap = max(low - value, value - high)
-        if not gap > RANGES_AWAY * (high - low) or len(np.unique(others)) < DISTINCT:
+        with np.errstate(over="ignore"):
+            gap, width = max(low - value, value - high), high - low
+            near = not gap > RANGES_AWAY * width
+        same = width <= ROUNDING * max(abs(low), abs(high))
+        if near or same or len(np.unique(others)) < DISTINCT:
             continue
         called = f" ({names[column]!r})" if len(names) else ""
         found.append(
