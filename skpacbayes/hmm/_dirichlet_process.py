@@ -568,7 +568,8 @@ class DirichletProcessHMM(
         inside = ((levels > 0) & (levels < 1)).all()
         if levels.ndim != 1 or not levels.size or not inside:
             raise ValueError(
-                f"quantiles={quantiles!r} should be one or more numbers between 0 and 1."
+                f"quantiles={quantiles!r} should be one or more numbers between 0 and "
+                "1."
             )
         found = self._answer()
         draws = found.used_draws()

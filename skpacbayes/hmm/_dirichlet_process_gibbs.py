@@ -128,10 +128,10 @@ class GibbsChain:
     def _start(self, starts):
         """Start from the first of `starts`, or from one that predicts much better.
 
-        A few sweeps are made from each; then, from the three likeliest, a few more, which
-        are scored. Another than the first must be better by so much that chance is
-        excluded, for where the order of the rows says nothing all starts are about as
-        good.
+        A few sweeps are made from each; then, from the three likeliest, a few more,
+        which are scored. Another than the first must be better by so much that chance
+        is excluded, for where the order of the rows says nothing all starts are about
+        as good.
         """
         if len(starts) == 1:
             self._start_from(starts[0])
