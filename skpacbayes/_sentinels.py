@@ -7,6 +7,7 @@ import numpy as np
 from ._base import user_stack_level
 
 LOOKED_AT = 10_000  # rows, at most
+BLOCK = 2**20  # numbers that are looked at together
 FEWEST_ROWS = 20
 FEWEST = 3  # rows that have the value
 DISTINCT = 3  # other values
@@ -69,10 +70,12 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
 
 def _repeated_ends(rows):
     """Yield (column, value) of the least and the greatest values that rows share."""
-    some = ~np.isnan(rows).all(axis=0)
-    for end in (np.fmin, np.fmax):
-        ends = end.reduce(rows, axis=0)
-        counts = np.count_nonzero(rows == ends, axis=0)
-        several = (counts >= FEWEST) & (counts < len(rows) - np.isnan(rows).sum(axis=0))
-        for column in np.flatnonzero(several & some):
-            yield int(column), ends[column]
+    step = max(1, BLOCK // len(rows))
+    for start in range(0, rows.shape[1], step):
+        columns = rows[:, start : start + step].T.copy()  # reduced along their rows
+        n_present = len(rows) - np.isnan(columns).sum(axis=1)
+        for end in (np.fmin, np.fmax):
+            ends = end.reduce(columns, axis=1)
+            counts = np.count_nonzero(columns == ends[:, None], axis=1)
+            for place in np.flatnonzero((counts >= FEWEST) & (counts < n_present)):
+                yield start + int(place), ends[place]
