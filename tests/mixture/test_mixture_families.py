@@ -441,6 +441,49 @@ def test_complete_rows_are_scored_and_summed_by_their_statistics(name, doubled):
     assert_allclose(moments, total[:, 1:-1], rtol=1e-9, atol=1e-9)
 
 
+# Methods of which `density` and `scorer` are made, and what may change there.
+CHANGES = {
+    "statistics": lambda of_rows: 2.0 * of_rows,
+    "parts": lambda of_rows: tuple(2 * part for part in of_rows),
+    "expected": lambda pair: (pair[0] + np.arange(len(pair[0])), 2.0 * pair[1]),
+    "coefficients": lambda of_parts: tuple(2.0 * part for part in of_parts),
+}
+
+
+def changed(family, name):
+    """Return the family as a subclass that changes the results of a method."""
+    general, change = getattr(type(family), name), CHANGES[name]
+
+    def own(self, argument):
+        return change(general(self, argument))
+
+    other = copy(family)
+    other.__class__ = type("Own", (type(family),), {name: own})
+    return other
+
+
+@pytest.mark.parametrize("method", CHANGES)
+@pytest.mark.parametrize("name", LINEAR)
+def test_what_a_subclass_changes_reaches_every_answer(name, method):
+    """The ascent, and the responsibilities of rows, up to what components share."""
+    family, kind = LINEAR[name]
+    if not hasattr(family, method) or (method == "parts" and name == "regression"):
+        pytest.skip(f"The family has no {method} that may be doubled.")
+    X = rows(kind, 30) + (name == "two kinds")
+    family = changed(family.begin(X), method)
+    statistics = family.statistics(X)
+    halves = np.arange(30)[:, None] % 2 == np.arange(2)
+    total = halves.sum(axis=0)[:, None], halves.T @ statistics, np.zeros((2, 1))
+    posterior = family.update(np.hstack(total), None)
+    constants, coefficients = family.expected(posterior)
+    expected = constants + statistics @ coefficients.T
+    found = np.empty((2, 30, 2))
+    family.density(posterior, np.zeros(2)).log_joint(X, found[0])
+    family.scorer(posterior, np.zeros(2)).write(X, found[1])
+    assert_allclose(found[0], expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(np.diff(found[1]), np.diff(expected), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("size", [1, 30, 40_000])
 def test_log_factorials_of_small_and_large_counts(size):
     counts = np.random.default_rng(0).integers(0, 1000, (size, 2)) * 1.0
