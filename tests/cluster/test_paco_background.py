@@ -165,3 +165,13 @@ def test_a_feature_that_is_rarely_not_zero_hides_no_background(rare):
     model = PACOClusterer(n_iter=20, random_state=0)
     model.fit(rng.permutation(np.column_stack([X, feature])))
     assert 0.03 < model.background_share_ < 0.07
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_of_three_rows_are_no_background(seed):
+    """There are more groups than are looked for in so few rows."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.uniform(0, 80, size=(10, 5)), 3, axis=0)
+    X += rng.normal(size=X.shape)
+    assert PACOClusterer(n_iter=20, random_state=0).fit(X).background_share_ == 0
