@@ -186,6 +186,7 @@ def type_of(text, cls):
         return "Self" if text != "object" else "Any"
     quoted = r"(?:\"[^\"]*\"|'[^']*'|None|True|False|-?\d+)"
     text = re.sub(r"\{([^{}]*)\}", lambda found: found[1], text)
+    text = re.sub(r" in [\[(][^\[\]()]*[\])]", "", text)  # an interval
     text = re.sub(r" of shape \([^()]*(?:\([^()]*\)[^()]*)*\)", "", text)
     if re.match("dict of .* to ", text):
         return container("dict", text.removeprefix("dict of "))

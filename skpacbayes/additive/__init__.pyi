@@ -38,11 +38,11 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     max_order: int
     feature_range: Any
     categorical_features: ArrayLike | str | bool
-    beta: Any
+    beta: float
     slab_scale: float
     inverse_temperature: Literal["likelihood", "pac"] | float
     gamma: float
-    score_bound: Any
+    score_bound: float
     class_weight: Literal["balanced"] | dict[Any, Any] | None
     n_iter: int
     burn_in: int
@@ -70,7 +70,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: Any = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: float = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def predict(self, X: ArrayLike) -> NDArray[Any]: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
@@ -91,7 +91,7 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, SelectorMixin, BaseEst
     max_order: int
     feature_range: Any
     categorical_features: ArrayLike | str | bool
-    beta: Any
+    beta: float
     slab_scale: float
     inverse_temperature: Literal["auto", "likelihood"] | float
     n_iter: int
@@ -119,7 +119,7 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, SelectorMixin, BaseEst
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "likelihood"] | float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "likelihood"] | float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = ...) -> NDArray[Any]: ...
@@ -142,7 +142,7 @@ class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator): 
     max_order: int
     feature_range: Any
     categorical_features: ArrayLike | str | bool
-    beta: Any
+    beta: float
     slab_scale: float
     inverse_temperature: Literal["auto", "pac"] | float
     gamma: float
@@ -168,7 +168,7 @@ class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator): 
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, loss: Literal["auc", "pairwise_logistic"] = ..., *, basis: Any = ..., max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: Any = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "pac"] | float = ..., gamma: float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, loss: Literal["auc", "pairwise_logistic"] = ..., *, basis: Any = ..., max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab_scale: float = ..., inverse_temperature: Literal["auto", "pac"] | float = ..., gamma: float = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def decision_function(self, X: ArrayLike) -> NDArray[Any]: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> float: ...
@@ -229,7 +229,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def sufficient_statistics(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> NDArray[Any]: ...
-    def absorb(self, statistics: NDArray[Any], memory: Any = ...) -> Self: ...
+    def absorb(self, statistics: NDArray[Any], memory: float = ...) -> Self: ...
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = ...) -> NDArray[Any]: ...
     @overload

@@ -31,7 +31,7 @@ class PACOClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     scale: Literal["auto"] | float
     summary_size: int | None
     refresh: Literal["auto"] | int
-    forgetting: Any
+    forgetting: Literal["auto"] | float
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
     cluster_centers_: NDArray[Any]
@@ -57,7 +57,7 @@ class PACOClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     n_iter_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, max_clusters: int | None = ..., *, shape: Literal["auto", "round", "diagonal", "tied"] = ..., loss: Literal["squared_euclidean", "manhattan"] = ..., calibration: Literal["clusters", "regret"] = ..., inverse_temperature: Literal["auto"] | float | Callable[..., Any] = ..., cluster_penalty: float = ..., prior: Literal["uniform", "student"] = ..., prior_scale: float = ..., radius: Literal["auto"] | float = ..., variance_term: Literal["auto"] | float = ..., proposal: Literal["matched", "student"] = ..., n_iter: int = ..., n_chains: int = ..., scale: Literal["auto"] | float = ..., summary_size: int | None = ..., refresh: Literal["auto"] | int = ..., forgetting: Any = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, max_clusters: int | None = ..., *, shape: Literal["auto", "round", "diagonal", "tied"] = ..., loss: Literal["squared_euclidean", "manhattan"] = ..., calibration: Literal["clusters", "regret"] = ..., inverse_temperature: Literal["auto"] | float | Callable[..., Any] = ..., cluster_penalty: float = ..., prior: Literal["uniform", "student"] = ..., prior_scale: float = ..., radius: Literal["auto"] | float = ..., variance_term: Literal["auto"] | float = ..., proposal: Literal["matched", "student"] = ..., n_iter: int = ..., n_chains: int = ..., scale: Literal["auto"] | float = ..., summary_size: int | None = ..., refresh: Literal["auto"] | int = ..., forgetting: Literal["auto"] | float = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: None = ..., sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: None = ..., sample_weight: ArrayLike | None = ...) -> Self: ...
     def sufficient_statistics(self, X: ArrayLike, sample_weight: ArrayLike | None = ...) -> NDArray[Any]: ...

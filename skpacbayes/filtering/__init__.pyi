@@ -18,11 +18,11 @@ class ClusteredParticleFilter(BaseEstimator):  # type: ignore[misc]
     model: Any
     n_particles: int
     n_clusters: int | None
-    conservation: Any
+    conservation: float
     clusterer: Any
     method: Literal["bootstrap", "sqmc"]
     resampling: str
-    ess_threshold: Any
+    ess_threshold: float
     proposal: Literal["auto", "prior", "auxiliary"]
     tempering: int | None
     underflow: Literal["warn", "raise"]
@@ -38,7 +38,7 @@ class ClusteredParticleFilter(BaseEstimator):  # type: ignore[misc]
     model_: Any
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, model: Any = ..., *, n_particles: int = ..., n_clusters: int | None = ..., conservation: Any = ..., clusterer: Any = ..., method: Literal["bootstrap", "sqmc"] = ..., resampling: str = ..., ess_threshold: Any = ..., proposal: Literal["auto", "prior", "auxiliary"] = ..., tempering: int | None = ..., underflow: Literal["warn", "raise"] = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, model: Any = ..., *, n_particles: int = ..., n_clusters: int | None = ..., conservation: float = ..., clusterer: Any = ..., method: Literal["bootstrap", "sqmc"] = ..., resampling: str = ..., ess_threshold: float = ..., proposal: Literal["auto", "prior", "auxiliary"] = ..., tempering: int | None = ..., underflow: Literal["warn", "raise"] = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: None = ..., *, inputs: ArrayLike | None = ...) -> Self: ...
     def fit_filter(self, X: ArrayLike, y: None = ..., *, inputs: ArrayLike | None = ...) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def fit_smooth(self, X: ArrayLike, y: None = ..., *, inputs: ArrayLike | None = ...) -> tuple[NDArray[Any], NDArray[Any]]: ...

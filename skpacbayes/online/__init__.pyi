@@ -73,7 +73,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     hidden_units: int
     loss: Literal["log_loss", "hinge"]
     prior_scale: float
-    forgetting: Any
+    forgetting: float
     standardize: bool
     clip: float | None
     random_state: int | np.random.RandomState | None
@@ -81,7 +81,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     cumulative_loss_: float
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, hidden_units: int = ..., *, loss: Literal["log_loss", "hinge"] = ..., prior_scale: float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, hidden_units: int = ..., *, loss: Literal["log_loss", "hinge"] = ..., prior_scale: float = ..., forgetting: float = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
@@ -94,7 +94,7 @@ class OnlineVIMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method: Literal["ngvi", "sva", "svb", "oga", "oga_el"]
     learning_rate: Literal["auto", "invsqrt"] | float
     prior_scale: float
-    forgetting: Any
+    forgetting: float
     standardize: bool
     clip: float | None
     random_state: int | np.random.RandomState | None
@@ -102,7 +102,7 @@ class OnlineVIMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     cumulative_loss_: float
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, hidden_units: int = ..., *, method: Literal["ngvi", "sva", "svb", "oga", "oga_el"] = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: float = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, hidden_units: int = ..., *, method: Literal["ngvi", "sva", "svb", "oga", "oga_el"] = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: float = ..., forgetting: float = ..., standardize: bool = ..., clip: float | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload
@@ -114,12 +114,12 @@ class OnlineVIMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"]
     loss: Literal["squared_error", "absolute_error", "quantile", "poisson"]
-    quantile: Any
+    quantile: float
     covariance: Literal["auto", "full", "diagonal"]
     inverse_temperature: Literal["auto"] | float
     learning_rate: Literal["auto", "invsqrt"] | float
     prior_scale: Literal["auto"] | float | None
-    forgetting: Any
+    forgetting: Literal["auto"] | float
     standardize: bool
     clip: float | None
     fit_intercept: bool
@@ -138,7 +138,7 @@ class OnlineVIRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     fourier_weight_: float
     n_samples_seen_: int
     n_features_in_: int
-    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = ..., quantile: Any = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float | None = ..., forgetting: Any = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def __init__(self, method: Literal["ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"] = ..., *, loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = ..., quantile: float = ..., covariance: Literal["auto", "full", "diagonal"] = ..., inverse_temperature: Literal["auto"] | float = ..., learning_rate: Literal["auto", "invsqrt"] | float = ..., prior_scale: Literal["auto"] | float | None = ..., forgetting: Literal["auto"] | float = ..., standardize: bool = ..., clip: float | None = ..., fit_intercept: bool = ..., mean_bound: Any = ..., scale_bound: Any = ..., average: bool = ..., n_fourier: Literal["auto"] | int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload
