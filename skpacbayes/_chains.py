@@ -123,11 +123,6 @@ def r_hat(series):
     size = np.abs(halves).max(axis=(-2, -1), keepdims=True)
     spread = np.ptp(halves, axis=(-2, -1), keepdims=True)
     folded = np.abs(halves - np.median(halves, axis=(-2, -1), keepdims=True))
-    # The number of values is even: the two in the middle are equally far from the
-    # median, and rounding must not say which of them is farther.
-    together = folded.reshape(*folded.shape[:-2], -1)
-    least = np.partition(together, 1, axis=-1)[..., 1]
-    folded = np.maximum(folded, least[..., None, None])
     larger = np.maximum(_r_hat(_scores(halves)), _r_hat(_scores(folded)))
     constant = (spread <= _ROUNDING * size)[..., 0, 0]
     return np.where(constant, 1.0, larger)

@@ -9,6 +9,7 @@ from numbers import Number
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _num_samples
 
 from ._base import PacBayesEstimator, updates_state
 from ._compat import check_sample_weight
@@ -163,7 +164,7 @@ def checked_weights(sample_weight, X, *, some=False):
     """
     refuse_masked(sample_weight, "sample_weight")
     if isinstance(sample_weight, Number):  # whose finiteness scikit-learn does not see
-        sample_weight = np.full(len(X), sample_weight)
+        sample_weight = np.full(_num_samples(X), sample_weight)
     weights = check_sample_weight(
         sample_weight,
         X,

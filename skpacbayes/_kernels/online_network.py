@@ -393,8 +393,8 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
     shift = strength * residual / (1.0 + strength * along)
     _natural_step(z, hidden, output, moments, shift, strength, numbers)
     keep = 1.0 - numbers[FORGETTING]
-    squared = residual * residual / (1.0 + weight * v / noise)
-    numbers[RESIDUALS] = keep * numbers[RESIDUALS] + weight * squared
+    squared = weight * residual * residual / (1.0 + weight * v / noise)
+    numbers[RESIDUALS] = keep * numbers[RESIDUALS] + squared
     numbers[COUNT] = keep * numbers[COUNT] + weight
     return prediction
 

@@ -305,7 +305,7 @@ class RankingChain:
         if len(self._recent) < N_JUDGED:
             return
         rate = np.mean(self._recent)
-        if rate < LOW and 2 * self.n_blocks <= len(self.proposal.ranks):
+        if rate < LOW and 2 * self.n_blocks <= self.proposal.n_chosen:
             self.n_blocks *= 2
         elif rate > HIGH and self.n_blocks > 1:
             self.n_blocks //= 2

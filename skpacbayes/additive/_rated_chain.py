@@ -144,6 +144,8 @@ class RatedChain:
         See above.
     offsets : ndarray of shape (n_samples,) or float
         Known parts of the scores: 0, unless a caller sets them.
+    n_chosen : int
+        Number of variables among which a sweep chooses.
     """
 
     def __init__(
@@ -155,12 +157,12 @@ class RatedChain:
         self._priors = {}  # see _prior_given
         if len(pairs):
             self._usable = np.arange(len(ranks))
-            self._n_chosen = len(ranks)
+            self.n_chosen = len(ranks)
             self.prior = self._prior_of(ranks, most=most, n_pairs=len(pairs))
         else:
             self._usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
-            self._n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * most))
-            self.prior = self._prior_of(ranks, most=most, n_variables=self._n_chosen)
+            self.n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * most))
+            self.prior = self._prior_of(ranks, most=most, n_variables=self.n_chosen)
         self._flat = values.reshape(-1, values.shape[2])
         self.draw = Draw(np.empty(0, dtype=np.int64), np.empty(0), intercept)
         self.effects = np.zeros(values.shape[2])  # sums of the effects, at the rows
@@ -193,11 +195,6 @@ class RatedChain:
             if keep:
                 loss = -self.log_likelihood() / self.weights.sum()
                 self.kept.append(self.draw._replace(loss=loss))
-
-    def log_posterior(self):
-        """Log density of the current draw, less the prior's but for the intercept."""
-        log_prior = -0.5 * self.draw.intercept**2 / INTERCEPT_VARIANCE
-        return self.log_likelihood() + log_prior
 
     @property
     def scores(self):
@@ -293,7 +290,7 @@ class RatedChain:
         key = n_held, np.sort(ranks).tobytes()  # the prior does not mind their order
         if key not in self._priors:
             self._priors[key] = self._prior_of(
-                ranks, most=self._most, n_variables=self._n_chosen, n_held=n_held
+                ranks, most=self._most, n_variables=self.n_chosen, n_held=n_held
             )
         return self._priors[key]
 
@@ -335,10 +332,10 @@ class RatedChain:
 
     def _choice(self, features):
         """Variables among which a sweep chooses: a model's, and others at random."""
-        if self._n_chosen == len(self._usable):
+        if self.n_chosen == len(self._usable):
             return self._usable
         others = np.setdiff1d(self._usable, features, assume_unique=True)
-        n_others = self._n_chosen - len(features)
+        n_others = self.n_chosen - len(features)
         others = self.rng.choice(others, n_others, replace=False, shuffle=False)
         return np.sort(np.concatenate([features, others]))
 

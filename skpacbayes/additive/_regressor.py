@@ -402,7 +402,6 @@ class SparseAdditiveGibbsRegressor(
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
         if not streaming:
             self._begin(Rows.none(self.n_features_in_))
-            self._warn_of_sentinels(rows.X)
         vars(self).update(self._extended(rows))
         vars(self).pop("_computed", None)
         return self
@@ -628,10 +627,17 @@ class SparseAdditiveGibbsRegressor(
             self._stream = self._stream.summed(self._dictionary)
 
     def _extended(self, rows):
-        """Return the stream with more rows, and their number, as attributes."""
+        """Return the stream with more rows, and their number, as attributes.
+
+        Whenever that number has doubled, the rows are looked at for sentinels.
+        """
+        before = self.n_samples_seen_
+        seen = counted(before, rows.weights)
+        if before == 0 or int(seen).bit_length() > int(before).bit_length():
+            self._warn_of_sentinels(rows.X)
         return {
             "_stream": self._stream.extended(rows, self._dictionary, self._run),
-            "n_samples_seen_": counted(self.n_samples_seen_, rows.weights),
+            "n_samples_seen_": seen,
         }
 
     def _bounded(self):

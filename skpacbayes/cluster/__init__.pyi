@@ -38,6 +38,7 @@ class PACOClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     n_clusters_: int
     cluster_labels_: NDArray[Any]
     cluster_scales_: NDArray[Any]
+    background_share_: float
     covariance_: NDArray[Any]
     shape_: Literal["round", "diagonal", "tied"]
     labels_: NDArray[Any]

@@ -117,8 +117,10 @@ def log_volume(problem, shape):
     """Log of the volume where there are rows: of a box, or of an ellipsoid.
 
     The box has the sides of the features. Where clusters have any covariance matrix,
-    the ellipsoid has that of all rows, so that it changes with the coordinates.
+    the ellipsoid has that of all rows, so that it changes with the coordinates. A
+    subset has the region of the whole: in the subset a feature may be constant.
     """
+    problem = problem.whole or problem
     gaps = problem.points - problem.weights @ problem.points / problem.n_rows
     if shape != "tied":
         sides = np.maximum(np.ptp(gaps, axis=0), 1e-300)

@@ -34,6 +34,8 @@ _MOST = 20.0
 _FULL_SHARE = 1.5
 # Log of the odds at which the mixture has decided the number of clusters.
 _UNDECIDED = 20.0
+# The same for the numbers that are named beside the one that was found.
+_ALMOST_AS_WELL = 10.0
 # Rows before a stream is judged: until then lambda is that of so many rows.
 _WARM_UP = 100.0
 
@@ -141,14 +143,14 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     weights = np.ones(len(rows.points))
     starts = [sizes[k].centers for k in sizes if k <= n_sizes]
     if (mixture.simple and not found.skewed) or scale is not None:
-        highest = max(one.evidence for one in sizes.values())
-        close = [k for k in sizes if sizes[k].evidence > highest - _UNDECIDED]
-        close = [k for k in (*close, n_clusters) if k <= n_sizes]
-        near = range(min(close), max(close) + 1)
+        near = _close_sizes(sizes, _UNDECIDED, n_clusters, n_sizes)
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
         fits = noise_scales(path, rows, splitting, scale, near)
         scale, n_clusters = fits[0].scale, fits[0].n_clusters
-        rivals = rivals_of_noise(fits, found, rows)
+        near = _close_sizes(sizes, _ALMOST_AS_WELL, n_clusters, n_sizes)
+        rivals = rivals_of_noise(
+            [fit for fit in fits if fit.n_clusters in near], found, rows
+        )
     else:
         labels, weights = mixture.robust_weights(rows.points, rows.spreads)
         weights = weights * (mixture.scales.min() / mixture.scales)[labels]
@@ -179,6 +181,14 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     temperature = splitting.inverse_temperature(n_clusters, n_rows, scale)
     rivals = {k: behind for k, behind in rivals.items() if k <= most}
     return Calibration(weights, path, temperature, n_clusters, rivals)
+
+
+def _close_sizes(sizes, window, n_clusters, most):
+    """Range of the numbers whose evidence is within a `window`, and of `n_clusters`."""
+    highest = max(one.evidence for one in sizes.values())
+    close = [k for k in sizes if sizes[k].evidence > highest - window]
+    close = [k for k in (*close, n_clusters) if k <= most]
+    return range(min(close), max(close) + 1)
 
 
 def calibrate_batch(rows, max_clusters, splitting, rng, scale=None):

@@ -63,16 +63,19 @@ class MixtureProblem:
         weights = self.weights[kept]
         if n_rows is not None:
             weights = weights * (n_rows / weights.sum())
-        return MixtureProblem(
+        part = MixtureProblem(
             self.points[kept],
             weights,
             self.spreads[kept],
             weights.sum() / self.n_rows * self.scatter,
         )
+        part.whole = self.whole or self
+        return part
 
     def __init__(self, points, weights, spreads, scatter):
         self.points, self.weights = points, weights
         self.spreads, self.scatter = spreads, scatter
+        self.whole = None  # the problem of which this one is a subset
         self.n_rows = float(weights.sum())
         self.d = points.shape[1]
         gaps = points - weights @ points / self.n_rows

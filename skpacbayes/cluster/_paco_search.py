@@ -110,7 +110,8 @@ def find_mixture(everything, shapes, kind=None):
         if (best.shape, True, best.dof) not in search.solutions:
             search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
-    if several is None:
+    # Groups beyond the most clusters that are looked for are no background.
+    if several is None and best.n_clusters < _most_clusters(problem):
         best = with_background(search, best, shapes)
     best = several or best
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
@@ -143,10 +144,14 @@ def _tree_and_size(everything, shape, columns=None):
 
 def _n_start(problem, n_clusters):
     """Components that merging begins with."""
+    return max(1, min(int(1.5 * n_clusters) + 6, _most_clusters(problem)))
+
+
+def _most_clusters(problem):
+    """Clusters that so few points can have: some may be left out."""
     n_points = len(problem.points)
     fewest_points = 1 if n_points <= _FEW_POINTS else _FEWEST_ROWS
-    most = min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points)
-    return max(1, min(int(1.5 * n_clusters) + 6, most))
+    return min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points)
 
 
 class Search:

@@ -333,7 +333,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
         quantiles : array-like of shape (n_quantiles,)
-            Levels, from 0 to 1: at these two the bounds, infinite where there are none.
+            Levels, from 0 to 1: at these two the bounds, infinite where there are none,
+            unless all draws are the same.
 
         Returns
         -------

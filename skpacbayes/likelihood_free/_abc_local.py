@@ -290,16 +290,20 @@ class LocalPosterior:
         draws quantiles are linear in the level; beyond them they are as far away as
         those of a Student distribution with the draws' mean and variance would be.
         """
+        some = self.weights > 0.0  # a draw of no weight must not be the last one
+        all_draws, all_weights, each = (
+            part[some] for part in (self.draws, self.weights, self.each)
+        )
         result = np.empty((len(levels), self.draws.shape[1]))
         n, limits = self.n_effective, np.transpose(self.support.limits())
-        spread = np.sqrt(max(n + 1.0, 0.0) / max(n - 1.0, SCARCE))
+        spread = np.sqrt((n + 1.0) / max(n - 1.0, SCARCE))
         degrees = max(n - 1.0, 1.0)
-        for column, draws in enumerate(self.draws.T):
+        for column, draws in enumerate(all_draws.T):
             order = np.argsort(draws, kind="stable")
-            draws, weights = draws[order], self.weights[order]
+            draws, weights = draws[order], all_weights[order]
             ends = np.repeat(np.cumsum(weights), 2)  # a first and a last simulation
-            ends[::2] += 0.5 * self.each[order] - weights
-            ends[1::2] -= 0.5 * self.each[order]
+            ends[::2] += 0.5 * each[order] - weights
+            ends[1::2] -= 0.5 * each[order]
             ends = (n * ends + 0.5) / (n + 1.0)
             values = np.interp(levels, ends, np.repeat(draws, 2))
             unit = spread * np.sqrt(weights @ np.square(draws - weights @ draws))

@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 from .._compat import Interval
 from ._column_family import ColumnFamily, refuse_empty_columns
 from ._divergences import dirichlet_divergence, log_rising
-from ._family import POSITIVE, are_all
+from ._family import POSITIVE, are_all, defines_last
 from ._scorers import LinearScorer, tabulated
 
 SPARSEST = 8  # times as many entries as categories a table may have
@@ -240,7 +240,8 @@ class Categorical(ColumnFamily):
         known = np.concatenate(self.categories)
         size = (1 + known.max()) * self.n_features
         whole = (known >= 0) & (np.floor(known) == known)
-        if not are_all(whole) or size > SPARSEST * (1 + len(known)):
+        small = are_all(whole) and size <= SPARSEST * (1 + len(known))
+        if not (small and defines_last(self, "scorer_of", "statistics")):
             return general
         shape = self.n_features, int(known.max()) + 1, len(constants)
         table = np.full(shape, np.nan)

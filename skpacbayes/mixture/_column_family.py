@@ -1,6 +1,7 @@
 """What families of independent columns share; missing values are left out."""
 
 from copy import copy
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from ._scorers import KernelScorer, contiguous, tabulated
 
 LARGEST_TABLE = 4096  # log densities that are computed before they are asked for
 FEWEST_VALUES = 2
+# Methods of which the general scorer is made: a subclass may change one of them.
+SCORED_BY = "statistics", "parts", "expected", "coefficients"
 
 
 class ColumnFamily(ExponentialFamily):
@@ -66,6 +69,16 @@ class ColumnFamily(ExponentialFamily):
             result[:, i * d : (i + 1) * d] = part
         return result
 
+    def statistics_of_complete_rows(self, width):
+        """Return `common_statistics`, and what writes those that vary.
+
+        A subclass with other `parts` need not know of `write_varying`.
+        """
+        general = type(self).write_varying is ColumnFamily.write_varying
+        if general or defines_last(self, "write_varying", "statistics", "parts"):
+            return super().statistics_of_complete_rows(width)
+        return np.full(width, np.nan), partial(ExponentialFamily.write_varying, self)
+
     def common_statistics(self, width):
         """Return what all rows without missing values have; NaN where they differ."""
         return np.where(np.arange(width) < self.n_features, 1.0, np.nan)
@@ -97,7 +110,7 @@ class ColumnFamily(ExponentialFamily):
         then.
         """
         general = super().scorer(posterior, log_weights)
-        if not (self.linear and defines_last(self, "scorer", "statistics")):
+        if not (self.linear and defines_last(self, "linear", *SCORED_BY)):
             return general
         ones, slopes, *_ = self.coefficients(posterior)
         parameters = contiguous(log_weights + ones.sum(axis=1), slopes)

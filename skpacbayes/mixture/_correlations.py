@@ -77,8 +77,8 @@ def warn_of_correlations(fit, X, weight):
     numbers = rows[:, columns]
     if np.isnan(numbers).any() or (numbers == numbers[0]).all(axis=0).any():
         return
-    if isinstance(family, LogNormal):
-        numbers = np.log(numbers)
+    of_logs = np.isin(columns, parts_and_others(family, X.shape[1], LogNormal)[0])
+    numbers[:, of_logs] = np.log(numbers[:, of_logs])
     shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
     if others is not None:
         others = OtherColumns(others, rows, fit.mixture.inverse_temperature)

@@ -271,10 +271,11 @@ class ExponentialFamily(Family, BaseEstimator):
         return LinearScorer(log_weights + constants, coefficients, self.statistics)
 
 
-def defines_last(family, name, other):
-    """Whether the last class to define one of two methods has defined the first."""
+def defines_last(family, name, *others):
+    """Whether the last class to define one of these methods has defined the first."""
+    names = {name, *others}
     owners = (vars(c) for c in type(family).__mro__)
-    return name in next(own for own in owners if name in own or other in own)
+    return name in next(own for own in owners if not names.isdisjoint(own))
 
 
 def are_all(flags):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from .._kernels.mixture import column_log_densities, diagonal_log_joint
-from ._column_family import ColumnFamily
+from ._column_family import SCORED_BY, ColumnFamily
 from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
 from ._divergences import gamma_divergence, matrix_f_divergence
 from ._family import POSITIVE, ExponentialFamily, defines_last
@@ -106,7 +106,7 @@ class Normal(ColumnFamily):
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows."""
         general = super().scorer(posterior, log_weights)
-        if not defines_last(self, "scorer", "statistics"):
+        if not defines_last(self, "scorer", "constants", *SCORED_BY):
             return general
         parameters = contiguous(
             log_weights + self.constants(posterior).sum(axis=1),

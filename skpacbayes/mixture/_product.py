@@ -8,7 +8,7 @@ import numpy as np
 from .._compat import validate_parameter_constraints
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
-from ._family import ExponentialFamily
+from ._family import ExponentialFamily, defines_last
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
@@ -272,6 +272,8 @@ class ProductFamily(ExponentialFamily):
 
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows."""
+        if not defines_last(self, "scorer", "statistics", "expected"):
+            return super().scorer(posterior, log_weights)
         nothing = np.zeros(len(log_weights))
         scorers = [
             family.scorer(part, log_weights if i == 0 else nothing)

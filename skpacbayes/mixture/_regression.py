@@ -205,7 +205,7 @@ class Regression(ExponentialFamily):
 
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows."""
-        if not defines_last(self, "scorer", "statistics"):
+        if not defines_last(self, "scorer", "statistics", "parts", "expected"):
             return super().scorer(posterior, log_weights)
         _, _, shape, rate = posterior
         constants = 0.5 * (digamma(shape) - np.log(rate) - LOG_2_PI)

@@ -19,7 +19,7 @@ SURE = 5.0
 NOTABLE = 0.1
 MUCH = 3.0  # times the loss of the best expert is that of the average,
 SPIKE = 100.0  # a row has cost an expert so many times the best one's mean loss,
-CLEAR = 0.9  # and its weight is still below this, or that of others costs as much
+CLEAR = 0.9  # and the best one's weight is still below this
 
 
 def order_found(state):
@@ -87,9 +87,8 @@ def warn_of_divergence(state, weights, names):
     losses, average = state.losses, state.aggregate_loss
     best, worst = int(losses.argmin()), int(losses.argmax())
     largest, n_rows = state.largest_loss, state.n_rows
-    spiked = largest * n_rows > SPIKE * losses[best]
-    undecided = weights[best] < CLEAR or weights @ losses > MUCH * losses[best]
-    if n_rows < SEVERAL or average <= MUCH * losses[best] or not spiked & undecided:
+    spiked = largest * n_rows > SPIKE * losses[best] and weights[best] < CLEAR
+    if n_rows < SEVERAL or average <= MUCH * losses[best] or not spiked:
         return
     warnings.warn(
         f"The average has a loss of {average:g}, and the expert {names[best]!r} one of "

@@ -174,7 +174,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(n_chosen):
     ranks, weights = np.ones(4, dtype=int), np.ones(14)
     rng = np.random.default_rng(n_chosen)
     chain = LogisticChain(values, positive, weights, ranks, BETA, 2, VARIANCE, rng)
-    chain._n_chosen = n_chosen
+    chain.n_chosen = n_chosen
     chain.prior = Prior.of(ranks, BETA, 2, variance=VARIANCE, n_variables=n_chosen)
     logs = {
         orders: found[0]
@@ -312,6 +312,23 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
         if expected > 0.02:
             assert abs(z_score(visits, expected)) < 5
     assert abs(z_score([draw.loss for draw in chain.kept], mixed(found, 1))) < 5
+
+
+@pytest.mark.parametrize(("n_usable", "most"), [(1, 1), (2, 2), (5, 4)])
+def test_no_block_is_without_variables(n_usable, most):
+    """Variables that are constant are in none, however few proposals are accepted."""
+    rng = np.random.default_rng(0)
+    values, ranks = rng.normal(size=(16, 1, 40)), (np.arange(16) < n_usable).astype(int)
+    values[n_usable:] = 0.0
+    positive, ones = np.arange(40) < 20, np.ones(40)
+    proposal = LogisticChain(values, positive, ones, ranks, BETA, 2, VARIANCE, rng)
+    chain = RankingChain(proposal, Misranked(positive, ones, VARIANCE), 1e9)
+    numbers = set()
+    for _ in range(200):
+        chain.advance(1, keep=False)
+        numbers.add(chain.n_blocks)
+    assert max(numbers) == most
+    assert all(len(block) for block in proposal.blocks(most))
 
 
 @LOSSES

@@ -140,3 +140,38 @@ def test_the_region_changes_with_the_coordinates():
         volumes.append(log_volume(problem, "tied"))
     expected = math.log(abs(np.linalg.det(matrix)))
     assert volumes[1] - volumes[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", ["round", "diagonal", "tied"])
+def test_the_region_is_that_of_all_rows_where_a_part_is_searched(shape):
+    """A feature that one row alone has is constant in most parts of the rows."""
+    rng = np.random.default_rng(6)
+    X = np.column_stack([rng.normal(size=(400, 2)), np.arange(400) == 7])
+    X -= X.mean(axis=0)
+    problem = MixtureProblem(X, np.ones(400), np.zeros(400), np.zeros((3, 3)))
+    part = problem.subset(40)
+    assert np.ptp(part.points[:, 2]) == 0
+    for smaller in (part, part.subset(20)):
+        assert log_volume(smaller, shape) == log_volume(problem, shape)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rare", [0, 1, 3])
+def test_a_feature_that_is_rarely_not_zero_hides_no_background(rare):
+    rng = np.random.default_rng([7, rare])
+    X = np.vstack([clusters("normal", 2850, rng), rng.uniform(-8, 22, (150, 2))])
+    feature = np.zeros(len(X))
+    feature[rng.choice(len(X), rare, replace=False)] = 1.0
+    model = PACOClusterer(n_iter=20, random_state=0)
+    model.fit(rng.permutation(np.column_stack([X, feature])))
+    assert 0.03 < model.background_share_ < 0.07
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_of_three_rows_are_no_background(seed):
+    """There are more groups than are looked for in so few rows."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.uniform(0, 80, size=(10, 5)), 3, axis=0)
+    X += rng.normal(size=X.shape)
+    assert PACOClusterer(n_iter=20, random_state=0).fit(X).background_share_ == 0

@@ -5,14 +5,20 @@ import functools
 import numpy as np
 import pytest
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+from states import changes, state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
 KINDS = ["pandas", "polars", "pyarrow"]
 TAKING_MISSING = [
     name for name in ESTIMATORS if get_tags(cheap(name)).input_tags.allow_nan
+]
+WEIGHTED = [
+    name for name in ESTIMATORS if has_fit_parameter(cheap(name), "sample_weight")
 ]
 TRANSFORMERS = [name for name in ESTIMATORS if hasattr(ESTIMATORS[name], "transform")]
 
@@ -127,6 +133,15 @@ def test_masked_weights_are_refused():
     for name in ("OnlineVIRegressor", "TemperedVBGaussianMixture", "PACOClusterer"):
         with pytest.raises(ValueError, match="sample_weight got an array of which 1"):
             cheap(name).fit(X, Y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_one_number_is_the_weight_of_every_row(name):
+    kinds = [X, csr_array(X)] if get_tags(cheap(name)).input_tags.sparse else [X]
+    for given in kinds:
+        of_number = cheap(name).fit(given, Y, sample_weight=2.0)
+        of_array = cheap(name).fit(given, Y, sample_weight=np.full(len(X), 2.0))
+        assert not changes(state_of(of_number), state_of(of_array))
 
 
 @pytest.mark.parametrize("name", TAKING_MISSING)

@@ -68,6 +68,21 @@ def test_a_number_for_missing_values_is_named(model):
     assert not said(model, "fit", X, y, sample_weight=weights)
 
 
+@pytest.mark.parametrize("model", [*ONLINE, ADDITIVE[3]], ids=repr)
+def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
+    X, y = rows_for(model, 800)
+    X[300:, 1] = np.where(np.arange(500) % 20, X[300:, 1], -999.0)
+    stream, told = clone(model), []
+    for start in range(0, 800, 100):
+        part = slice(start, start + 100)
+        first = {"classes": [0, 1]} if is_classifier(model) and not start else {}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            stream.partial_fit(X[part], y[part], **first)
+        told += [start for w in caught if "stands for a" in str(w.message)]
+    assert told == [500]  # from 500 rows to 600, beyond 512
+
+
 def test_a_category_has_no_order():
     X, y = rows_for(ADDITIVE[3])
     X[:, 1] = np.where(np.arange(len(X)) % 5, np.arange(len(X)) % 5, 999.0)
@@ -77,11 +92,14 @@ def test_a_category_has_no_order():
 
 
 def test_values_that_many_rows_share_are_no_missing_ones():
-    """Counts, zeros, caps, levels, heavy tails, and zeros beside a narrow range."""
+    """Counts, zeros, caps, levels, heavy tails, and zeros beside a narrow range.
+
+    So are ones that rounding has made several numbers, and numbers near the largest.
+    """
     for seed in range(30):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(20, 2000))
-        zero = rng.random(n) < 0.3
+        zero, size = rng.random(n) < 0.3, rng.uniform(1.0, 2.0, n)
         X = np.column_stack(
             [
                 rng.poisson(rng.uniform(0.1, 5.0), n),
@@ -94,6 +112,8 @@ def test_values_that_many_rows_share_are_no_missing_ones():
                 np.where(zero, np.nan, rng.geometric(0.05, n)),
                 np.full(n, 7.0),
                 np.full(n, np.nan),
+                np.where(zero, 0.0, size * 3 / size / 3),
+                np.where(zero, -1e308, 1e308 * (size - 1)),
             ]
         )
         warn_of_sentinels(X.astype(float))  # a warning is an error

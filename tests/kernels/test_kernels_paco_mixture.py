@@ -14,7 +14,7 @@ from twins import twin_of
 
 from skpacbayes._kernels import paco_mixture as kernels
 from skpacbayes._kernels import paco_tree
-from skpacbayes.cluster._paco_fitting import MixtureProblem, _State
+from skpacbayes.cluster._paco_fitting import EMState, MixtureProblem
 
 RNG = np.random.default_rng(0)
 POINTS = np.vstack([RNG.normal(size=(30, 2)), RNG.normal([5, 1], 1, (20, 2))])
@@ -129,7 +129,7 @@ def test_coordinates_change_by_the_covariance_within_components(
     )
     before = problem.state(start, shape, False, dof)
     before.run(1, -math.inf)
-    monkeypatch.setattr(_State, "_whiten", lambda self, within: found.append(within))
+    monkeypatch.setattr(EMState, "_whiten", lambda self, within: found.append(within))
     after = problem.state(start, shape, False, dof)
     after.run(2, -math.inf)
     points, centers = before.points, before.centers.T

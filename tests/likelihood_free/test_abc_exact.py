@@ -235,3 +235,19 @@ def test_intervals_from_small_tables_cover(k, adjustment):
         ends = model.fit(X[:200], y[:200]).predict_quantiles(X[200:], [0.05, 0.95])
         inside.append((ends[:, 0] <= y[200:]) & (y[200:] <= ends[:, 1]))
     assert 0.87 < np.mean(inside) < 0.96
+
+
+@pytest.mark.filterwarnings("ignore:.*ends abruptly")  # of so few simulations
+@pytest.mark.parametrize("adjustment", [None, "linear"])
+def test_quantiles_of_weighted_simulations_are_those_of_repeated_ones(adjustment):
+    """A simulation of no weight is not the last draw, beyond which they would reach."""
+    levels = np.linspace(0.02, 0.98, 25)
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = conjugate(60, 2, rng)
+        counts = rng.integers(0, 4, size=60)
+        model = ABCPosteriorKDE(10, bandwidth="silverman", adjustment=adjustment)
+        found = model.fit(X, y, counts).predict_quantiles(X[:9], levels)
+        model.fit(X.repeat(counts, axis=0), y.repeat(counts, axis=0))
+        expected = model.predict_quantiles(X[:9], levels)
+        assert_allclose(found, expected, rtol=0, atol=1e-9)

@@ -65,3 +65,20 @@ def test_columns_of_other_shapes_are_not_called_correlated(kind):
     said, n_components = said_of("normal", X)
     assert not said
     assert n_components > 1
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_lognormal_columns_are_compared_by_their_logarithms(beside):
+    """Beside other columns too: the gain is that of normal columns of logarithms."""
+    X, texts = rows("product", 400, True, 10) / [2.0, 2.0, 1.0], []
+    for name, of_numbers in (("normal", np.asarray), ("lognormal", np.exp)):
+        numbers = of_numbers(X[:, :2])
+        family = [("x", name, [0, 1]), ("n", "poisson", [2])] if beside else name
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            TemperedVBMixture(family, "auto", **OPTIONS).fit(
+                np.column_stack([numbers, X[:, 2]]) if beside else numbers
+            )
+        texts.append([str(w.message) for w in caught if "nats (BIC)" in str(w.message)])
+    assert texts[0] == texts[1]
+    assert texts[0]

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
-from sklearn.dummy import DummyRegressor
 from states import state_of
 
 from skpacbayes import (
@@ -248,11 +247,7 @@ def test_an_expert_that_diverges_is_named(loss, value):
     with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
         learn_in_cuts(clone(model), X, y)
     assert model.cumulative_loss_ > 3 * model.cumulative_losses_[0]
-    huge = DummyRegressor(strategy="constant", constant=1e30).fit(X, y)
-    model = EWARegressor([linear, ("wild", huge)], loss=loss)
-    with pytest.warns(UserWarning, match="Leave the expert 'wild' out"):
-        model.fit(X, y)
-    # Neither experts that predict 0 all along nor the default ones are.
+    # Neither experts that are bad all along nor the default ones are.
     EWARegressor([linear, ("zero", Diverging(at=-1))], loss=loss).fit(X, y)
     EWARegressor(loss=loss).fit(X, y)
 
