@@ -32,6 +32,7 @@ _REASON = {
 }
 _LEAST_SAME = 0.95  # of the rows have the same state in all chains
 _LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
+_GRID = 2.0**-20  # of log-likelihoods, in nats
 
 
 class Settings(NamedTuple):
@@ -231,6 +232,9 @@ def _continued(before, series, learnt, settings):
 def _posterior(runs, chains, log_volume):
     """Keep the draws of all chains, or of the best if they disagree."""
     log_likelihoods = np.array([run.log_likelihoods for run in runs]) - log_volume
+    # On a grid, the two values in the middle are exactly as far from the median: which
+    # of them is farther would be for rounding to say, which is another in other units.
+    log_likelihoods = np.round(log_likelihoods / _GRID) * _GRID
     n_iter = runs[0].n_after
     kept = log_likelihoods[:, -n_iter:]
     of_chains = float(r_hat(kept))
