@@ -16,7 +16,7 @@ _COUNTED = 1e-3
 # Largest difference of log densities at centres that Student components may have.
 _DIFFERENT = 600.0
 # One iteration in so many changes the coordinates.
-_EVERY = 3
+EVERY = 3
 
 
 @part
@@ -203,7 +203,7 @@ def run_em(
     )  # fmt: skip
     iteration, pooling, mixture, classified = begin, False, 0.0, 0.0
     while not pooling:
-        pooling = changing and iteration % _EVERY == 1 and iteration < max_iter
+        pooling = changing and iteration % EVERY == 1 and iteration < max_iter
         mixture, classified = _expect(
             points, weights, spreads, dof, pooling, k, centers, scales, shares, masses,
             labels, robust, sums, rows, within,

@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from .._kernels import paco_mixture as kernels
 from ._paco_chain import log_ball
 from ._paco_fitting import PULL, EMState
 from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, log_components
 
 # Share of the background that EM begins with, and the number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
-# One iteration in so many changes the coordinates.
-_EVERY = 3
 # Log-likelihood that an iteration must gain for another one.
 _TOLERANCE = 0.05
 
@@ -145,7 +144,7 @@ class _State(EMState):
             if iteration == max_iter or not mixture - previous >= tolerance:
                 return
             previous = mixture
-            changing = self.shape != "round" and iteration % _EVERY == 1
+            changing = self.shape != "round" and iteration % kernels.EVERY == 1
             within = self._maximise(parts, ratios)
             if changing:
                 self._whiten(self._covariance(within))
