@@ -58,8 +58,15 @@ class Kernel:
 
         try:
             compiled = njit(cache=True, **self.options)(self.py_func)
-        except RuntimeError:  # no directory is writable: compile once a process
+        except RuntimeError:
             compiled = njit(**self.options)(self.py_func)
+            _warn_once(
+                "for no folder",
+                "Numba finds no folder for its cache: kernels are compiled anew in "
+                "each process, which takes seconds. Set NUMBA_CACHE_DIR to a folder "
+                "that can be written; install the package if it is imported from a "
+                "wheel.",
+            )
         if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
             compiled.compile = _compile_faster(_for_types(compiled.compile))
             _depend_on_all_files(compiled._cache)
@@ -156,7 +163,7 @@ def _depend_on_all_files(cache):
         file._source_stamp = (file._source_stamp, _content())
 
 
-_folders_warned_of = set()
+_warned = set()
 
 
 def _forgive(cache):
@@ -189,15 +196,19 @@ def _forgive(cache):
 def _warn_of_cache(cache, fault, error):
     """Warn once a process about a folder of the cache."""
     folder = cache.cache_path
-    if folder not in _folders_warned_of:
-        _folders_warned_of.add(folder)
-        warnings.warn(
-            f"Numba's cache in {folder} {fault} ({type(error).__name__}: {error}): "
-            "kernels are compiled anew in each process. Empty that folder, free space "
-            "on its disk, or set NUMBA_CACHE_DIR to another folder.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    _warn_once(
+        folder,
+        f"Numba's cache in {folder} {fault} ({type(error).__name__}: {error}): "
+        "kernels are compiled anew in each process. Empty that folder, free space "
+        "on its disk, or set NUMBA_CACHE_DIR to another folder.",
+    )
+
+
+def _warn_once(key, message):
+    """Warn, but once a process for each key."""
+    if key not in _warned:
+        _warned.add(key)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def cache_folder():

@@ -48,8 +48,11 @@ print(json.dumps(caches))
 
 
 def caches_of_kernels(root, launcher=(), env=os.environ):
-    """Where a new process caches each kernel, after importing every public name."""
-    python = [sys.executable, "-W", "error", "-c", FIND_CACHES, str(root)]
+    """Where a new process caches each kernel, after importing every public name.
+
+    And what it says of them.
+    """
+    python = [sys.executable, "-W", "default", "-c", FIND_CACHES, str(root)]
     ran = subprocess.run(
         [*launcher, *python],
         env={**env, "PYTHONPATH": str(root)},
@@ -58,7 +61,7 @@ def caches_of_kernels(root, launcher=(), env=os.environ):
         text=True,
     )
     assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    return json.loads(ran.stdout), ran.stderr
 
 
 def kernels():
@@ -109,7 +112,7 @@ def read_only_package(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is cached")
 def test_import_where_nothing_is_writable(read_only_package):
-    """No cache in the package, none in a home: the kernels do without."""
+    """No cache in the package, none in a home: the kernels do without, and say so."""
     launcher = ()
     if os.geteuid() == 0:  # root may write to anything, unless it gives that up
         launcher = ("setpriv", "--bounding-set", "-dac_override")
@@ -119,7 +122,8 @@ def test_import_where_nothing_is_writable(read_only_package):
             pytest.skip("root may write to anything, and cannot give that up here")
     absent = str(read_only_package / "no home")
     env = {"HOME": absent, "XDG_CACHE_HOME": absent, "PATH": os.environ["PATH"]}
-    caches = caches_of_kernels(read_only_package, launcher, env)
+    caches, said = caches_of_kernels(read_only_package, launcher, env)
+    assert said.count("Warning: ") == said.count("RuntimeWarning: Numba finds no") == 1
     assert set(caches) == set(kernels())
     cached = [name for name, directory in caches.items() if directory]
     assert not cached

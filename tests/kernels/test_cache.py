@@ -1,6 +1,7 @@
 """A cache of kernels that cannot be read or written costs time, not answers."""
 
 import itertools
+import zipfile
 
 import numba
 import pytest
@@ -91,3 +92,13 @@ def test_a_full_disk_is_compiled_around(tmp_path):
     (said,) = call([tmp_path], tmp_path / "cache", DISK_FULL)
     assert "RuntimeWarning" in said
     assert "cannot be written (OSError: [Errno 28]" in said
+
+
+def test_a_wheel_on_the_path_says_that_nothing_is_kept(tmp_path):
+    """As does a read-only install without a home: test_import."""
+    wheel = tmp_path / "summing.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("summing.py", KERNELS)
+    (said,) = call([wheel], tmp_path / "cache")
+    assert "RuntimeWarning Numba finds no folder for its cache" in said
+    assert "NUMBA_CACHE_DIR" in said
