@@ -67,3 +67,7 @@ for k in np.argsort(-mixture.weights_):
 display = ChoiceDisplay.from_estimator(mixture)
 display.ax_.set(xlabel="topics", title="evidence of each number of topics")
 plt.show()
+
+# %%
+# The bound still rises at twelve, where the search ends (``max_components``): the texts
+# support more topics than a page can list.

@@ -6,9 +6,9 @@ Compare the methods of OnlineVIClassifier and OnlineVIRegressor by regret
 descents, OGA and OGA-EL: each row is predicted, the loss suffered, the row learnt. This
 example runs them as published, with the paper's learning rates, projections and unit
 variances at the start, and draws the average loss so far against the best fixed
-parameter in hindsight (black). The streams are the paper's simulated one and three
-that scikit-learn ships; those of the paper's six that have to be downloaded are in
-``benchmarks/bench_online.py`` of the sources.
+parameter in hindsight (thin black line). The streams are the paper's simulated one and
+three that scikit-learn ships; those of the paper's six that have to be downloaded are
+in ``benchmarks/bench_online.py`` of the sources.
 
 The paper sets "eta = 1" for NGVI and leaves the second rate of its equation (8) open.
 Taken literally for both rates, half of what was learnt would be forgotten at each

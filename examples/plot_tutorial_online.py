@@ -50,9 +50,9 @@ plt.show()
 # %%
 # The loss so far, and what is guaranteed
 # ---------------------------------------
-# The display lets a clone of the model read the stream. The dashed line is the bound of
-# the certificate for each row: no choice among the averaged scales could have suffered
-# a loss so much smaller that the average would exceed it.
+# The display lets a clone of the model read the stream. The dashed line is the bound
+# of the certificate, divided by the number of patients: the average loss over all of
+# them cannot be larger. On the way there it may be.
 
 display = ProgressiveLossDisplay.from_estimator(
     OnlineVIRegressor(prior_scale="auto"), X, y
