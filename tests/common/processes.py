@@ -1,4 +1,4 @@
-"""A new process of Python, with a cache of kernels of its own."""
+"""A new process of Python, with the cache of kernels of this one or its own."""
 
 import os
 import subprocess
@@ -8,13 +8,17 @@ from pathlib import Path
 import skpacbayes
 
 
-def python(*arguments, cache):
-    """Run Python on this package, with Numba's cache in a folder; return its output."""
+def python(*arguments, cache=None):
+    """Run Python on this package; return its output.
+
+    `cache`: the folder of Numba's cache, None for that of this process.
+    """
+    own = {"NUMBA_CACHE_DIR": str(cache)} if cache else {}
     done = subprocess.run(
         [sys.executable, *arguments],
         env={
             **os.environ,
-            "NUMBA_CACHE_DIR": str(cache),
+            **own,
             "PYTHONPATH": str(Path(skpacbayes.__file__).parents[1]),
         },
         capture_output=True,

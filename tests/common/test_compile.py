@@ -8,7 +8,6 @@ from cases import ESTIMATORS
 from processes import python
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-import skpacbayes
 from skpacbayes.compile import compile_kernels, estimators, main
 
 USE = """
@@ -70,8 +69,7 @@ def test_nothing_is_left_to_compile(tmp_path):
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_first_fits_compile_few_functions():
     folder = str(Path(__file__).parent)
-    cache = numba.config.CACHE_DIR or Path(skpacbayes.__file__).parent / "__pycache__"
-    said = python("-c", COUNT, folder, *MOST_COMPILED, cache=cache)
+    said = python("-c", COUNT, folder, *MOST_COMPILED)
     compiled = dict(zip(MOST_COMPILED, map(int, said.split()), strict=True))
     assert all(0 < compiled[one] <= most for one, most in MOST_COMPILED.items()), (
         compiled
