@@ -85,8 +85,12 @@ def along_stream(estimator, X, y, ends):
     if "classes" in inspect.signature(model.partial_fit).parameters:
         options["classes"] = np.unique(y)
     for end in ends:
-        rows = slice(start, end)
-        targets = () if y is None else (y[rows],)
-        model.partial_fit(X[rows], *targets, **options)
+        targets = () if y is None else (_between(y, start, end),)
+        model.partial_fit(_between(X, start, end), *targets, **options)
         start = end
         yield model
+
+
+def _between(rows, start, end):
+    """Rows by their places: before pandas 3, numbers in a float index are labels."""
+    return getattr(rows, "iloc", rows)[start:end]

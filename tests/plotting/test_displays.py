@@ -97,6 +97,21 @@ def test_clusters_along_a_stream():
     assert alone.ax_.get_legend().get_texts()[0].get_text() == "PACO"
 
 
+@pytest.mark.filterwarnings("ignore:The behavior of obj")  # pandas 2
+@pytest.mark.parametrize("index", [0.5 * np.arange(60), np.arange(60)[::-1], None])
+def test_displays_of_streams_read_frames_row_by_row(index):
+    """Whatever their index is, here seconds, numbers that fall, and days."""
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.sin(X[:, 0])
+    index = pandas.date_range("2020", periods=60) if index is None else index
+    table, targets = pandas.DataFrame(X, index=index), pandas.Series(y, index=index)
+    model = OnlineVIRegressor()
+    of_frame = ProgressiveLossDisplay.from_estimator(model, table, targets)
+    of_array = ProgressiveLossDisplay.from_estimator(model, X, y)
+    np.testing.assert_array_equal(of_frame.losses, of_array.losses)
+
+
 @pytest.mark.parametrize("smooth", [True, False])
 def test_band_of_a_filter(smooth, ax):
     series = np.cumsum(RNG.normal(size=(50, 1)), axis=0)
