@@ -1,5 +1,6 @@
 """What a packager gets: every file that git keeps, and metadata that say where."""
 
+import ast
 import json
 import re
 import runpy
@@ -105,3 +106,32 @@ def test_the_list_of_benchmarks_has_every_script():
         pytest.skip("the package was installed without its benchmarks")
     listed = set(re.findall(r"^\| `(bench_\w+\.py)", README.read_text("utf-8"), re.M))
     assert listed == {path.name for path in (ROOT / "benchmarks").glob("bench_*.py")}
+
+
+SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=[path.stem for path in SCRIPTS])
+def test_what_a_benchmark_always_imports_is_installed_for_it(script, project):
+    """`make bench` installs the extra; what else a script compares with may be absent.
+
+    A package that another one happens to need may not be there tomorrow.
+    """
+    names = [
+        name
+        for node in ast.parse(script.read_text("utf-8")).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+        )
+    ]
+    extras = project["project"]["optional-dependencies"]["bench"]
+    installed = {
+        re.split(r"[^\w-]", needed)[0].replace("scikit-learn", "sklearn")
+        for needed in [*project["project"]["dependencies"], *extras]
+    }
+    ours = {path.stem for path in script.parent.glob("*.py")} | {"skpacbayes"}
+    tops = {name.partition(".")[0] for name in names}
+    assert tops <= installed | ours | sys.stdlib_module_names
