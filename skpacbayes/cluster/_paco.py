@@ -18,6 +18,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
+from .._sentinels import warn_of_sentinels
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -396,6 +397,9 @@ class PACOClusterer(
             disagree, all of `max_clusters` are in use, clusters are one row each,
             repeated or not, half of the clusters have no gap in density between them,
             or all columns have two values.
+        UserWarning
+            If several rows share a value far from all others of its column, which may
+            stand for a missing one.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)
@@ -408,6 +412,7 @@ class PACOClusterer(
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
+        self._warn_of_sentinels(X[weights > 0], weights[weights > 0])
         return self
 
     @partial_fit_context
@@ -445,6 +450,9 @@ class PACOClusterer(
         ConvergenceWarning
             As `fit` does, but for chains that disagree: at the first chain after 400
             rows, and again whenever the rows are twice as many.
+        UserWarning
+            As `fit` does, by the points of the summary, whenever the rows are twice as
+            many.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -466,6 +474,8 @@ class PACOClusterer(
         self._warn_beyond_radius()
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
+        if self._stream.doubled():
+            self._warn_of_sentinels(*self._stream.summary.places_and_weights())
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):
@@ -779,7 +789,12 @@ class PACOClusterer(
             exponent=summary.exponent,
             norm=summary.largest_norm if setting.regret else None,
             tracker=stream.tracker,
-            past=(summary.last_row, summary.exchangeable, summary.n_rows),
+            past=(
+                summary.last_row,
+                summary.exchangeable,
+                summary.n_rows,
+                summary.column_values(),
+            ),
         )
         if not setting.regret and problem.largest_norm > problem.radius:
             self._warn_once(
@@ -833,6 +848,11 @@ class PACOClusterer(
             )
         for message in outcome.warnings:
             warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
+
+    def _warn_of_sentinels(self, points, weights):
+        """Say that numbers may stand for missing values."""
+        names = vars(self).get("feature_names_in_", ())
+        warn_of_sentinels(points, names, weights=weights)
 
     def _chain_draws(self):
         """Numbers of clusters that the chains visited."""

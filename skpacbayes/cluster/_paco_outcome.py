@@ -12,7 +12,7 @@ from ._paco_gaps import (
     places_of_clusters,
 )
 from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
-from ._paco_rounding import FEW_PLACES
+from ._paco_rounding import FEW_PLACES, only_two_values
 
 # Share of the most visited number's visits below which it is said that the chain
 # prefers another number than the calibration.
@@ -224,7 +224,8 @@ def _doubts(problem, n_clusters, visited, rivals):
             f"clusters, and the chain visits {visited} most: the data do not "
             "decide between the two. cluster_penalty, or shape, can."
         )
-    if found is not None and problem.categories and n_clusters > 1:
+    two = found is not None and only_two_values(problem.in_columns[0], problem.values)
+    if two and n_clusters > 1:
         yield (
             "all columns have two values: a mixture of categories (TemperedVBMixture) "
             f"describes them better than {n_clusters} clusters about centres."
