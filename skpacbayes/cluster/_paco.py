@@ -396,7 +396,8 @@ class PACOClusterer(
             If other numbers of clusters describe the rows almost as well, chains
             disagree, all of `max_clusters` are in use, clusters are one row each,
             repeated or not, half of the clusters have no gap in density between them,
-            or all columns have two values.
+            more clusters that overlap describe the rows better, or all columns have two
+            values.
         UserWarning
             If several rows share a value far from all others of its column, which may
             stand for a missing one.
@@ -560,7 +561,9 @@ class PACOClusterer(
         false_alarm_rate : float, default=None
             If given, from 0 to 1: rows whose `outlier_scores` are below it have the
             label -1. This share of the rows of clusters has it, where these are normal
-            or have the tails of a Student distribution with five degrees of freedom.
+            or have the tails of a Student distribution with five degrees of freedom;
+            more where tails are heavier (three degrees: 0.5 % at 0.001), or clusters
+            are skewed.
 
         Returns
         -------
