@@ -19,7 +19,7 @@ ROUNDING = 1e-12  # share of their size, up to which values are the same number
 NAMED = 3  # columns, at most
 
 
-def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
+def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False, weights=None):
     """Warn of a value that several rows share, far beyond all others of its column.
 
     Parameters
@@ -32,16 +32,20 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
         Columns of categories, whose values have no order.
     allows_missing : bool
         Whether the estimator takes NaN for a missing value.
+    weights : ndarray of shape (n_samples,), default=None
+        How many rows each stands for; None: one.
     """
     if len(X) < FEWEST_ROWS:
         return
-    rows = X[:: -(-len(X) // LOOKED_AT)]
+    step = -(-len(X) // LOOKED_AT)
+    rows = X[::step]
+    weights = np.ones(len(rows)) if weights is None else weights[::step]
     found = []
-    for column, value in _repeated_ends(rows):
+    for column, value in _repeated_ends(rows, weights):
         if column in left_out:
             continue
         values = rows[:, column]
-        share = 100.0 * np.mean(values == value)
+        share = 100.0 * weights[values == value].sum() / weights.sum()
         others = values[(values != value) & ~np.isnan(values)]
         low, high = others.min(), others.max()
         with np.errstate(over="ignore"):
@@ -68,14 +72,14 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
     )
 
 
-def _repeated_ends(rows):
+def _repeated_ends(rows, weights):
     """Yield (column, value) of the least and the greatest values that rows share."""
     step = max(1, BLOCK // len(rows))
     for start in range(0, rows.shape[1], step):
         columns = rows[:, start : start + step].T.copy()  # reduced along their rows
-        n_present = len(rows) - np.isnan(columns).sum(axis=1)
+        n_present = ~np.isnan(columns) @ weights
         for end in (np.fmin, np.fmax):
             ends = end.reduce(columns, axis=1)
-            counts = np.count_nonzero(columns == ends[:, None], axis=1)
+            counts = (columns == ends[:, None]) @ weights
             for place in np.flatnonzero((counts >= FEWEST) & (counts < n_present)):
                 yield start + int(place), ends[place]

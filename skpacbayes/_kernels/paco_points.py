@@ -37,6 +37,15 @@ PLACES, MATRIX, ANCHOR, FOUND = range(4)
 PAIR_COSTS = 1
 # Points of less than this share of a row are dropped where weights are rescaled.
 _GONE = 0.01
+# Values that are held of a column; what is noted of it: their number, the rows read,
+# those of them whose value was held, and the least gap from a held to another value.
+MOST_VALUES = 100
+N_VALUES, ROWS, REPEATED, LEAST_GAP = range(4)
+N_NOTES = 4
+# Share of a column's range within which values are equal.
+EQUAL = 1e-9
+# Rows after which a column whose values hardly repeat is not looked at any more.
+_ENOUGH_ROWS = 10 * MOST_VALUES
 
 
 class Points:
@@ -122,6 +131,47 @@ def rescale(table, scatter, metric, pair_costs, clock):
     for j in range(pair_costs.shape[0]):
         pair_costs[j] = -1.0
     clock[POINTS] = held
+
+
+@kernel
+def note_values(incoming, n_incoming, values, notes, unit):
+    """Note which values the columns of rows have, of the first `n_incoming`.
+
+    `values` (n_features, MOST_VALUES): distinct ones, sorted, the first that there
+    were; `notes` (n_features, N_NOTES). `unit`: the weight of the latest row. Points
+    that were merged are passed over.
+    """
+    n_features = values.shape[0]
+    for f in range(n_features):
+        held = int(notes[f, N_VALUES])
+        if notes[f, ROWS] >= _ENOUGH_ROWS and notes[f, REPEATED] < 0.5 * notes[f, ROWS]:
+            continue
+        for i in range(n_incoming):
+            if incoming[i, n_features + SCATTER] > 0.0:
+                continue
+            value, low, high = incoming[i, f], 0, held
+            while low < high:
+                middle = (low + high) // 2
+                if values[f, middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            gap = values[f, low] - value if low < held else math.inf
+            if low > 0 and value - values[f, low - 1] < gap:
+                gap = value - values[f, low - 1]
+            weight = incoming[i, n_features + WEIGHT] / unit
+            notes[f, ROWS] += weight
+            if held > 0 and gap <= EQUAL * (values[f, held - 1] - values[f, 0]):
+                notes[f, REPEATED] += weight
+            elif held < MOST_VALUES:
+                for j in range(held, low, -1):
+                    values[f, j] = values[f, j - 1]
+                values[f, low] = value
+                notes[f, REPEATED] += weight - 1.0 if weight > 1.0 else 0.0
+                held += 1
+            elif gap < notes[f, LEAST_GAP]:
+                notes[f, LEAST_GAP] = gap
+        notes[f, N_VALUES] = held
 
 
 @part
@@ -246,7 +296,9 @@ def _merge(kept, gone, n_features, table, places, scatter, metric):
 
 
 @kernel
-def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock):
+def place(
+    incoming, n_incoming, table, scatter, metric, manhattan, pairs, values, notes, clock
+):
     """Give the first rows of `incoming` places in a table, one by one.
 
     `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
@@ -257,9 +309,11 @@ def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
     points scatter about their mean. A merger costs the loss that it adds, in the
     coordinates of the `metric` (half of it, for the Manhattan loss). `pairs`: a work
     space of zeros, and each point's cheapest merger as last computed (-1: never) and
-    with which point, each (capacity + 1,).
+    with which point, each (capacity + 1,). `values` and `notes` are those of
+    `note_values`, which reads the rows first.
     """
     n_features = scatter.shape[0]
+    note_values(incoming, n_incoming, values, notes, clock[UNIT])
     places = table
     if metric is not None:
         places = metric[0]

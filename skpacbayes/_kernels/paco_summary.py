@@ -309,6 +309,8 @@ def learn(
     table,
     scatter,
     pairs,
+    values,
+    notes,
     previous,
     clock,
 ):
@@ -350,7 +352,18 @@ def learn(
             previous,
             clock,
         )
-        place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
+        place(
+            incoming,
+            n_incoming,
+            table,
+            scatter,
+            metric,
+            manhattan,
+            pairs,
+            values,
+            notes,
+            clock,
+        )
         if clock[UNIT] > LARGEST_UNIT:
             rescale(table, scatter, metric, pairs[1], clock)
     return True

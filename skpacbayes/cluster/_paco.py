@@ -18,6 +18,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, user_stack_level
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
+from .._sentinels import warn_of_sentinels
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -395,7 +396,11 @@ class PACOClusterer(
             If other numbers of clusters describe the rows almost as well, chains
             disagree, all of `max_clusters` are in use, clusters are one row each,
             repeated or not, half of the clusters have no gap in density between them,
-            or all columns have two values.
+            more clusters that overlap describe the rows better, or all columns have two
+            values.
+        UserWarning
+            If several rows share a value far from all others of its column, which may
+            stand for a missing one.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)
@@ -408,6 +413,7 @@ class PACOClusterer(
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
+        self._warn_of_sentinels(X[weights > 0], weights[weights > 0])
         return self
 
     @partial_fit_context
@@ -445,6 +451,9 @@ class PACOClusterer(
         ConvergenceWarning
             As `fit` does, but for chains that disagree: at the first chain after 400
             rows, and again whenever the rows are twice as many.
+        UserWarning
+            As `fit` does, by the points of the summary, whenever the rows are twice as
+            many.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -466,6 +475,8 @@ class PACOClusterer(
         self._warn_beyond_radius()
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
+        if self._stream.doubled():
+            self._warn_of_sentinels(*self._stream.summary.places_and_weights())
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):
@@ -550,7 +561,9 @@ class PACOClusterer(
         false_alarm_rate : float, default=None
             If given, from 0 to 1: rows whose `outlier_scores` are below it have the
             label -1. This share of the rows of clusters has it, where these are normal
-            or have the tails of a Student distribution with five degrees of freedom.
+            or have the tails of a Student distribution with five degrees of freedom;
+            more where tails are heavier (three degrees: 0.5 % at 0.001), or clusters
+            are skewed.
 
         Returns
         -------
@@ -779,7 +792,12 @@ class PACOClusterer(
             exponent=summary.exponent,
             norm=summary.largest_norm if setting.regret else None,
             tracker=stream.tracker,
-            past=(summary.last_row, summary.exchangeable, summary.n_rows),
+            past=(
+                summary.last_row,
+                summary.exchangeable,
+                summary.n_rows,
+                summary.column_values(),
+            ),
         )
         if not setting.regret and problem.largest_norm > problem.radius:
             self._warn_once(
@@ -833,6 +851,11 @@ class PACOClusterer(
             )
         for message in outcome.warnings:
             warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
+
+    def _warn_of_sentinels(self, points, weights):
+        """Say that numbers may stand for missing values."""
+        names = vars(self).get("feature_names_in_", ())
+        warn_of_sentinels(points, names, weights=weights)
 
     def _chain_draws(self):
         """Numbers of clusters that the chains visited."""

@@ -9,7 +9,12 @@ from scipy.spatial.distance import cdist
 from .._kernels import paco_mixture as kernels
 from ._paco_chain import log_ball
 from ._paco_fitting import PULL, EMState
-from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, log_components
+from ._paco_mixture import (
+    LEAST_GAIN,
+    STUDENT_DOF,
+    log_components,
+    student_weights,
+)
 
 # Share of the background that EM begins with, and the number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
@@ -35,13 +40,14 @@ def with_background(search, best, shapes):
     -------
     mixture : Mixture
     """
-    if not _hides_noise(search.problem, best):
+    fits = {}
+    if not _hides_noise(search.problem, best, fits):
         return best
     chosen = best
     for shape in sorted(shapes, key=best.shape.__ne__):
         highest = -math.inf
         for k in range(chosen.n_clusters, 0, -1):
-            mixture = _likeliest(search, k, shape, best.own)
+            mixture = _likeliest(search, k, shape, best.own, fits)
             value = -math.inf if mixture is None else search.value(mixture)
             if value > search.value(chosen):
                 chosen = mixture
@@ -51,20 +57,28 @@ def with_background(search, best, shapes):
     return chosen
 
 
-def _hides_noise(problem, mixture):
+def _hides_noise(problem, mixture, fits):
     """Whether tails, or a wide cluster, may be rows that belong to no cluster."""
     if mixture.own and not mixture.apart.all():
         return True
     if math.isinf(mixture.dof):
         return _heavy(problem, mixture)
-    kind, share = (mixture.shape, mixture.own), problem.n_evidence / problem.n_rows
+    share = problem.n_evidence / problem.n_rows
     for dof in (mixture.dof, math.inf):
-        fitted = fit_with_background(problem, mixture, *kind, dof)
+        fitted = _fitted(problem, mixture, mixture.shape, mixture.own, dof, fits)
         if fitted is not None:
             gain = fitted.log_likelihoods[1] - mixture.log_likelihoods[1]
             if share * gain > LEAST_GAIN:
                 return True
     return False
+
+
+def _fitted(problem, start, shape, own, dof, fits):
+    """`fit_with_background`, once for all that `fits` remember."""
+    key = id(start), shape, own, dof
+    if key not in fits:
+        fits[key] = fit_with_background(problem, start, shape, own, dof)
+    return fits[key]
 
 
 def _heavy(problem, mixture):
@@ -80,21 +94,21 @@ def _heavy(problem, mixture):
     return kurtosis > d * (d + 2) + 2 * math.sqrt(8 * d * (d + 2) / problem.n_rows)
 
 
-def _likeliest(search, n_clusters, shape, own):
+def _likeliest(search, n_clusters, shape, own, fits):
     """Mixture of so many clusters and a background of largest evidence, or None."""
     starts = [one for one in search.mixtures if one.n_clusters == n_clusters]
     if not starts:
         return None
     start = max(starts, key=search.value)
-    fits = [
-        fit_with_background(search.problem, start, shape, one, dof)
+    found = [
+        _fitted(search.problem, start, shape, one, dof, fits)
         for one in sorted({False, own})
         for dof in (math.inf, STUDENT_DOF)
     ]
-    fits = [one for one in fits if one is not None]
-    for one in fits if search.skewed.any else ():
+    found = [one for one in found if one is not None]
+    for one in found if search.skewed.any else ():
         search.skewed.look_at(one)
-    return max(fits, key=search.value, default=None)
+    return max(found, key=search.value, default=None)
 
 
 def fit_with_background(problem, start, shape, own, dof):
@@ -166,22 +180,16 @@ class _State(EMState):
         parts /= totals[:, None]
         ratios = squares / scales
         explained = 1.0 - others / totals
-        self.robust = explained * self._tails(ratios.min(axis=1))
+        self.robust = explained * student_weights(ratios.min(axis=1), self.dof, d)
         mixture = float(weights @ (highest + np.log(totals)))
         self.log_likelihoods = mixture, float(weights @ highest)
         self.background = max(weights @ (1.0 - explained) / weights.sum(), 1e-9)
         return parts * weights[:, None], ratios, mixture
 
-    def _tails(self, ratios):
-        """Student weights; 1 if the clusters are normal."""
-        if math.isinf(self.dof):
-            return np.ones_like(ratios)
-        return (self.dof + self.problem.d) / (self.dof + ratios)
-
     def _maximise(self, parts, ratios):
         """Move the clusters; the weights of the points over the variances before."""
         d, k = self.problem.d, self.k
-        thick = parts * self._tails(ratios)
+        thick = parts * student_weights(ratios, self.dof, d)
         masses, total = parts.sum(axis=0), thick.sum(axis=0)
         scales, before = self.scales[:k].copy(), self.centers[:, :k].copy()
         safe = np.maximum(total, 1e-300)

@@ -77,7 +77,6 @@ class CellTracker:
         self.known, self.n_cells = {}, 1
         self.origin, self.exponent = None, 0
         self.kind, self.searched_at, self.searched_weight = None, 0.0, 0.0
-        self.rounding = None  # variances in data units, once a mixture asked for them
 
     def follow(self, rows, last_row, max_cells):
         """Return the best cells for `rows`; remember all that were tried.

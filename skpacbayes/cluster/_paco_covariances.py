@@ -1,13 +1,12 @@
 """Clusters whose covariances differ, against one cluster with heavy tails."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import logsumexp
 
 from ._paco_evidence import inverse_wishart_evidence
-from ._paco_mixture import log_components
+from ._paco_mixture import log_components, student_weights
 
 # Iterations of EM with a covariance for each component.
 _MAX_ITER = 60
@@ -74,10 +73,7 @@ def separated(problem, mixture):
         ).sum(axis=1)
         log_joint = log_joint + log_components(squares, 1.0, dof, d)
         shares = np.exp(log_joint - logsumexp(log_joint, axis=1)[:, None])
-        if math.isfinite(dof):
-            robust = (dof + d) / (dof + squares)
-        else:
-            robust = np.ones_like(squares)
+        robust = student_weights(squares, dof, d)
     return _of_one_shape(problem, mixture, centers, log_joint.argmax(axis=1), robust)
 
 

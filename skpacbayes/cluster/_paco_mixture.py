@@ -144,11 +144,16 @@ class Mixture:
         if self.background:
             gaps = logsumexp(log_densities, axis=1) - self.log_background
             weights = np.maximum(expit(gaps), _LEAST_WEIGHT)
-        if math.isinf(self.dof):
-            return labels, weights
         squares = ((points - self.centers[labels]) ** 2).sum(axis=1) + spreads
-        d, ratios = points.shape[1], squares / self.scales[labels]
-        return labels, weights * (self.dof + d) / (self.dof + ratios)
+        ratios = squares / self.scales[labels]
+        return labels, weights * student_weights(ratios, self.dof, points.shape[1])
+
+
+def student_weights(ratios, dof, n_features):
+    """Weights of rows at squared distances over a variance; 1 for normal tails."""
+    if math.isinf(dof):
+        return np.ones_like(ratios)
+    return (dof + n_features) / (dof + ratios)
 
 
 def log_components(squares, scales, dof, n_features):

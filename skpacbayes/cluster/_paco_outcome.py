@@ -11,8 +11,9 @@ from ._paco_gaps import (
     n_groups_with_gaps,
     places_of_clusters,
 )
+from ._paco_mixture import LEAST_GAIN
 from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
-from ._paco_rounding import FEW_PLACES
+from ._paco_rounding import FEW_PLACES, only_two_values
 
 # Share of the most visited number's visits below which it is said that the chain
 # prefers another number than the calibration.
@@ -224,7 +225,8 @@ def _doubts(problem, n_clusters, visited, rivals):
             f"clusters, and the chain visits {visited} most: the data do not "
             "decide between the two. cluster_penalty, or shape, can."
         )
-    if found is not None and problem.categories and n_clusters > 1:
+    two = found is not None and only_two_values(problem.in_columns[0], problem.values)
+    if two and n_clusters > 1:
         yield (
             "all columns have two values: a mixture of categories (TemperedVBMixture) "
             f"describes them better than {n_clusters} clusters about centres."
@@ -241,6 +243,7 @@ def _doubts(problem, n_clusters, visited, rivals):
     if found is not None and not bound:
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
+            yield from _doubts_of_overlap(found, n_clusters, rivals)
             yield from _doubts_of_clusters(problem, n_clusters)
 
 
@@ -262,6 +265,24 @@ def _doubts_of_columns(problem, n_clusters):
             f"({named}{more}) alone show at least {fewest} clusters: the other "
             f"{len(problem.varying) - len(columns)} columns may hide them. Fit these "
             "columns alone, and compare."
+        )
+
+
+def _doubts_of_overlap(found, n_clusters, rivals):
+    """Yield a sentence on groups that overlap too much to be told apart row by row.
+
+    Mixtures are compared by the density of the rows and their clusters, of which that
+    of the rows is a part: the other part is what is known of the clusters.
+    """
+    found = found.densities()
+    best = max(found, key=found.get)
+    if n_clusters not in found or best <= n_clusters or best in rivals:
+        return
+    if found[best] - found[n_clusters] > LEAST_GAIN:
+        yield (
+            f"n_clusters_={n_clusters}, and a density of {best} clusters describes the "
+            f"rows better: groups that overlap may be one cluster. A mixture with "
+            f"{best} components (TemperedVBGaussianMixture) can tell them apart."
         )
 
 

@@ -15,7 +15,7 @@ from ._paco_calibration import (
 from ._paco_chain import Chain, Proposal, QuasiPosterior
 from ._paco_fitting import MixtureProblem
 from ._paco_path import Path
-from ._paco_rounding import mostly_whole, only_two_values, rounding_of, spread_by
+from ._paco_rounding import ColumnValues, rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
@@ -54,7 +54,8 @@ class GibbsProblem:
         Along a stream: the cells so far.
     past : tuple or None
         Along a stream: the last row, in data units; whether the order of the rows is
-        that of chance; the number of rows seen.
+        that of chance; the number of rows seen; the `ColumnValues`, in the unit of
+        `rows`.
     """
 
     def __init__(
@@ -78,6 +79,10 @@ class GibbsProblem:
         self.found = self.in_columns = None
         varied = np.ptp(self.rows.points, axis=0).any()  # else what is left is rounding
         if setting.mixtures and varied:
+            if past is None:
+                self.values = ColumnValues.of(self.rows)
+            else:
+                self.values = past[3].about(center, step, self.varying)
             self._find_mixture(tracker, past)
         if norm is None:
             norm = self.largest_norm
@@ -137,21 +142,6 @@ class GibbsProblem:
     def out(self, value, power=1):
         """From the units inside to those of the data."""
         return scaled(value, power * self.exponent)
-
-    def _rounding(self, tracker):
-        """Variance of what rounding took from each column.
-
-        Along a stream that of the last rows that were not merged yet.
-        """
-        if tracker is None:
-            return rounding_of(self.rows)
-        if mostly_whole(self.rows):
-            known = np.zeros(len(self.varying))
-            known[self.varying] = self.out(rounding_of(self.rows), 2)
-            tracker.rounding = known
-        elif tracker.rounding is None:
-            return np.zeros(self.rows.points.shape[1])
-        return self.into(tracker.rounding[self.varying], 2)
 
     def in_data(self, centers):
         """Centres in the columns, the units and about the origin of the data."""
@@ -221,8 +211,7 @@ class GibbsProblem:
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
                 return
-        self.rounding = np.diag(self._rounding(tracker))
-        self.categories = only_two_values(rows)
+        self.rounding = np.diag(rounding_of(rows, self.values))
         self.in_columns = rows, self.rounding
         spread = spread_by(rows, self.rounding)
         everything = MixtureProblem.of(spread, spread.scatter)

@@ -1,6 +1,7 @@
 """Numbers of clusters that the rows do not distinguish from the best one."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ._paco_mixture import Mixture
@@ -20,7 +21,8 @@ class Found:
     not distinguish from it, by number of clusters, each with the number of standard
     errors by which its evidence is lower; `kind`: shape, own and dof of the mixture of
     largest evidence, and whether clusters of any size were skewed; `skewed`: whether
-    its own are.
+    its own are; `densities`: a function that returns the largest evidence of each size
+    if it is not asked which row is whose.
     """
 
     mixture: Mixture
@@ -28,6 +30,7 @@ class Found:
     rivals: dict
     kind: tuple
     skewed: bool
+    densities: Callable
 
     def of_other_kinds(self):
         """Rivals that are not one normal noise of one scale."""

@@ -1,12 +1,13 @@
 """Columns of rounded values: ratings, counts, lengths to the next millimetre."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-# Share of a column's range within which values are equal: what merging them leaves;
-# as a variance, what merging equal rows leaves of theirs.
-_EQUAL = 1e-9
+from .._kernels.paco_points import EQUAL, LEAST_GAP, N_VALUES, REPEATED, ROWS
+from ._units import scaled
+
 # Variance of what rounding took, in squares of the least gap: uniform. Of a column of
 # two values, the least with which no cut between these gains likelihood, whatever the
 # shares p, q: 1/2 log(1 + p q / variance) <= -p log p - q log q. The same for columns
@@ -15,13 +16,67 @@ _EQUAL = 1e-9
 _OF_ROUNDING, _OF_TWO_VALUES, _OF_CATEGORY = 1 / 12, 1 / 10, 1 / 5
 # Distinct rows that may be places put in by hand, each a cluster, where two values are.
 FEW_PLACES = 4
-# Rows for each value, at least, and share of the rows that have not been merged.
-_ROWS_OF_VALUE, _LEAST_SHARE = 2.0, 0.5
+# Rows for each value, at least.
+_ROWS_OF_VALUE = 2.0
+# What rounding may leave of the difference between shares.
+_ROUGHLY = 1e-6
 # Share of a column's variance below which rounding is neglected.
 _NEGLIGIBLE = 1e-6
 
 
-def rounding_of(rows):
+@dataclass(frozen=True)
+class ColumnValues:
+    """What is known of the values of each column.
+
+    `lowest` (n_features,); `gaps` (n_features,): the least gap between two values, 0
+    where values do not repeat; `counts` (n_features,): their numbers.
+    """
+
+    lowest: np.ndarray
+    gaps: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, rows):
+        """Return those of `Rows` that have not been merged."""
+        points = rows.points
+        n_rows, ranges = rows.weights.sum(), np.ptp(points, axis=0)
+        gaps, counts = np.zeros((2, points.shape[1]))
+        for j in np.flatnonzero(ranges > 0):
+            column = points[:, j]
+            values = np.unique(np.rint((column - column.min()) / (EQUAL * ranges[j])))
+            counts[j] = len(values)
+            if 2 <= len(values) <= n_rows / _ROWS_OF_VALUE:
+                gaps[j] = np.diff(values).min() * EQUAL * ranges[j]
+        return cls(points.min(axis=0), gaps, counts)
+
+    @classmethod
+    def noted(cls, values, notes, n_rows):
+        """Return those that `paco_points.note_values` noted, along a stream.
+
+        Nothing is known where fewer than half of the `n_rows` were read as rows.
+        """
+        gaps, counts = np.zeros((2, len(values)))
+        read, repeated = notes[:, ROWS], notes[:, REPEATED]
+        known = (read >= n_rows / 2) & (repeated >= (1 - 1 / _ROWS_OF_VALUE) * read)
+        for j in np.flatnonzero(known & (notes[:, N_VALUES] > 1)):
+            column = values[j, : int(notes[j, N_VALUES])]
+            steps = np.diff(column)
+            steps = steps[steps > EQUAL * (column[-1] - column[0])]
+            counts[j] = len(steps) + 1 + math.isfinite(notes[j, LEAST_GAP])
+            gaps[j] = min(steps.min(), notes[j, LEAST_GAP])
+        return cls(values[:, 0].copy(), gaps, counts)
+
+    def about(self, offset, exponent, columns):
+        """Those of some columns, less `offset`, in units of 2^exponent."""
+        return ColumnValues(
+            scaled(self.lowest - offset, -exponent)[columns],
+            scaled(self.gaps, -exponent)[columns],
+            self.counts[columns],
+        )
+
+
+def rounding_of(rows, values):
     """Return the variance of what rounding took from each column.
 
     A column in which values repeat is known to within half of the least gap between
@@ -32,70 +87,48 @@ def rounding_of(rows):
     Parameters
     ----------
     rows : Rows
+    values : ColumnValues
 
     Returns
     -------
     variances : ndarray of shape (n_features,)
         Zero where values do not repeat, or rounding is too fine to matter.
     """
-    variances = np.zeros(rows.points.shape[1])
-    if not mostly_whole(rows):
-        return variances
-    ranges, whole = np.ptp(rows.points, axis=0), are_whole(rows)
-    n_rows, mean = rows.weights[whole].sum(), rows.mean
-    for j in np.flatnonzero(ranges > 0):
-        column = rows.points[:, j]
-        places = (column[whole] - column.min()) / (_EQUAL * ranges[j])
-        values = np.unique(np.rint(places))
-        if not 2 <= len(values) <= n_rows / _ROWS_OF_VALUE:
-            continue
-        two = len(values) == 2
-        if two and len(column) <= FEW_PLACES:
-            continue
-        step = np.diff(values).min() * _EQUAL * ranges[j]
-        variance = rows.weights @ (column - mean[j]) ** 2 / rows.weights.sum()
-        hidden = step**2 * (_OF_TWO_VALUES if two else _OF_ROUNDING)
-        if hidden > _NEGLIGIBLE * variance:
-            variances[j] = hidden
-    coded = _codes_of_categories(rows.points)
-    variances[coded] *= _OF_CATEGORY / _OF_TWO_VALUES
+    two = (values.counts == 2) & (values.gaps > 0)
+    if len(rows.points) <= FEW_PLACES:
+        two, values = np.zeros_like(two), replace(values, gaps=~two * values.gaps)
+    total = rows.weights @ ((rows.points - rows.mean) ** 2 + rows.spreads[:, None])
+    hidden = values.gaps**2 * np.where(two, _OF_TWO_VALUES, _OF_ROUNDING)
+    variances = np.where(hidden > _NEGLIGIBLE * total / rows.weights.sum(), hidden, 0.0)
+    variances[_codes_of_categories(rows.points, values, two)] *= (
+        _OF_CATEGORY / _OF_TWO_VALUES
+    )
     return variances
 
 
-def _codes_of_categories(points):
-    """Return the columns of two values of which one alone is the larger in each row."""
-    largest, smallest = points.max(axis=0), points.min(axis=0)
-    ones = points == largest
-    two = (ones | (points == smallest)).all(axis=0) & (largest > smallest)
+def _codes_of_categories(points, values, two):
+    """Return the columns of two values of which one alone is the larger in each row.
+
+    Of merged rows the shares of those with the larger value add up to one.
+    """
     free, coded = list(np.flatnonzero(two)), []
     while len(free) > 1:
-        group = [free.pop(0)]
-        covered = ones[:, group[0]].copy()
+        group, covered = [], np.zeros(len(points))
         for j in free:
-            if not (covered & ones[:, j]).any():
+            ones = (points[:, j] - values.lowest[j]) / values.gaps[j]
+            if not group or (covered + ones).max() < 1 + _ROUGHLY:
                 group.append(j)
-                covered |= ones[:, j]
-        if covered.all():
+                covered += ones
+        free = [j for j in free if j not in group[:1]]
+        if covered.min() > 1 - _ROUGHLY:
             coded += group
             free = [j for j in free if j not in group]
     return coded
 
 
-def mostly_whole(rows):
-    """Return whether enough points are rows for their values to be compared."""
-    return rows.weights[are_whole(rows)].sum() >= _LEAST_SHARE * rows.weights.sum()
-
-
-def only_two_values(rows):
+def only_two_values(rows, values):
     """Return whether all columns have two values, and rows are more than few places."""
-    points = rows.points
-    ends = (points == points.min(axis=0)) | (points == points.max(axis=0))
-    return len(points) > FEW_PLACES and bool(ends.all())
-
-
-def are_whole(rows):
-    """Return whether points are rows, or equal rows that were merged."""
-    return rows.spreads <= _EQUAL * np.ptp(rows.points, axis=0).max() ** 2
+    return len(rows.points) > FEW_PLACES and bool((values.counts == 2).all())
 
 
 def spread_by(rows, covariance):

@@ -125,7 +125,7 @@ def find_mixture(everything, shapes, kind=None):
     if several is not None and best.labels.size == len(everything.points):
         best = separated(everything, best)
     kind = (*kind, search.skewed.any, best.background > 0)
-    return Found(best, sizes, rivals, kind, skewed)
+    return Found(best, sizes, rivals, kind, skewed, search.densities)
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -177,6 +177,16 @@ class Search:
         return rivals_of_mixture(
             self.problem, best, self.mixtures, self.value, self.log_joint
         )
+
+    def densities(self):
+        """Return the largest evidence by the rows' density alone, by size."""
+        found = {}
+        for mixture in self.mixtures:
+            value = self.value(mixture) - mixture.evidence
+            value += mixture.evidence_of(classified=False)
+            size = mixture.n_clusters
+            found[size] = max(value, found.get(size, -math.inf))
+        return found
 
     @property
     def mixtures(self):

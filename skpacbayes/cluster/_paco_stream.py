@@ -62,7 +62,7 @@ class Stream:
             summary.watch.early = refresh == "auto"
         self.decreasing = True
         self.warned = False
-        self.doubts_at = _FIRST_DOUBTS
+        self.doubts_at, self.n_looked_at = _FIRST_DOUBTS, 0
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
@@ -186,6 +186,14 @@ class Stream:
         while self.summary.n_rows >= self.doubts_at:
             self.doubts_at *= 2
         return due
+
+    def doubled(self):
+        """Whether the number of rows has doubled, about, since this was last true."""
+        n_rows = int(self.n_rows)
+        if n_rows.bit_length() <= self.n_looked_at.bit_length():
+            return False
+        self.n_looked_at = n_rows
+        return True
 
     def forget(self):
         """Drop the rows of clusters that are gone, and those that weigh nothing.

@@ -10,6 +10,7 @@ from .._kernels import paco_summary as kernels
 from .._kernels.paco_points import Points
 from .._kernels.state import named
 from ._paco_forgetting import Watch
+from ._paco_rounding import ColumnValues
 from ._paco_rows import Rows
 from ._units import exponent_of, scaled
 
@@ -26,8 +27,9 @@ class StreamSummary:
 
     Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
     `forgetting`: the rate, or "auto", where a `Watch` chooses it. What every row
-    changes is in the arrays `clock`, `previous` (the last row and its cluster) and
-    `table`; their entries, which have names here, are views.
+    changes is in the arrays `clock`, `previous` (the last row and its cluster),
+    `table`, and `values` and `notes` (of each column); their entries, which have names
+    here, are views.
     """
 
     seen = named("clock", entries.SEEN)
@@ -63,6 +65,9 @@ class StreamSummary:
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.reach = np.empty(0)
         self.table = self._new_table(0)
+        self.values = np.zeros((n_features, entries.MOST_VALUES))
+        self.notes = np.zeros((n_features, entries.N_NOTES))
+        self.notes[:, entries.LEAST_GAP] = math.inf
         self._allocate(summary_size or _SMALLEST)
         self.expect(np.empty((0, n_features)), np.empty((0, n_features)), 0.0, 0.0)
 
@@ -206,6 +211,8 @@ class StreamSummary:
             self.table,
             self.scatter,
             self.pairs,
+            self.values,
+            self.notes,
             self.previous,
             self.clock,
         )
@@ -261,6 +268,10 @@ class StreamSummary:
             held.step_weights,
             self.scatter / unit,
         )
+
+    def column_values(self):
+        """Return what is known of the values of the columns, in the summary's unit."""
+        return ColumnValues.noted(self.values, self.notes, self.n_rows)
 
     def places_and_weights(self):
         """Means and weights of the points, in data units."""
@@ -330,10 +341,6 @@ class StreamSummary:
 
         Where there is no free place, the cheapest pair of points is merged.
         """
-        if self.n_points == 0:
-            incoming = self._fill(incoming)
-        if not len(incoming):
-            return
         entries.place(
             incoming,
             len(incoming),
@@ -342,24 +349,10 @@ class StreamSummary:
             self.metric,
             self.manhattan or None,
             self.pairs,
+            self.values,
+            self.notes,
             self.clock,
         )
-
-    def _fill(self, incoming):
-        """Give the first points of an empty table their places; return the others."""
-        first, others = np.split(incoming, [self.capacity])
-        new = Points(first.T)
-        _, rows, columns = np.unique(
-            new.means.T, axis=0, return_index=True, return_inverse=True
-        )
-        order = np.argsort(rows)  # distinct places, by their first rows
-        ranks = np.argsort(order)
-        self.n_held = len(rows)
-        held = self.held_points
-        held.means[:], held.sums[:] = new.means[:, rows[order]], 0.0
-        np.add.at(held.sums.T, ranks[columns.ravel()], new.sums.T)
-        self._place_in_metric()
-        return others
 
     def _rescale(self):
         """Bring the weights to the scale of the latest row's; drop points of none."""
@@ -416,6 +409,9 @@ class StreamSummary:
         powers = Points.exponents(self.n_features, step, loss)
         self.table[:] = scaled(self.table, np.reshape(powers, (-1, 1)))
         self.scatter = scaled(self.scatter, 2 * step)
+        self.values = scaled(self.values, step)
+        least_gaps = self.notes[:, entries.LEAST_GAP]
+        least_gaps[:] = scaled(least_gaps, step)
         self.pair_costs[:] = -1.0
         if self.watch is not None:
             self.watch.set_unit(step)

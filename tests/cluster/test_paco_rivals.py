@@ -167,3 +167,30 @@ def test_evidence_of_a_covariance_is_the_mean_over_its_prior():
     error = np.exp(logs - mean).std() / np.sqrt(len(logs))
     exact = inverse_wishart_evidence(np.diag(covariance), 2, n_rows)[chosen]
     assert abs(np.exp(exact - mean) - 1) < 5 * error
+
+
+@pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e-3)])
+def test_groups_that_overlap_are_not_one_cluster_in_silence(shift, unit):
+    """Two of four normal groups are 2.5 spreads apart: three clusters, and a doubt.
+
+    The density of the rows tells four; which row is whose it does not tell.
+    """
+    n_wrong = 0
+    for seed in range(5):
+        X, _ = make_paco_model(2, n_samples=2000, random_state=900 + seed)
+        model, said = fitted(shift + unit * X)
+        n_wrong += model.n_clusters_ != 4
+        assert model.n_clusters_ == 4 or said
+        overlapping = [one for one in said if "overlap may be one cluster" in one]
+        assert not (overlapping and model.n_clusters_ == 4)
+    assert n_wrong > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_with_gaps_overlap_with_none(seed):
+    rng = np.random.default_rng(seed)
+    X = 7.0 * rng.integers(3, size=(900, 1)) + rng.normal(size=(900, 3))
+    for rows in (X, X + rng.standard_t(5, size=X.shape), np.round(X)):
+        model, said = fitted(rows)
+        assert model.n_clusters_ == 3
+        assert not any("overlap may be" in one for one in said)

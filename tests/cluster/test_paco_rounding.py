@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
-from skpacbayes.cluster._paco_rounding import rounding_of
+from skpacbayes.cluster._paco_rounding import ColumnValues, rounding_of
 from skpacbayes.cluster._paco_rows import Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")  # others are close
@@ -130,6 +130,63 @@ def test_categories_are_known_as_such_when_rows_have_been_merged():
     assert estimator.n_clusters_ == 3
 
 
+def late_columns(kind, n, rng):
+    """Draw columns whose values tell nothing, and which are constant at first.
+
+    By then the rows that a summary holds one by one are few.
+    """
+    late = np.arange(n) >= n / 3
+    if kind == "rare":
+        return (late & (rng.random(n) < 0.03))[:, None]
+    if kind == "several":
+        return late[:, None] & (rng.random((n, 3)) < [0.02, 0.1, 0.5])
+    if kind == "codes":
+        return np.eye(4)[np.where(late, rng.integers(4, size=n), rng.integers(2))]
+    if kind == "counts":
+        return np.where(late, rng.binomial(4, 0.1, n), 0)[:, None]
+    return np.round(np.where(late, 2.0, 0.1) * rng.normal(size=n))[:, None]
+
+
+@pytest.mark.parametrize("way", ["batch", "stream", "stream after fit"])
+@pytest.mark.parametrize("kind", ["rare", "several", "codes", "counts", "rounded"])
+@pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e-3)])
+def test_columns_of_few_values_are_known_as_such_when_they_come_late(
+    kind, way, shift, unit
+):
+    """In any unit and about any origin; the other columns have the groups."""
+    rng, n = np.random.default_rng(3), 900
+    y = rng.integers(3, size=n)
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[y] + rng.normal(size=(n, 2))
+    X = shift + unit * np.column_stack([X, late_columns(kind, n, rng)])
+    model = PACOClusterer(summary_size=100, refresh=100, n_iter=50, random_state=0)
+    if way != "stream":
+        model.fit(X if way == "batch" else X[:200])
+    if way != "batch":
+        for part in np.array_split(X[200 * (way == "stream after fit") :], 5):
+            model.partial_fit(part)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.predict(X)) > 0.95
+
+
+def test_a_stream_knows_the_values_of_its_columns_as_a_table_does():
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [
+            rng.integers(2, size=800),
+            np.round(rng.normal(size=800), 1),
+            rng.normal(size=800),
+            np.round(10 * rng.standard_t(2, size=800)),
+            np.eye(3)[rng.integers(3, size=800)],
+        ]
+    )
+    model = PACOClusterer(summary_size=50, refresh=400, n_iter=5, random_state=0)
+    summary = model.partial_fit(X)._stream.summary
+    streamed = summary.column_values().about(0.0, -summary.exponent, slice(None))
+    table = ColumnValues.of(Rows.single(X, np.ones(800)))
+    np.testing.assert_allclose(streamed.gaps, table.gaps, rtol=1e-6)
+    assert (streamed.counts[[0, 4, 5, 6]] == 2).all()
+
+
 def test_categories_that_go_with_the_groups_help():
     """Six answers, yes or no: in one group mostly yes, in the other mostly no."""
     rng = np.random.default_rng(0)
@@ -168,6 +225,11 @@ def test_clusters_that_may_not_be_more_are_warned_of_as_such():
     assert not any("one row each" in message for message in messages)
 
 
+def rounding_in(X):
+    rows = Rows.single(X, np.ones(len(X)))
+    return rounding_of(rows, ColumnValues.of(rows))
+
+
 def test_variance_of_rounding():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8))
@@ -176,8 +238,7 @@ def test_variance_of_rounding():
     X[:, 3] = np.round(X[:, 3] * 2e3) / 2e3  # too fine for values to repeat
     X[:100, 4] = 0.0  # one value repeats, the others do not
     X[:, 5:] = 3 * np.eye(3)[rng.integers(3, size=200)]  # codes of a category
-    points = Rows.single(X, np.ones(200))
-    found = rounding_of(points)
+    found = rounding_in(X)
     np.testing.assert_allclose(found[1], 0.25 / 12, rtol=1e-6)
     np.testing.assert_allclose(found[2], 0.1, rtol=1e-6)
     np.testing.assert_allclose(found[5:], 9 * 0.2, rtol=1e-6)
@@ -192,7 +253,7 @@ def test_no_cut_between_two_values_gains_likelihood():
     X = np.zeros((200, 1))
     X[:80] = 1.0
     X = np.column_stack([X, np.random.default_rng(0).normal(size=200)])
-    variance = rounding_of(Rows.single(X, np.ones(200)))[0]
+    variance = rounding_in(X)[0]
     gains = 0.5 * np.log1p(shares * (1 - shares) / variance)
     assert (gains <= entropy).all()
     sizes = np.arange(2, 50)
@@ -205,4 +266,4 @@ def test_one_value_for_many_rows_is_no_rounding():
     rng = np.random.default_rng(1)
     X = rng.exponential(size=(600, 1))
     X[:300] = 0.0
-    assert rounding_of(Rows.single(X, np.ones(600)))[0] == 0.0
+    assert rounding_in(X)[0] == 0.0

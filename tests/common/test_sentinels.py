@@ -13,6 +13,7 @@ from skpacbayes import (
     OnlineVIMLPClassifier,
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
+    PACOClusterer,
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRanker,
@@ -28,6 +29,7 @@ ONLINE = [
     OnlineVIMLPRegressor(random_state=0),
     OnlineVIRegressor(),
     OnlineVIRegressor(loss="poisson"),
+    PACOClusterer(n_iter=30, random_state=0),
 ]
 ADDITIVE = [
     SparseAdditiveGibbsClassifier(**SHORT),
@@ -46,9 +48,13 @@ def rows_for(model, n=200):
 
 def said(model, method, X, y, **options):
     """Return what the warnings of missing values say."""
+    return said_of(getattr(clone(model), method), X, y, **options)
+
+
+def said_of(learn, *rows, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        getattr(clone(model), method)(X, y, **options)
+        learn(*rows, **options)
     return [str(w.message) for w in caught if "stands for a" in str(w.message)]
 
 
@@ -66,6 +72,17 @@ def test_a_number_for_missing_values_is_named(model):
         assert len(said(model, "partial_fit", X, y, **classes)) == 1
     weights = (X[:, 1] != -999.0).astype(float)  # rows of no weight are absent
     assert not said(model, "fit", X, y, sample_weight=weights)
+
+
+def test_a_stream_of_clusters_is_looked_at_row_by_row():
+    """By the points that rows are merged into, the share by the rows."""
+    X, _ = rows_for(ONLINE[-1], 1100)
+    X[::20, 1] = -999.0
+    stream, told = PACOClusterer(n_iter=30, random_state=0), []
+    for row in X:
+        told += said_of(stream.partial_fit, row[None])
+    assert len(told) >= 5
+    assert told[-1].startswith("Column 1 of X has the value -999 in 5 % of the rows")
 
 
 @pytest.mark.parametrize("model", [*ONLINE, ADDITIVE[3]], ids=repr)

@@ -64,6 +64,7 @@ class Table:
             self.metric,
             self.manhattan or None,
             self.pairs,
+            *new_notes(self.n_features),
             clock,
         )
 
@@ -568,6 +569,51 @@ def test_fit_cells_climbs(kernel, manhattan):
     assert path[-1] == path[-2]  # it has stopped by itself
 
 
+def new_notes(n_features):
+    notes = np.zeros((n_features, point_kernels.N_NOTES))
+    notes[:, point_kernels.LEAST_GAP] = math.inf
+    return np.zeros((n_features, point_kernels.MOST_VALUES)), notes
+
+
+@twin_of(point_kernels.note_values)
+def test_note_values(kernel):
+    """The first 100 distinct values, the rows that repeat them, and the least gap.
+
+    Values that differ by rounding are one; a column of which fewer than half of 1,000
+    rows repeat a value is not looked at any more; merged points have no values.
+    """
+    rng = np.random.default_rng(0)
+    n_rows, most = 1300, point_kernels.MOST_VALUES
+    columns = [
+        rng.integers(2, size=n_rows),
+        rng.permutation(np.repeat(np.arange(150), 9))[:n_rows],
+        rng.normal(size=n_rows),
+        rng.choice([0.3, 0.1 + 0.2, 7.0], size=n_rows),
+    ]
+    points = points_of(np.column_stack(columns), np.full(n_rows, 2.0))
+    points[::10, 4 + 1] = 1.0  # merged
+    values, notes = new_notes(4)
+    for part in np.array_split(points, 7):
+        kernel(part, len(part), values, notes, 2.0)
+    whole = points[points[:, 5] == 0.0]
+    for f in (0, 1, 3):
+        first = []
+        for value in whole[:, f]:
+            if not np.isclose(value, first, rtol=1e-12).any() and len(first) < most:
+                first.append(value)
+        found = values[f, : int(notes[f, point_kernels.N_VALUES])]
+        assert_allclose(np.unique(np.round(found, 9)), np.sort(first), rtol=1e-12)
+        repeated = np.isclose(whole[:, [f]], np.array(first), rtol=1e-12).any(axis=1)
+        assert notes[f, point_kernels.ROWS] == len(whole)
+        assert abs(
+            notes[f, point_kernels.REPEATED] - (repeated.sum() - len(first))
+        ) <= len(found) - len(first)
+    assert notes[1, point_kernels.LEAST_GAP] == 1.0
+    assert math.isinf(notes[0, point_kernels.LEAST_GAP])
+    assert 1000 <= notes[2, point_kernels.ROWS] < len(whole)
+    assert notes[2, point_kernels.LEAST_GAP] < 1e-3
+
+
 @both_losses
 @twin_of(summary.learn)
 def test_learn_meets_and_places(kernel, manhattan):
@@ -580,10 +626,10 @@ def test_learn_meets_and_places(kernel, manhattan):
         previous = np.array([0.0, 0.0, -1.0])
         clock = new_clock()
         clock[point_kernels.KEPT] = 0.01  # weights are rescaled on the way
-        return table, scatter, *empty_pairs(n_points), previous, clock
+        return table, scatter, *empty_pairs(n_points), *new_notes(2), previous, clock
 
-    def arguments(table, scatter, costs, pair_costs, partners, previous, clock):
-        return table, scatter, (costs, pair_costs, partners), previous, clock
+    def arguments(table, scatter, costs, pair_costs, partners, *others):
+        return table, scatter, (costs, pair_costs, partners), *others
 
     strangers = NO_STRANGERS
 
@@ -604,15 +650,16 @@ def test_learn_meets_and_places(kernel, manhattan):
     done = state()
     assert kernel(rows, NONE, *fixed(), np.empty((7, 9)), *arguments(*done))
     expected = state()
-    table, scatter, pairs, previous, clock = arguments(*expected)
+    table, scatter, pairs, values, notes, previous, clock = arguments(*expected)
     begin, incoming = 0, np.empty((7, 9))
     while begin < 20:
         begin, n_incoming = summary.meet(
             rows, NONE, begin, *fixed(), incoming, previous, clock
         )
         point_kernels.place(
-            incoming, n_incoming, table, scatter, None, manhattan or None, pairs, clock
-        )
+            incoming, n_incoming, table, scatter, None, manhattan or None, pairs,
+            values, notes, clock,
+        )  # fmt: skip
         if clock[point_kernels.UNIT] > summary.LARGEST_UNIT:
             point_kernels.rescale(table, scatter, None, pairs[1], clock)
     for one, other in zip(done, expected, strict=True):
@@ -659,7 +706,7 @@ def test_a_block_is_not_read_at_once_if_it_asks_for_a_refresh(kernel, manhattan)
         done = kernel(
             X, NONE, 1.0, 100.0, manhattan or None, 0.0, 0.0, NO_CENTERS, 0, None,
             None, strangers, np.empty((30, 9)), table, np.zeros((2, 2)),
-            empty_pairs(63), np.array([0.0, 0.0, -1.0]), clock,
+            empty_pairs(63), *new_notes(2), np.array([0.0, 0.0, -1.0]), clock,
         )  # fmt: skip
         return done, clock[point_kernels.SEEN], clock[point_kernels.FAR]
 
