@@ -32,9 +32,14 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
         Columns of categories, whose values have no order.
     allows_missing : bool
         Whether the estimator takes NaN for a missing value.
+
+    Returns
+    -------
+    warned : bool
+        Whether there is such a column.
     """
     if len(X) < FEWEST_ROWS:
-        return
+        return False
     rows = X[:: -(-len(X) // LOOKED_AT)]
     found = []
     for column, value in _repeated_ends(rows):
@@ -56,7 +61,7 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
             f"of the rows, and from {low:g} to {high:g} in all others"
         )
     if not found:
-        return
+        return False
     text = "; ".join(found[:NAMED])
     text += f"; so have {len(found) - NAMED} more columns" if found[NAMED:] else ""
     advice = "give NaN instead" if allows_missing else "fill it in"
@@ -66,6 +71,7 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
         f"missing value, {advice}{more}.",
         stacklevel=user_stack_level(),
     )
+    return True
 
 
 def _repeated_ends(rows):

@@ -46,14 +46,14 @@ def warn_of_copied_columns(fit, X, weight, names):
         Names of the columns; empty if there are none.
     """
     family = fit.mixture.family
-    columns = family.independent_columns(range(X.shape[1]))
+    columns = family.columns_that_are("independent", range(X.shape[1]))
     if issparse(X) or len(columns) < 2:
         return
     most = int(np.clip(PRODUCTS / len(columns) ** 2, *LOOKED_AT))
     rows, w = seeding_part(X, weight, 1, 0, most=most)
     kinds = [
-        np.isin(columns, of_kind(columns))
-        for of_kind in (family.nominal_columns, family.continuous_columns)
+        np.isin(columns, family.columns_that_are(kind, columns))
+        for kind in ("nominal", "continuous")
     ]
     pairs = copies(fit, rows, w, np.array(columns), *kinds)
     if not pairs:

@@ -69,15 +69,19 @@ class CorrelatedGroups(Groups):
 def warn_of_correlations(fit, X, weight):
     """Warn if fewer components with full covariances are better than those found."""
     K, family = len(fit.state.concentration), fit.mixture.family
-    kinds = Normal, InverseGammaFamily
-    columns, others = parts_and_others(family, X.shape[1], kinds)
+    columns, others = parts_and_others(
+        family, X.shape[1], lambda part: isinstance(part, (Normal, InverseGammaFamily))
+    )
     if K < 2 or not 2 <= len(columns) <= MOST_COLUMNS or getattr(family, "pooled", 0):
         return
     rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
     numbers = rows[:, columns]
     if np.isnan(numbers).any() or (numbers == numbers[0]).all(axis=0).any():
         return
-    of_logs = np.isin(columns, parts_and_others(family, X.shape[1], LogNormal)[0])
+    of_logs, _ = parts_and_others(
+        family, X.shape[1], lambda part: isinstance(part, LogNormal)
+    )
+    of_logs = np.isin(columns, of_logs)
     numbers[:, of_logs] = np.log(numbers[:, of_logs])
     shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
     if others is not None:

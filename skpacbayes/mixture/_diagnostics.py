@@ -4,6 +4,7 @@ from warnings import warn
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.special import bdtrc
 
 from .._base import user_stack_level
 from ._diagonal_families import KnownVariance
@@ -24,7 +25,8 @@ SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # below which outliers are not looked for
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
-COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies
+COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies,
+UNLIKELY = 1e-5  # and chance of this where rows may be equal without being copies
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 HEAVIEST = 30.0  # times the second weight is the first, at most in silence
 OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
@@ -48,7 +50,7 @@ def warn_of_atoms(fit, X, weight, names):
     warned : bool
         Whether there is such a column: bounds are not to be compared then.
     """
-    columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
+    columns = fit.mixture.family.columns_that_are("continuous", range(X.shape[1]))
     if issparse(X) or not len(columns):
         return False
     rows, w = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
@@ -166,32 +168,73 @@ def warn_of_outliers(fit, X, weight, surprise):
     )
 
 
-def warn_of_copies(fit, X, weight):
-    """Warn if nearly all rows of real numbers are there twice or more often.
+def warn_of_copies(fit, X, weight, chosen):
+    """Warn if nearly all rows are there twice or more often.
 
-    Rounding makes rows equal too: then the distinct values are evenly spaced.
+    Real numbers that rounding makes equal are evenly spaced. Rows of counts and names
+    are equal by chance too, but few of them so often that two (three, five) divides it:
+    each with a probability of about one half (third, fifth) at most, if such numbers
+    are Poisson. `chosen` says whether copies of real numbers have been accounted for.
     """
-    columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
-    if issparse(X) or len(columns) < X.shape[1]:
+    counts = multiplicities(X, weight)
+    if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
         return
-    for column in columns:
-        present = ~np.isnan(X[:, column])
-        values, codes = np.unique(X[present, column], return_inverse=True)
-        if len(values) < FEWEST:
+    columns = fit.mixture.family.columns_that_are("continuous", range(X.shape[1]))
+    if issparse(X) or all(is_coarse(X[:, column]) for column in columns):
+        times = common_factor(counts)
+        often = f"a multiple of {times} times"
+        advice = f"divide sample_weight by {times}"
+        if times == 1:
             return
-        counts = np.bincount(codes, None if weight is None else weight[present])
-        gaps = np.diff(values)
-        coarse = gaps.min() > FINE * np.median(gaps)
-        if counts[counts >= 2].sum() < COPIED * counts.sum() or coarse:
-            return
+    elif chosen:
+        return
+    else:
+        often = "twice or more often"
+        advice = 'set inverse_temperature="auto"'
     warn(
-        "Rows are there twice or more often, or have such weights: with "
+        f"Rows are there {often}, or have such weights: with "
         f"inverse_temperature={fit.mixture.inverse_temperature:g} each counts as new "
         "evidence, and n_components='auto' finds too many components. Leave the "
-        'copies out, or set inverse_temperature="auto".',
+        f"copies out, or {advice}.",
         UserWarning,
         stacklevel=user_stack_level(),
     )
+
+
+def multiplicities(X, weight):
+    """Return how often each distinct row is there, counted with the weights.
+
+    Rows are told apart by a hash of 64 bits, to which zeros add nothing.
+    """
+    values = X.data if issparse(X) else X + 0.0  # no zero is negative
+    parts = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    parts ^= parts >> np.uint64(32)
+    random = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
+    if issparse(X):
+        sums = np.zeros(len(parts) + 1, dtype=np.uint64)
+        np.cumsum(parts * random[X.indices], out=sums[1:])
+        hashes = np.diff(sums[X.indptr])
+    else:
+        hashes = parts @ random
+    codes = np.unique(hashes, return_inverse=True)[1]
+    return np.bincount(codes, weight).astype(float)
+
+
+def is_coarse(column):
+    """Whether the values of a column are few, or evenly spaced as by rounding."""
+    gaps = np.diff(np.unique(column[~np.isnan(column)]))
+    return len(gaps) < FEWEST or gaps.min() > FINE * np.median(gaps)
+
+
+def common_factor(counts):
+    """Return 2, 3 or 5 if it divides nearly all counts, and not by chance; else 1."""
+    for factor in 2, 3, 5:
+        divided = counts % factor == 0
+        often = min(divided.mean(), counts @ divided / counts.sum())
+        by_chance = bdtrc(divided.sum() - 1, len(counts), 1 / factor)
+        if often >= COPIED and by_chance < UNLIKELY:
+            return factor
+    return 1
 
 
 def warn_of_small_weights(weight):

@@ -4,9 +4,11 @@ from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import user_stack_level
+from .._sentinels import warn_of_sentinels
 from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
 from ._correlations import warn_of_correlations
@@ -110,16 +112,27 @@ class Learner:
             )
         warn_of_small_weights(weight)
         warn_of_heavy_row(weight)
-        self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
+        self.found_atoms = self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
+            fit, X, weight, self.names
+        )
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_copied_columns(fit, X, weight, self.names)
         warn_of_copied_counts(fit.mixture.family, X, weight, self.names)
         warn_of_shares(fit.mixture.family, X)
-        if self.chooses and not chosen and not self.found_atoms:
-            warn_of_copies(fit, X, weight)
+        if self.chooses and not self.found_atoms:
+            warn_of_copies(fit, X, weight, chosen)
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)
+
+    def warn_of_sentinels(self, mixture, X):
+        """Warn of numbers that stand for missing values; whether there are some."""
+        family, columns = mixture.family, range(X.shape[1])
+        if issparse(X):
+            return False
+        others = set(columns).difference(family.columns_that_are("ordered", columns))
+        missing = {"allows_missing": family.allows_missing}
+        return warn_of_sentinels(X, self.names, others, **missing)
 
     def warn_if_more_than(self, n_rows, rows):
         """Warn if there are more components than so many rows."""

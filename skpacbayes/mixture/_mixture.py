@@ -283,8 +283,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If one row has 30 times the weight of every other one or more, and a tenth
             of all weights.
         UserWarning
-            If `n_components="auto"` and nearly all rows of real numbers are there twice
-            or more often, counted with their weights.
+            If `n_components="auto"` and nearly all rows are there twice or more often,
+            counted with their weights; with counts and names, where rows may be equal
+            by chance, a multiple of two, three or five times.
+        UserWarning
+            If a number that several rows share is far beyond all others of its column,
+            as -999 for a missing value is; on a stream when the number of its blocks
+            has doubled.
         UserWarning
             If so many rows, counted with their weights, share a value of a column of
             real numbers that its density means little.
@@ -301,10 +306,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             component and complete rows of real numbers; not with `outliers=True`, and
             not with Gaussians of known covariance.
         UserWarning
-            If `n_components="auto"` chose Poisson components, beside other columns or
-            not, and fewer components with negative binomial or zero-inflated columns
-            would explain the rows better: counts are overdispersed, and components cut
-            groups in parts.
+            If `n_components="auto"` chose Poisson or binomial components, beside other
+            columns or not, and fewer components with negative binomial, beta-binomial
+            or zero-inflated columns would explain the rows better: counts are
+            overdispersed, and components cut groups in parts.
         UserWarning
             If `n_components="auto"` chose components without covariances, and fewer
             components with full ones would explain the rows better: columns of real

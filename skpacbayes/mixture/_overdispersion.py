@@ -1,19 +1,20 @@
-"""Counts whose variance exceeds their mean, so that Poisson components split a group.
+"""Counts that vary more than their family says, so that components split a group.
 
-A negative binomial distribution is a continuous mixture of Poisson distributions, and
-counts with extra zeros are a mixture of two: where the groups have such counts, the
-evidence is right to prefer more Poisson components than there are groups. Components
-are merged, pair after pair, into groups with negative binomial or zero-inflated
-columns, and BIC compares these groups with the components. Beside other columns, the
-others keep their family: merged components have one distribution of them.
+A negative binomial distribution is a continuous mixture of Poisson distributions, a
+beta-binomial one of binomial distributions, and counts with extra zeros are a mixture
+of two: where the groups have such counts, the evidence is right to prefer more
+components than there are groups. Components are merged, pair after pair, into groups
+with such columns, and BIC compares these groups with the components. Beside other
+columns, the others keep their family: merged components have one distribution of them.
 """
 
 from warnings import warn
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import betaln, gammaln, logsumexp, xlogy
 
 from .._base import user_stack_level
+from ._categories import Binomial
 from ._moves import shares_and_losses
 from ._product import ProductFamily
 from ._rates import Poisson
@@ -22,11 +23,12 @@ from ._search import scaled_part
 LOOKED_AT = 2000  # rows, at most
 NEAREST = 6  # pairs of groups that are compared before each merge
 DECISIVE = 3.0  # nats: odds of 20 to 1
-OVER = 1.05  # times the mean is the variance of a column that is overdispersed
+OVER = 1.05  # times that of its family is the variance of an overdispersed column
+MOST = 0.99  # of a chance, and of the correlation of trials
 
 
 class Groups:
-    """Groups of components: log densities of the rows, and what BIC counts.
+    """Groups of Poisson components: log densities of the rows, and what BIC counts.
 
     Parameters
     ----------
@@ -37,11 +39,13 @@ class Groups:
         What is known of the other columns.
     """
 
+    family, broader = "Poisson", "negative binomial"
+    most = np.inf  # counts
+
     def __init__(self, X, weight, shares, others=None):
         self.there = ~np.isnan(X)
         self.X, self.weight = np.where(self.there, X, 0.0), weight
         self.shares, self.others = list(shares.T), others
-        self.base = -gammaln(self.X + 1)
         self.describe()
 
     def describe(self):
@@ -54,18 +58,36 @@ class Groups:
     def described(self, share, *, component=False):
         """Log densities of the rows in a group, its parameters, and its place."""
         X, totals = self.X, np.maximum(share @ self.there, 1e-300)
-        means = np.maximum(share @ X / totals, 0.5 / np.maximum(totals, 1.0))
-        gaps = share @ ((X - means) ** 2 * self.there) / totals - means
-        over = (gaps > (OVER - 1) * means) & (not component)
-        terms = X * np.log(means) - means + self.base
-        if over.any():
-            both = X[:, over], self.base[:, over], means[over], gaps[over]
-            likely = [negative_binomial(*both), zero_inflated(*both)]
-            best = [share @ (each * self.there[:, over]) for each in likely]
-            terms[:, over] = np.where(np.argmax(best, axis=0) == 0, *likely)
+        least = 0.5 / np.maximum(totals, 1.0)
+        means = np.clip(share @ X / totals, least, self.most - least)
+        squares = share @ ((X - means) ** 2 * self.there) / totals
+        ratios = squares / self.variances(means)
+        over = (ratios > OVER) & (not component)
+        terms, *likely = self.log_probabilities(means, np.maximum(ratios, OVER))
+        best = [share @ (each * self.there) for each in likely]
+        broad = np.where(np.argmax(best, axis=0) == 0, *likely)
+        terms = np.where(over, broad, terms)
         log_densities = (terms * self.there).sum(axis=1)
         size, point = len(means) + over.sum(), 2 * np.sqrt(means)
         return self.with_others(share, log_densities, size, point)
+
+    def variances(self, means):
+        """Variances of the counts of the family."""
+        return means
+
+    def log_probabilities(self, means, ratios):
+        """Log probabilities of the counts: of the family, and of two broader ones.
+
+        These are without, and with, extra zeros, and have `ratios` times its variance.
+        """
+        X, base, gaps = self.X, -gammaln(self.X + 1), (ratios - 1) * means
+        sizes = means**2 / gaps
+        broad = gammaln(sizes + X) - gammaln(sizes) - sizes * np.log1p(means / sizes)
+        broad += base + X * (np.log(means) - np.log(means + sizes))
+        zeros = ratios - 1
+        rates, zeros = means + zeros, zeros / (means + zeros)
+        inflated = with_zeros(X, X * np.log(rates) - rates + base, zeros)
+        return X * np.log(means) - means + base, broad, inflated
 
     def with_others(self, share, log_densities, size, point):
         """Add to the description of a group that of the other columns."""
@@ -152,18 +174,38 @@ class OtherColumns:
         return self.family.log_predictive(posterior, self.X)[:, 0], place
 
 
-def negative_binomial(X, base, means, gaps):
-    """Log probabilities of counts whose variance is the mean plus the gap."""
-    sizes = means**2 / gaps
-    steps = gammaln(sizes + X) - gammaln(sizes) - sizes * np.log1p(means / sizes)
-    return steps + base + X * (np.log(means) - np.log(means + sizes))
+class BinomialGroups(Groups):
+    """Groups of binomial components, of at most `most` counts in each column."""
+
+    family, broader = "binomial", "beta-binomial"
+
+    def __init__(self, most, *rows_and_shares):
+        self.most = most
+        super().__init__(*rows_and_shares)
+
+    def variances(self, means):
+        """Variances of the counts of the family."""
+        return means * (1 - means / self.most)
+
+    def log_probabilities(self, means, ratios):
+        """Log probabilities of the counts: of the family, and of two broader ones."""
+        X, n = self.X, self.most
+        base = gammaln(n + 1) - gammaln(X + 1) - gammaln(n - X + 1)
+        total = 1 / np.minimum((ratios - 1) / (n - 1), MOST) - 1
+        first, second = total * means / n, total * (1 - means / n)
+        broad = base + betaln(first + X, second + n - X) - betaln(first, second)
+        pairs = self.variances(means) * ratios + means**2 - means
+        chances = np.minimum(pairs / means / (n - 1), MOST)
+        zeros = np.clip(1 - means / (n * chances), 1e-9, MOST)
+        counts, inflated = (
+            base + xlogy(X, p) + xlogy(n - X, 1 - p) for p in (means / n, chances)
+        )
+        return counts, broad, with_zeros(X, inflated, zeros)
 
 
-def zero_inflated(X, base, means, gaps):
-    """Log probabilities of Poisson counts and more zeros, of the same two moments."""
-    ratios = gaps / means
-    rates, zeros = means + ratios, ratios / (means + ratios)
-    counts = X * np.log(rates) - rates + base + np.log1p(-zeros)
+def with_zeros(X, log_probabilities, zeros):
+    """Log probabilities of counts with more zeros, a share `zeros` of all."""
+    counts = log_probabilities + np.log1p(-zeros)
     return np.where(X == 0, np.logaddexp(np.log(zeros), counts), counts)
 
 
@@ -172,13 +214,18 @@ def without(values, pair):
     return [value for i, value in enumerate(values) if i not in pair]
 
 
-def parts_and_others(family, n_features, kind):
-    """Return the columns of families of a kind, and the product of others or None."""
-    if isinstance(family, kind):
+def are_counts_of_trials(family):
+    """Whether a family is binomial with several trials."""
+    return isinstance(family, Binomial) and family.n_trials > 1
+
+
+def parts_and_others(family, n_features, is_right):
+    """Return the columns of right families, and the product of others or None."""
+    if is_right(family):
         return list(range(n_features)), None
     if not isinstance(family, ProductFamily):
         return [], None
-    right = [isinstance(part, kind) for _, part, _ in family.families]
+    right = [is_right(part) for _, part, _ in family.families]
     parts = list(zip(right, family.families, strict=True))
     columns = [column for of_kind, (*_, own) in parts if of_kind for column in own]
     others = [part for of_kind, part in parts if not of_kind]
@@ -186,24 +233,38 @@ def parts_and_others(family, n_features, kind):
 
 
 def warn_of_overdispersion(fit, X, weight):
-    """Warn if fewer components with broader columns are better than Poisson ones."""
+    """Warn if fewer components with broader columns are better than those found."""
     K, family = len(fit.state.concentration), fit.mixture.family
-    counts, others = parts_and_others(family, X.shape[1], Poisson)
-    if K < 2 or not counts:
-        return
-    rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
-    shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
-    if others is not None:
-        others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
-    best, gain = Groups(rows[:, counts], w, shares, others).best_merge()
-    if gain > DECISIVE:
-        warn(
-            f"The counts seem overdispersed: {best} component{'s' * (best > 1)} with "
-            "negative binomial or zero-inflated columns would explain the rows better "
-            f"than the {K} Poisson components that n_components='auto' chose, by "
-            f"{gain:.3g} nats (BIC). "
-            f"Components then cut groups in parts; n_components={best} does not, but "
-            "its densities are too narrow.",
-            UserWarning,
-            stacklevel=user_stack_level(),
-        )
+    for is_right in (lambda part: isinstance(part, Poisson)), are_counts_of_trials:
+        counts, others = parts_and_others(family, X.shape[1], is_right)
+        if K < 2 or not counts:
+            continue
+        rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
+        shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
+        if others is not None:
+            others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
+        columns = rows[:, counts], w, shares, others
+        if is_right is are_counts_of_trials:
+            groups = BinomialGroups(trials_of(family, counts), *columns)
+        else:
+            groups = Groups(*columns)
+        best, gain = groups.best_merge()
+        if gain > DECISIVE:
+            warn(
+                f"The counts seem overdispersed: {best} component{'s' * (best > 1)} "
+                f"with {groups.broader} or zero-inflated columns would explain the "
+                f"rows better than the {K} {groups.family} components that "
+                f"n_components='auto' chose, by {gain:.3g} nats (BIC). "
+                f"Components then cut groups in parts; n_components={best} does not, "
+                "but its densities are too narrow.",
+                UserWarning,
+                stacklevel=user_stack_level(),
+            )
+
+
+def trials_of(family, columns):
+    """Return the numbers of trials of columns of binomial families."""
+    if not isinstance(family, ProductFamily):
+        return np.full(len(columns), family.n_trials)
+    right = [part for part in family.families if are_counts_of_trials(part[1])]
+    return np.concatenate([[part.n_trials] * len(own) for _, part, own in right])

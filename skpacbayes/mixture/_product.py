@@ -59,29 +59,10 @@ class ProductFamily(ExponentialFamily):
         """Whether one of the families leaves out missing values."""
         return any(family.allows_missing for _, family, _ in self.parts())
 
-    def continuous_columns(self, columns):
-        """Return those of the columns that have a density of real numbers."""
-        return [
-            column
-            for _, family, own in self.parts()
-            for column in family.continuous_columns(own)
-        ]
-
-    def independent_columns(self, columns):
-        """Return those of the columns that are independent given the component."""
-        return [
-            column
-            for _, family, own in self.parts()
-            for column in family.independent_columns(own)
-        ]
-
-    def nominal_columns(self, columns):
-        """Return those of the columns whose values are names without an order."""
-        return [
-            column
-            for _, family, own in self.parts()
-            for column in family.nominal_columns(own)
-        ]
+    def columns_that_are(self, kind, columns):
+        """Return those of the columns that are of a kind; ignored ones are of none."""
+        parts = [part.columns_that_are(kind, own) for _, part, own in self.parts()]
+        return [column for part in parts for column in part]
 
     def parts(self):
         """Return the families; a name is a family with its defaults."""
