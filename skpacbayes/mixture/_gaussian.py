@@ -22,6 +22,7 @@ from ._gaussian_families import GaussianFamily, covariance, variances
 from ._inherited_docs import NotInherited, inherits_entries
 from ._missing import column_means
 from ._mixture import TemperedVBMixture
+from ._rows import column_indices
 from ._wishart import NormalWishart
 
 TYPES = "full", "tied", "diag", "spherical"  # between which "auto" chooses
@@ -258,7 +259,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows; NaN is a value to be predicted.
-        columns : array-like of int or str, default=None
+        columns : slice or array-like of int, bool or str, default=None
             Columns to be predicted, whatever X has there; by name where the mixture
             was fitted to a data frame.
 
@@ -287,27 +288,13 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         answer, X = self._answer(), self._check_rows(X, incomplete=True)
         if columns is not None:
             X = X.copy()
-            X[:, self._columns(columns)] = np.nan
+            names = vars(self).get("feature_names_in_", ())
+            X[:, column_indices(columns, names, X.shape[1], "columns has")] = np.nan
         scorer = answer.mixture.family.conditional_scorer(answer.state.components)
         scores = np.empty((len(X), scorer.n_components))
         scorer.write(X, scores)
         weights = softmax(scores + answer.log_weights, axis=1)
         return ConditionalMixture(X, weights, scorer)
-
-    def _columns(self, columns):
-        """Return the indices of columns that may be given by name."""
-        names = vars(self).get("feature_names_in_", np.empty(0, dtype=object))
-        known = {name: index for index, name in enumerate(names)}
-        known |= {index: index for index in range(self.n_features_in_)}
-        columns = np.atleast_1d(columns).tolist()
-        for column in columns:
-            if column not in known:
-                raise ValueError(
-                    f"columns contains {column!r}, but X has the columns "
-                    f"0 to {self.n_features_in_ - 1}"
-                    + (f", named {', '.join(names)}." if len(names) else ".")
-                )
-        return [known[column] for column in columns]
 
     predict_target = NotInherited()  # no family is a regression
 

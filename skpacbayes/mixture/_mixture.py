@@ -22,7 +22,7 @@ from .._validation import are_small, refuse_large
 from ._answers import Answer
 from ._learner import Learner
 from ._outliers import OutlierFamily
-from ._product import FAMILIES, ProductFamily, check_parameters, refuse_texts
+from ._product import FAMILIES, ProductFamily, check_parameters, family_named
 from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
@@ -604,7 +604,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=False)
         if X.shape[0] == 0:
             return np.zeros_like(answer.statistics)
-        return answer.mixture.e_step(answer.state, X, weight)[0]
+        statistics, _ = answer.mixture.e_step(answer.state, X, weight)
+        return answer.mixture.rounded(statistics)
 
     @updates_state
     def absorb(self, statistics, memory=1.0):
@@ -755,11 +756,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if rows is None:
             takes = self._takes_missing(reset=reset)
             finite = "allow-nan" if takes else True
-            try:
-                rows = self._rows(X, reset=reset, ensure_all_finite=finite)
-            except ValueError as error:
-                refuse_texts(X, family, error)
-                raise
+            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
             refuse_large("X", rows)
             family = learned or self._family()  # whose columns have indices by now
         family.check_rows(rows)
@@ -770,10 +767,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _family(self):
         """Return the family, before it has seen rows."""
-        if isinstance(self.family, str):
-            return FAMILIES[self.family]()
         if not isinstance(self.family, list):
-            return self.family
+            return family_named(self.family)
         product = ProductFamily(self.family)
         if "n_features_in_" in vars(self):
             names = vars(self).get("feature_names_in_", ())
