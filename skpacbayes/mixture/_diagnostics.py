@@ -1,12 +1,11 @@
 """What a fit should tell: values that many rows share, and outliers as a component."""
 
-from warnings import warn
-
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import bdtrc
 
-from .._base import user_stack_level
+from .._base import warn_user
+from ._ascent import PRIOR_UPDATES
 from ._diagonal_families import KnownVariance
 from ._family import take
 from ._moves import best_merge
@@ -67,14 +66,12 @@ def warn_of_atoms(fit, X, weight, names):
     text = ", ".join(found[:NAMED])
     text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
     missing = "replace it by NaN if it stands for a missing value, "
-    warn(
+    warn_user(
         f"{text[:1].upper()}{text[1:]}: the density and elbo_ mean little there, "
         "and components may form on the value. You may "
         f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
         "add noise of the width of its unit, or describe it by a family of discrete "
         "values in TemperedVBMixture.",
-        UserWarning,
-        stacklevel=user_stack_level(),
     )
     return True
 
@@ -158,13 +155,11 @@ def warn_of_outliers(fit, X, weight, surprise):
         return  # one component fewer is better, without outliers too
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
-    warn(
+    warn_user(
         f"Component {k}, with {100 * share:.2g} % of the rows, seems to be outliers: "
         f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
         "larger. Set outliers=True for such a distribution beside the other "
         f"components{heavy}.",
-        UserWarning,
-        stacklevel=user_stack_level(),
     )
 
 
@@ -191,13 +186,11 @@ def warn_of_copies(fit, X, weight, chosen):
     else:
         often = "twice or more often"
         advice = 'set inverse_temperature="auto"'
-    warn(
+    warn_user(
         f"Rows are there {often}, or have such weights: with "
         f"inverse_temperature={fit.mixture.inverse_temperature:g} each counts as new "
         "evidence, and n_components='auto' finds too many components. Leave the "
         f"copies out, or {advice}.",
-        UserWarning,
-        stacklevel=user_stack_level(),
     )
 
 
@@ -243,12 +236,10 @@ def warn_of_small_weights(weight):
         return
     weight = weight[weight > 0]
     if len(weight) > 1 and weight.mean() < FEWEST_COUNTED:
-        warn(
+        warn_user(
             f"The sample_weight of {len(weight)} rows sum to {weight.sum():.3g}: a "
             "weight says how many times a row counts, so that the prior outweighs "
             "these rows. If the weights are relative, divide them by their mean.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -260,12 +251,10 @@ def warn_of_shares(family, X):
     totals = np.asarray(X.sum(axis=1)).ravel()
     ones = np.abs(totals[totals > 0] - 1) < 1e-6
     if ones.all() and not np.equal(values, np.floor(values)).all():
-        warn(
+        warn_user(
             "The rows of X sum to 1: a row of shares counts as one draw, and "
             "one draw a row tells no components apart. Give the counts, or multiply "
             "the shares by the number of draws that each row stands for.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -278,13 +267,11 @@ def warn_of_heavy_row(weight):
         return
     second, first = np.partition(weight, -2)[-2:]
     if first >= HEAVIEST * second and first >= ATOM * weight.sum():
-        warn(
+        warn_user(
             f"One row has the sample_weight {first:g}, "
             f"{100 * first / weight.sum():.2g} % of all, and no other row more than "
             f"{second:g}: it counts as so many equal rows, and decides over the "
             "components. Check the weight, or reduce it.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -304,13 +291,11 @@ def inflation_in(fits, X, weight):
 def warn_of_inflation(inflation, inverse_temperature):
     """Warn if rows count for more than they say, and the number is "auto"."""
     if inflation * inverse_temperature > OVERCOUNTED:
-        warn(
+        warn_user(
             "Counts repeat within rows: their variance is about "
             f"{inflation:.2g} times that of independent draws, and with "
             f"inverse_temperature={inverse_temperature:g} components may be too many. "
             'inverse_temperature="auto" accounts for it.',
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -326,3 +311,49 @@ def broad_component(fit, rows, weight):
     means = np.where(counts > 0, sums / np.maximum(counts, 1e-300), np.inf)
     k = means.argmin()
     return k if counts[k] <= SMALL * counts.sum() else None
+
+
+def with_learnt_shapes(fit):
+    """Return the fit with shapes that are learnt, at the same responsibilities.
+
+    Its bound is less than what an ascent would find.
+    """
+    other = fit.mixture.with_family(fit.mixture.family.less_assuming())
+    state = other.m_step(fit.statistics, fit.state)
+    for _ in range(PRIOR_UPDATES):
+        other = other.adapted(state)
+        state = other.m_step(fit.statistics, state)
+    bound = other.bound(state, 0.0, fit.statistics)
+    return fit._replace(mixture=other, state=state, history=[bound])
+
+
+def warn_of_shapes(fit, fits, criterion):
+    """Warn if learnt shapes explain the rows better, with any number of components.
+
+    Parameters
+    ----------
+    fit : Fit
+        The fit that is kept.
+    fits : iterable of Fit
+        Fits of the numbers of components that were tried.
+    criterion : callable
+        Returns the criterion of a fit.
+    """
+    if fit.mixture.family.less_assuming() is None:
+        return
+    best = max(map(with_learnt_shapes, [fit, *fits]), key=criterion)
+    gain = criterion(best) - criterion(fit)
+    if gain <= DECISIVE:
+        return
+    numbers = [len(each.state.concentration) for each in (best, fit)]
+    shapes = best.mixture.family.attributes(best.state.components)
+    shapes = [value.ravel() for key, value in shapes.items() if key.endswith("shapes")]
+    shapes = np.concatenate(shapes)
+    warn_user(
+        "The Gamma columns do not have the shape that the family says (1 if "
+        f"exponential): with shapes that are learnt, here from {shapes.min():.2g} to "
+        f"{shapes.max():.2g}, {numbers[0]} component{'s' * (numbers[0] > 1)} would "
+        f"have a criterion that is larger by {gain:.3g} nats than that of the "
+        f'{numbers[1]} found. Use the family "gamma", which is Gamma("auto"), in place '
+        'of "exponential" or Gamma(shape).',
+    )

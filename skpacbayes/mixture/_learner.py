@@ -1,17 +1,15 @@
 """How rows are learnt: what the parameters of a mixture make of a data set."""
 
 from typing import NamedTuple
-from warnings import warn
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
 from .._sentinels import warn_of_sentinels
 from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
-from ._correlations import warn_of_correlations
 from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
@@ -19,14 +17,14 @@ from ._diagnostics import (
     warn_of_heavy_row,
     warn_of_inflation,
     warn_of_outliers,
+    warn_of_shapes,
     warn_of_shares,
     warn_of_small_weights,
 )
+from ._merged_groups import warn_of_merged_groups
 from ._moves import exchange_components
-from ._overdispersion import warn_of_overdispersion
 from ._search import best_fit, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
-from ._shapes import warn_of_shapes
 from ._temperature import TEMPERATURES, TemperatureChoice
 
 MORE = 2  # times as many components as of the first family are tried, and its square
@@ -96,19 +94,17 @@ class Learner:
             warn_of_inflation(inflation_in(best_by_number(paths), X, weight), alpha)
         if self.chooses:
             fit, path = self.choice.best_of(paths, X, weight)
-            warn_of_overdispersion(fit, X, weight)
-            warn_of_correlations(fit, X, weight)
+            warn_of_merged_groups(fit, X, weight)
             warn_of_shapes(fit, best_by_number(paths).values(), self.choice.of)
         else:
             fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
             path = {self.n_components: self.choice.of(fit)}
             warn_of_shapes(fit, [fit], self.choice.of)
         if not fit.converged:
-            warn(
+            warn_user(
                 f"The bound was still rising after max_iter={self.to['max_iter']} "
                 "iterations: increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
         warn_of_small_weights(weight)
         warn_of_heavy_row(weight)
@@ -137,11 +133,10 @@ class Learner:
     def warn_if_more_than(self, n_rows, rows):
         """Warn if there are more components than so many rows."""
         if not self.chooses and n_rows is not None and self.n_components > n_rows:
-            warn(
+            warn_user(
                 f"n_components={self.n_components} is more than the {n_rows} {rows}: "
                 "components without rows keep their prior. Reduce n_components.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
 
     def searched_among(self, mixtures, X, weight, tasks):

@@ -1,10 +1,8 @@
 """How many components: independent paths of merges, the best of which is improved."""
 
-from warnings import warn
-
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
 from ._ascent import Fit
 from ._moves import best_merge, best_split, exchange_components, followed
 from ._search import best_fit, family_start, in_rounds, remembered, restarts
@@ -166,13 +164,12 @@ class Choice:
         if len(numbers) == 1 and margin > needed:
             return
         searches = f"the {len(paths)} searches" if len(paths) > 1 else "the search"
-        warn(
+        warn_user(
             f"n_components='auto' chose {best}, but another random_state may choose "
             f"another number: {second} is {margin:.3g} nats worse, {searches} found "
             f"{', '.join(map(str, numbers))} components, and their maxima differ by "
             f"{spread:.3g} nats. Increase n_init, or compare elbo_path_.",
             ConvergenceWarning,
-            stacklevel=user_stack_level(),
         )
 
 

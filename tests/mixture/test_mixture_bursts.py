@@ -14,7 +14,7 @@ from skpacbayes.mixture import (
     TemperedVBMixture,
     TemperedVBMultinomialMixture,
 )
-from skpacbayes.mixture._bursts import LARGEST, inflation_of_counts
+from skpacbayes.mixture._multinomial import LARGEST, inflation_of_counts
 
 
 def texts(n=300, n_words=200, n_topics=3, n_tokens=60, concentration=None, seed=0):
