@@ -4,7 +4,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from ._ascent import Fit
-from ._moves import best_merge, best_split, exchange_components, followed
+from ._moves import best_merge, best_split, exchange_components, followed, limited
 from ._search import best_fit, family_start, in_rounds, remembered, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
@@ -171,11 +171,6 @@ class Choice:
             f"{spread:.3g} nats. Increase n_init, or compare elbo_path_.",
             ConvergenceWarning,
         )
-
-
-def limited(options, most):
-    """Return the options of an ascent of at most so many sweeps."""
-    return {**options, "max_iter": min(most, options["max_iter"])}
 
 
 def best_by_number(paths):
