@@ -276,6 +276,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If `n_components="auto"` and another `random_state` may choose another
             number: the searches find different numbers, or the criterion of the best
             is too near to that of the second.
+        ConvergenceWarning
+            If `n_components="auto"` chose `max_components`, and one component more has
+            the larger criterion.
         UserWarning
             If the mean of the positive weights is less than 0.1: weights are numbers of
             rows, not shares.

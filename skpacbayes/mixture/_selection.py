@@ -12,6 +12,7 @@ PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no fu
 START_SWEEPS = 50  # before the first merge of a path
 PATH_SWEEPS = 6  # after each merge of a path
 DECISIVE = 3.0  # nats: odds of 20 to 1
+CUTS_TRIED = 4  # beyond the largest number of components
 
 
 class Choice:
@@ -74,6 +75,8 @@ class Choice:
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
         self.warn_if_undecided(paths, criteria, gains[best])
+        if best == max(fits):
+            self.warn_if_more(fits[best], X, sample_weight)
         return fits[best], criteria
 
     def improved(self, paths, X, sample_weight):
@@ -171,6 +174,24 @@ class Choice:
             f"{spread:.3g} nats. Increase n_init, or compare elbo_path_.",
             ConvergenceWarning,
         )
+
+    def warn_if_more(self, fit, X, sample_weight):
+        """Warn if one component more than the largest number tried is better."""
+        K, found = len(fit.state.concentration), []
+        for seed in range(self.seed, self.seed + CUTS_TRIED):
+            state, _ = best_split(fit, X, sample_weight, seed=seed)
+            more = Fit(fit.mixture, state, None, [], False)
+            to = limited(self.options, START_SWEEPS), fit.criterion + DECISIVE
+            found.append(self.of(followed(more, X, sample_weight, None, *to)))
+        gain = max(found) - self.of(fit)
+        if gain > DECISIVE:
+            warn_user(
+                f"n_components='auto' chose {K}, the largest number that it tries, and "
+                f"{K + 1} components have a criterion that is larger by {gain:.3g} "
+                "nats. Increase max_components, or choose another family if components "
+                "cut groups in parts.",
+                ConvergenceWarning,
+            )
 
 
 def best_by_number(paths):
