@@ -21,7 +21,7 @@ from ._diagonal_families import (
 from ._gaussian_families import GaussianFamily, covariance, variances
 from ._inherited_docs import NotInherited, inherits_entries
 from ._missing import column_means
-from ._mixture import TemperedVBMixture
+from ._mixture import TemperedVBMixture, parameter
 from ._rows import column_indices
 from ._wishart import NormalWishart
 
@@ -305,35 +305,12 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         """Type of the covariances: the parameter, or what "auto" chose."""
         return self._answer().mixture.family.covariance_type
 
-    @property
-    def means_(self):
-        """Posterior means of the means."""
-        return self.parameters_["means_"]
-
-    @property
-    def covariances_(self):
-        """Inverses of the expected precisions."""
-        return self.parameters_["covariances_"]
-
-    @property
-    def precisions_(self):
-        """Expected precisions."""
-        return self.parameters_["precisions_"]
-
-    @property
-    def precisions_cholesky_(self):
-        """Upper triangular factors of the precisions."""
-        return self.parameters_["precisions_cholesky_"]
-
-    @property
-    def mean_precision_(self):
-        """Posterior precision of the means."""
-        return self.parameters_["mean_precision_"]
-
-    @property
-    def degrees_of_freedom_(self):
-        """Degrees of freedom of the precisions."""
-        return self.parameters_["degrees_of_freedom_"]
+    means_ = parameter("means_", "Posterior means of the means.")
+    covariances_ = parameter("covariances_", "Inverses of the expected precisions.")
+    precisions_ = parameter("precisions_", "Expected precisions.")
+    precisions_cholesky_ = parameter("precisions_cholesky_", "Triangular factors.")
+    mean_precision_ = parameter("mean_precision_", "Posterior precision of the means.")
+    degrees_of_freedom_ = parameter("degrees_of_freedom_", "Those of the precisions.")
 
     # Steps of `fit` in which Gaussians differ from other families.
 

@@ -49,21 +49,16 @@ class Groups:
     """
 
     def __init__(self, X, weight, parts, shares, others=None):
-        self.weight, self.shares, self.others = weight, list(shares.T), others
+        self.weight, self.others = weight, others
         self.read(X, parts)
-        self.describe()
+        described = [self.described(each, component=True) for each in shares.T]
+        # Of each group: shares of the rows, log densities, parameters, and a place.
+        self.groups = list(shares.T), *map(list, zip(*described, strict=True))
 
     @staticmethod
     def can_read(X):
         """Whether such columns can be described."""
         return True
-
-    def describe(self):
-        """Describe the components, of which each is a group."""
-        described = [self.described(each, component=True) for each in self.shares]
-        self.log_densities, self.sizes, self.points = map(
-            list, zip(*described, strict=True)
-        )
 
     def with_others(self, share, log_densities, size, point):
         """Add to the description of a group that of the other columns."""
@@ -74,8 +69,8 @@ class Groups:
 
     def best_merge(self):
         """Merge down to one group: the best number, and what its criterion gains."""
-        before, found = self.criterion(*self.parts()[:3]), {}
-        for left in range(len(self.shares) - 1, 0, -1):
+        before, found = self.criterion(*self.groups[:3]), {}
+        for left in range(len(self.groups[0]) - 1, 0, -1):
             found[left] = self.merge()
         best = max(found, key=found.get)
         return best, found[best] - before
@@ -90,7 +85,7 @@ class Groups:
 
     def nearest(self):
         """Return the nearest pairs of groups."""
-        points = np.array(self.points)
+        points = np.array(self.groups[-1])
         first, second = np.triu_indices(len(points), 1)
         gaps = ((points[first] - points[second]) ** 2).sum(axis=1)
         return [(first[i], second[i]) for i in np.argsort(gaps)[:NEAREST]]
@@ -99,20 +94,15 @@ class Groups:
         """Merge the near pair that leaves the largest criterion, and return that."""
         tries = []
         for pair in self.nearest():
-            share = self.shares[pair[0]] + self.shares[pair[1]]
+            share = self.groups[0][pair[0]] + self.groups[0][pair[1]]
             new = share, *self.described(share)
-            parts = [
+            groups = [
                 [*without(old, pair), own]
-                for old, own in zip(self.parts(), new, strict=True)
+                for old, own in zip(self.groups, new, strict=True)
             ]
-            tries.append((self.criterion(*parts[:3]), parts))
-        value, parts = max(tries, key=lambda each: each[0])
-        self.shares, self.log_densities, self.sizes, self.points = parts
+            tries.append((self.criterion(*groups[:3]), groups))
+        value, self.groups = max(tries, key=lambda each: each[0])
         return value
-
-    def parts(self):
-        """Return what describes the groups."""
-        return self.shares, self.log_densities, self.sizes, self.points
 
 
 class PoissonGroups(Groups):

@@ -896,3 +896,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 def ones_for(X, weight):
     """Return the weights, ones if they are None."""
     return np.ones(X.shape[0]) if weight is None else weight
+
+
+def parameter(name, description):
+    """Return a property of a mixture: one of its `parameters_`."""
+    return property(lambda mixture: mixture.parameters_[name], doc=description)

@@ -16,7 +16,7 @@ from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
 from ._inherited_docs import NotInherited, inherits_entries
-from ._mixture import TemperedVBMixture
+from ._mixture import TemperedVBMixture, parameter
 from ._rows import CountDensity
 from ._scorers import DirichletMultinomialScorer, LinearScorer
 from ._search import best_clusters
@@ -322,15 +322,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
     # What was found.
 
-    @property
-    def components_(self):
-        """Posterior means of the distributions over the columns."""
-        return self.parameters_["components_"]
-
-    @property
-    def topic_concentration_(self):
-        """Concentrations of the Dirichlet posteriors of the components."""
-        return self.parameters_["topic_concentration_"]
+    components_ = parameter("components_", "Posterior means of the distributions.")
+    topic_concentration_ = parameter("topic_concentration_", "Dirichlet posteriors.")
 
     # What counts have not: outliers, and a regression among several families.
 
