@@ -229,7 +229,10 @@ class Learner:
             )
             fit = best_fit([fit, *others])
         fit, settled = self.exchanged(fit, X, weight, settled)
-        return self.renumber(fit, X, weight, settled)
+        fit, settled = self.renumber(fit, X, weight, settled)
+        if self.chooses and len(fit.state.concentration) == self.max_components:
+            self.choice.warn_if_more(fit, X, weight, settled)
+        return fit, settled
 
     def renumber(self, fit, X, weight, settled):
         """Merge and cut components on the window of a stream, if "auto"."""

@@ -278,7 +278,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             is too near to that of the second.
         ConvergenceWarning
             If `n_components="auto"` chose `max_components`, and one component more has
-            the larger criterion.
+            the larger criterion; on a stream when the number of its blocks has doubled.
         UserWarning
             If the mean of the positive weights is less than 0.1: weights are numbers of
             rows, not shares.

@@ -175,14 +175,14 @@ class Choice:
             ConvergenceWarning,
         )
 
-    def warn_if_more(self, fit, X, sample_weight):
+    def warn_if_more(self, fit, X, sample_weight, settled=None):
         """Warn if one component more than the largest number tried is better."""
         K, found = len(fit.state.concentration), []
         for seed in range(self.seed, self.seed + CUTS_TRIED):
-            state, _ = best_split(fit, X, sample_weight, seed=seed)
+            state, rest = best_split(fit, X, sample_weight, settled, seed=seed)
             more = Fit(fit.mixture, state, None, [], False)
             to = limited(self.options, START_SWEEPS), fit.criterion + DECISIVE
-            found.append(self.of(followed(more, X, sample_weight, None, *to)))
+            found.append(self.of(followed(more, X, sample_weight, rest, *to)))
         gain = max(found) - self.of(fit)
         if gain > DECISIVE:
             warn_user(

@@ -7,6 +7,7 @@ from statistics import mode
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
@@ -204,6 +205,14 @@ def test_too_small_a_largest_number_is_named(family):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             mixture.fit(X)
-        assert mixture.n_components_ == min(most, 4)
-        said = ["the largest number that it tries" in str(w.message) for w in caught]
-        assert any(said) == (most < 4)
+        assert mixture.n_components_ == most
+        assert any(map(names_the_largest, caught)) == (most < 4)
+    options = {"max_components": 3, "block_size": 100, "window": 200}
+    stream = clone(mixture).set_params(**options).partial_fit(X[np.arange(400) % 4 < 3])
+    with pytest.warns(ConvergenceWarning, match="the largest number that it tries"):
+        stream.partial_fit(X[3::4])  # a fourth group, after three
+
+
+def names_the_largest(warning):
+    """Whether it says that more components than the largest number are better."""
+    return "the largest number that it tries" in str(warning.message)
