@@ -68,6 +68,11 @@ def user_stack_level():
     return level
 
 
+def warn_user(message, category=UserWarning):
+    """Warn at the user's call into the package."""
+    warnings.warn(message, category, stacklevel=user_stack_level())
+
+
 def _ours(module):
     return module.partition(".")[0] in ("skpacbayes", "sklearn", "joblib", "numpy")
 

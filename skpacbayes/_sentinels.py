@@ -1,10 +1,8 @@
 """Numbers that stand for a missing value, such as -999, among those of a column."""
 
-import warnings
-
 import numpy as np
 
-from ._base import user_stack_level
+from ._base import warn_user
 
 LOOKED_AT = 10_000  # rows, at most
 BLOCK = 2**20  # numbers that are looked at together
@@ -34,9 +32,14 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False, weights
         Whether the estimator takes NaN for a missing value.
     weights : ndarray of shape (n_samples,), default=None
         How many rows each stands for; None: one.
+
+    Returns
+    -------
+    warned : bool
+        Whether there is such a column.
     """
     if len(X) < FEWEST_ROWS:
-        return
+        return False
     step = -(-len(X) // LOOKED_AT)
     rows = X[::step]
     weights = np.ones(len(rows)) if weights is None else weights[::step]
@@ -45,31 +48,68 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False, weights
         if column in left_out:
             continue
         values = rows[:, column]
-        share = 100.0 * weights[values == value].sum() / weights.sum()
         others = values[(values != value) & ~np.isnan(values)]
         low, high = others.min(), others.max()
-        with np.errstate(over="ignore"):
-            gap, width = max(low - value, value - high), high - low
-            near = not gap > RANGES_AWAY * width
-        same = width <= ROUNDING * max(abs(low), abs(high))
-        if near or same or len(np.unique(others)) < DISTINCT:
-            continue
-        called = f" ({names[column]!r})" if len(names) else ""
-        found.append(
-            f"column {column} of X{called} has the value {value:g} in {share:.2g} % "
-            f"of the rows, and from {low:g} to {high:g} in all others"
-        )
-    if not found:
+        if _is_far(value, low, high) and len(np.unique(others)) >= DISTINCT:
+            share = weights[values == value].sum() / weights.sum()
+            found.append((column, value, share, low, high))
+    return _warn(found, names, allows_missing)
+
+
+def warn_of_sentinels_in_stream(ends, n_rows, names=()):
+    """Warn of such a value in a stream, of which the ends are known.
+
+    Parameters
+    ----------
+    ends : ndarray of shape (n_features, 2, 3)
+        Of each feature x, then of -x: the least value, how many rows have it, and the
+        least of the other values.
+    n_rows : int
+        Number of rows.
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    """
+    if n_rows < FEWEST_ROWS:
         return
-    text = "; ".join(found[:NAMED])
+    least, count, second = np.moveaxis(ends, -1, 0)
+    # Of three other values the outer ones are those beside the two ends.
+    several = (second < -second[:, ::-1]) & (-second[:, ::-1] < -least[:, ::-1])
+    found = []
+    for column, side in zip(*np.nonzero((count >= FEWEST) & several), strict=True):
+        sign = 1.0 - 2.0 * side
+        value, share = sign * least[column, side], count[column, side] / n_rows
+        ends = sign * second[column, side], -sign * least[column, 1 - side]
+        if _is_far(value, min(ends), max(ends)):
+            found.append((column, value, share, min(ends), max(ends)))
+    _warn(found, names)
+
+
+def _is_far(value, low, high):
+    """Whether a value is far from all others, which are from `low` to `high`."""
+    with np.errstate(over="ignore"):
+        gap, width = max(low - value, value - high), high - low
+        far = gap > RANGES_AWAY * width
+    return far and width > ROUNDING * max(abs(low), abs(high))
+
+
+def _warn(found, names, allows_missing=False):
+    """Warn of values, their share of the rows, and the range of the others, if any."""
+    if not found:
+        return False
+    text = "; ".join(
+        f"column {column} of X{f' ({names[column]!r})' if len(names) else ''} has the "
+        f"value {value + 0.0:g} in {100.0 * share:.2g} % of the rows, and from "
+        f"{low + 0.0:g} to {high + 0.0:g} in all others"
+        for column, value, share, low, high in found[:NAMED]
+    )
     text += f"; so have {len(found) - NAMED} more columns" if found[NAMED:] else ""
     advice = "give NaN instead" if allows_missing else "fill it in"
     more = "" if allows_missing else ", and add a column that says where"
-    warnings.warn(
+    warn_user(
         f"{text[:1].upper()}{text[1:]}. It is learnt as a number: if it stands for a "
-        f"missing value, {advice}{more}.",
-        stacklevel=user_stack_level(),
+        f"missing value, {advice}{more}."
     )
+    return True
 
 
 def _repeated_ends(rows, weights):

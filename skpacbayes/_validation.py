@@ -114,7 +114,8 @@ def validate_data(estimator, X, *others, **checks):
         raise ValueError(
             f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
             "numbers: drop the column or encode it, for instance by "
-            "sklearn.preprocessing.OneHotEncoder."
+            "sklearn.preprocessing.OneHotEncoder, or by OrdinalEncoder for an "
+            "estimator that takes codes of categories."
         ) from error
     if strange is not None:
         raise ValueError(

@@ -174,6 +174,18 @@ class TemperedMixture:
             else:
                 state = mixture.m_step(statistics + settled, state)
 
+    def rounded(self, statistics):
+        """Return statistics with entropies that rows have, whatever the rounding was.
+
+        Entropies are differences of sums that are large where components are narrow.
+        """
+        if not self.family.completes_rows:
+            most = statistics[:, 0].sum() * np.log(len(statistics))
+            entropies = np.maximum(statistics[:, -1], 0.0)
+            total = entropies.sum()
+            statistics[:, -1] = entropies * (most / total if total > most else 1.0)
+        return statistics
+
     def check_statistics(self, statistics, state):
         """Raise a ValueError if statistics cannot be those of any rows.
 

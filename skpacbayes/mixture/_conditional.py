@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._arguments import check_count
 from ._missing import patterns_of
 
 
@@ -30,10 +31,8 @@ class ConditionalMixture:
         self.weights = weights
         self.mean, self.std = X.copy(), np.zeros(X.shape)
         for pattern, at in self._patterns():
-            own, (locations, scales, degrees) = (
-                weights[at].T,
-                pattern.students(X[at]),
-            )
+            own = weights[at].T
+            locations, scales, degrees = pattern.students(X[at])
             mean = (own[:, :, None] * locations).sum(axis=0)
             spread = (locations - mean) ** 2
             finite = degrees > 2
@@ -59,6 +58,7 @@ class ConditionalMixture:
         rows : ndarray of shape (n_samples, n_rows, n_features)
             The rows, completed by draws.
         """
+        check_count("n_samples", n_samples)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         result = np.repeat(self._X[None], n_samples, axis=0)
         cumulated = self.weights.cumsum(axis=1)

@@ -8,12 +8,10 @@ columns of names, one may tell nearly all of the other: names that are nearly eq
 coarser, as a country is than a town.
 """
 
-from warnings import warn
-
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
-from .._base import user_stack_level
+from .._base import warn_user
 from ._diagnostics import components_of
 from ._gaussian_families import GaussianFamily
 from ._normal_columns import Normal
@@ -46,14 +44,14 @@ def warn_of_copied_columns(fit, X, weight, names):
         Names of the columns; empty if there are none.
     """
     family = fit.mixture.family
-    columns = family.independent_columns(range(X.shape[1]))
+    columns = family.columns_that_are("independent", range(X.shape[1]))
     if issparse(X) or len(columns) < 2:
         return
     most = int(np.clip(PRODUCTS / len(columns) ** 2, *LOOKED_AT))
     rows, w = seeding_part(X, weight, 1, 0, most=most)
     kinds = [
-        np.isin(columns, of_kind(columns))
-        for of_kind in (family.nominal_columns, family.continuous_columns)
+        np.isin(columns, family.columns_that_are(kind, columns))
+        for kind in ("nominal", "continuous")
     ]
     pairs = copies(fit, rows, w, np.array(columns), *kinds)
     if not pairs:
@@ -63,15 +61,13 @@ def warn_of_copied_columns(fit, X, weight, names):
         " (equal)" if pairs[pair] > 1 else f" ({pairs[pair]:.3f})" for pair in best
     ]
     text = listed([(columns[i], columns[j]) for i, j in best], names, remarks)
-    warn(
+    warn_user(
         "Columns are nearly copies within components (rank correlation, or the share "
         f"of errors about names that one avoids in telling the other): {text}. "
         "Given the component they are taken as independent, so that a copy counts as "
         "new evidence: the probabilities of components are too extreme, and "
         "n_components='auto' finds too many. Leave out one column of each pair"
         f"{advice(family)}, or use more components if the columns tell groups apart.",
-        UserWarning,
-        stacklevel=user_stack_level(),
     )
 
 
@@ -107,13 +103,11 @@ def warn_of_copied_counts(family, X, weight, names):
     if not pairs or copied < COPIED_COUNTS * totals.sum():
         return
     text = listed(pairs, names, [""] * len(pairs))
-    warn(
+    warn_user(
         f"Columns are equal, or multiples of each other: {text}, together "
         f"{100 * copied / totals.sum():.2g} % of all counts. A copy counts as new "
         "draws: the probabilities of components are too extreme, and "
         "n_components='auto' finds too many. Leave out one column of each pair.",
-        UserWarning,
-        stacklevel=user_stack_level(),
     )
 
 

@@ -5,11 +5,9 @@ of its parameters. Where rows are few for that, components that are there are me
 and components with one covariance for all, which cost little, may have a larger bound.
 """
 
-from warnings import warn
-
 import numpy as np
 
-from .._base import user_stack_level
+from .._base import warn_user
 
 UPDATES = 10  # of the components and of their prior, at the same statistics
 CLEARLY = 0.3  # nats a row; new rows lose a third of it, or more
@@ -53,12 +51,10 @@ def warn_of_covariance_type(fit, degrees=None):
             f"{kind!r} has one variance for all"
         )
         advice = "" if family.full else ", or standardise the features"
-        warn(
+        warn_user(
             f"{why}: with {best!r} the bound of the same components is "
             f"{gains[best]:.3g} nats larger, {gains[best] / n_rows:.2g} a row. Choose "
             f"{choices}{advice}.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
     return gains[best] > clearly * n_rows
 
@@ -95,14 +91,12 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
         fits, _ = learner.choice.improved(paths, X, weight)
         best, rise = best_and_rise(fits, fit, learner.choice)
     if best > K and rise > needed:
-        warn(
+        warn_user(
             f"n_components='auto' chose {K}, but {best} components with one covariance "
             f"for all have a bound that is larger by {rise:.3g} nats. The rows are few "
             f"for 'full' covariances, of which each has {size} parameters with its "
             f"mean: give {ENOUGH} rows or more for each parameter of each component, "
             'choose covariance_type="tied", or leave out columns.',
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 

@@ -99,15 +99,6 @@ class FollowsTheData:
         nothing = np.zeros((n_components, self.n_columns))
         return self.update(nothing, self.initial(n_components, origin))
 
-    def shrunk(self, statistics, previous):
-        """Return counts, means, their precision, and scatter about the prior mean."""
-        counts, gaps, scatter = self.moments(statistics, previous.origins)
-        prior = previous.prior_precision
-        precision = prior + counts
-        pull = gaps + previous.origins - self.mean
-        means = self.mean + counts[:, None] / precision[:, None] * pull
-        return counts, means, precision, scatter, prior * counts / precision, pull
-
     def completed(self, posterior, expected_log):
         """Add the quadratic form and the distribution of l, given E log |L|."""
         means, precision, d = posterior.means, posterior.mean_precision, self.n_features

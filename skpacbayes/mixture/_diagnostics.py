@@ -1,11 +1,11 @@
 """What a fit should tell: values that many rows share, and outliers as a component."""
 
-from warnings import warn
-
 import numpy as np
 from scipy.sparse import issparse
+from scipy.special import bdtrc
 
-from .._base import user_stack_level
+from .._base import warn_user
+from ._ascent import PRIOR_UPDATES
 from ._diagonal_families import KnownVariance
 from ._family import take
 from ._moves import best_merge
@@ -24,7 +24,8 @@ SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # below which outliers are not looked for
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
-COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies
+COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies,
+UNLIKELY = 1e-5  # and chance of this where rows may be equal without being copies
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 HEAVIEST = 30.0  # times the second weight is the first, at most in silence
 OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
@@ -48,7 +49,7 @@ def warn_of_atoms(fit, X, weight, names):
     warned : bool
         Whether there is such a column: bounds are not to be compared then.
     """
-    columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
+    columns = fit.mixture.family.columns_that_are("continuous", range(X.shape[1]))
     if issparse(X) or not len(columns):
         return False
     rows, w = seeding_part(X, weight, 1, 0, most=LOOKED_AT)
@@ -65,14 +66,12 @@ def warn_of_atoms(fit, X, weight, names):
     text = ", ".join(found[:NAMED])
     text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
     missing = "replace it by NaN if it stands for a missing value, "
-    warn(
+    warn_user(
         f"{text[:1].upper()}{text[1:]}: the density and elbo_ mean little there, "
         "and components may form on the value. You may "
         f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
         "add noise of the width of its unit, or describe it by a family of discrete "
         "values in TemperedVBMixture.",
-        UserWarning,
-        stacklevel=user_stack_level(),
     )
     return True
 
@@ -156,42 +155,79 @@ def warn_of_outliers(fit, X, weight, surprise):
         return  # one component fewer is better, without outliers too
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
-    warn(
+    warn_user(
         f"Component {k}, with {100 * share:.2g} % of the rows, seems to be outliers: "
         f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
         "larger. Set outliers=True for such a distribution beside the other "
         f"components{heavy}.",
-        UserWarning,
-        stacklevel=user_stack_level(),
     )
 
 
-def warn_of_copies(fit, X, weight):
-    """Warn if nearly all rows of real numbers are there twice or more often.
+def warn_of_copies(fit, X, weight, chosen):
+    """Warn if nearly all rows are there twice or more often.
 
-    Rounding makes rows equal too: then the distinct values are evenly spaced.
+    Real numbers that rounding makes equal are evenly spaced. Rows of counts and names
+    are equal by chance too, but few of them so often that two (three, five) divides it:
+    each with a probability of about one half (third, fifth) at most, if such numbers
+    are Poisson. `chosen` says whether copies of real numbers have been accounted for.
     """
-    columns = fit.mixture.family.continuous_columns(range(X.shape[1]))
-    if issparse(X) or len(columns) < X.shape[1]:
+    counts = multiplicities(X, weight)
+    if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
         return
-    for column in columns:
-        present = ~np.isnan(X[:, column])
-        values, codes = np.unique(X[present, column], return_inverse=True)
-        if len(values) < FEWEST:
+    columns = fit.mixture.family.columns_that_are("continuous", range(X.shape[1]))
+    if issparse(X) or all(is_coarse(X[:, column]) for column in columns):
+        times = common_factor(counts)
+        often = f"a multiple of {times} times"
+        advice = f"divide sample_weight by {times}"
+        if times == 1:
             return
-        counts = np.bincount(codes, None if weight is None else weight[present])
-        gaps = np.diff(values)
-        coarse = gaps.min() > FINE * np.median(gaps)
-        if counts[counts >= 2].sum() < COPIED * counts.sum() or coarse:
-            return
-    warn(
-        "Rows are there twice or more often, or have such weights: with "
+    elif chosen:
+        return
+    else:
+        often = "twice or more often"
+        advice = 'set inverse_temperature="auto"'
+    warn_user(
+        f"Rows are there {often}, or have such weights: with "
         f"inverse_temperature={fit.mixture.inverse_temperature:g} each counts as new "
         "evidence, and n_components='auto' finds too many components. Leave the "
-        'copies out, or set inverse_temperature="auto".',
-        UserWarning,
-        stacklevel=user_stack_level(),
+        f"copies out, or {advice}.",
     )
+
+
+def multiplicities(X, weight):
+    """Return how often each distinct row is there, counted with the weights.
+
+    Rows are told apart by a hash of 64 bits, to which zeros add nothing.
+    """
+    values = X.data if issparse(X) else X + 0.0  # no zero is negative
+    parts = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    parts ^= parts >> np.uint64(32)
+    random = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
+    if issparse(X):
+        sums = np.zeros(len(parts) + 1, dtype=np.uint64)
+        np.cumsum(parts * random[X.indices], out=sums[1:])
+        hashes = np.diff(sums[X.indptr])
+    else:
+        hashes = parts @ random
+    codes = np.unique(hashes, return_inverse=True)[1]
+    return np.bincount(codes, weight).astype(float)
+
+
+def is_coarse(column):
+    """Whether the values of a column are few, or evenly spaced as by rounding."""
+    gaps = np.diff(np.unique(column[~np.isnan(column)]))
+    return len(gaps) < FEWEST or gaps.min() > FINE * np.median(gaps)
+
+
+def common_factor(counts):
+    """Return 2, 3 or 5 if it divides nearly all counts, and not by chance; else 1."""
+    for factor in 2, 3, 5:
+        divided = counts % factor == 0
+        often = min(divided.mean(), counts @ divided / counts.sum())
+        by_chance = bdtrc(divided.sum() - 1, len(counts), 1 / factor)
+        if often >= COPIED and by_chance < UNLIKELY:
+            return factor
+    return 1
 
 
 def warn_of_small_weights(weight):
@@ -200,12 +236,10 @@ def warn_of_small_weights(weight):
         return
     weight = weight[weight > 0]
     if len(weight) > 1 and weight.mean() < FEWEST_COUNTED:
-        warn(
+        warn_user(
             f"The sample_weight of {len(weight)} rows sum to {weight.sum():.3g}: a "
             "weight says how many times a row counts, so that the prior outweighs "
             "these rows. If the weights are relative, divide them by their mean.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -217,12 +251,10 @@ def warn_of_shares(family, X):
     totals = np.asarray(X.sum(axis=1)).ravel()
     ones = np.abs(totals[totals > 0] - 1) < 1e-6
     if ones.all() and not np.equal(values, np.floor(values)).all():
-        warn(
+        warn_user(
             "The rows of X sum to 1: a row of shares counts as one draw, and "
             "one draw a row tells no components apart. Give the counts, or multiply "
             "the shares by the number of draws that each row stands for.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -235,13 +267,11 @@ def warn_of_heavy_row(weight):
         return
     second, first = np.partition(weight, -2)[-2:]
     if first >= HEAVIEST * second and first >= ATOM * weight.sum():
-        warn(
+        warn_user(
             f"One row has the sample_weight {first:g}, "
             f"{100 * first / weight.sum():.2g} % of all, and no other row more than "
             f"{second:g}: it counts as so many equal rows, and decides over the "
             "components. Check the weight, or reduce it.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -261,13 +291,11 @@ def inflation_in(fits, X, weight):
 def warn_of_inflation(inflation, inverse_temperature):
     """Warn if rows count for more than they say, and the number is "auto"."""
     if inflation * inverse_temperature > OVERCOUNTED:
-        warn(
+        warn_user(
             "Counts repeat within rows: their variance is about "
             f"{inflation:.2g} times that of independent draws, and with "
             f"inverse_temperature={inverse_temperature:g} components may be too many. "
             'inverse_temperature="auto" accounts for it.',
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
 
@@ -283,3 +311,49 @@ def broad_component(fit, rows, weight):
     means = np.where(counts > 0, sums / np.maximum(counts, 1e-300), np.inf)
     k = means.argmin()
     return k if counts[k] <= SMALL * counts.sum() else None
+
+
+def with_learnt_shapes(fit):
+    """Return the fit with shapes that are learnt, at the same responsibilities.
+
+    Its bound is less than what an ascent would find.
+    """
+    other = fit.mixture.with_family(fit.mixture.family.less_assuming())
+    state = other.m_step(fit.statistics, fit.state)
+    for _ in range(PRIOR_UPDATES):
+        other = other.adapted(state)
+        state = other.m_step(fit.statistics, state)
+    bound = other.bound(state, 0.0, fit.statistics)
+    return fit._replace(mixture=other, state=state, history=[bound])
+
+
+def warn_of_shapes(fit, fits, criterion):
+    """Warn if learnt shapes explain the rows better, with any number of components.
+
+    Parameters
+    ----------
+    fit : Fit
+        The fit that is kept.
+    fits : iterable of Fit
+        Fits of the numbers of components that were tried.
+    criterion : callable
+        Returns the criterion of a fit.
+    """
+    if fit.mixture.family.less_assuming() is None:
+        return
+    best = max(map(with_learnt_shapes, [fit, *fits]), key=criterion)
+    gain = criterion(best) - criterion(fit)
+    if gain <= DECISIVE:
+        return
+    numbers = [len(each.state.concentration) for each in (best, fit)]
+    shapes = best.mixture.family.attributes(best.state.components)
+    shapes = [value.ravel() for key, value in shapes.items() if key.endswith("shapes")]
+    shapes = np.concatenate(shapes)
+    warn_user(
+        "The Gamma columns do not have the shape that the family says (1 if "
+        f"exponential): with shapes that are learnt, here from {shapes.min():.2g} to "
+        f"{shapes.max():.2g}, {numbers[0]} component{'s' * (numbers[0] > 1)} would "
+        f"have a criterion that is larger by {gain:.3g} nats than that of the "
+        f'{numbers[1]} found. Use the family "gamma", which is Gamma("auto"), in place '
+        'of "exponential" or Gamma(shape).',
+    )

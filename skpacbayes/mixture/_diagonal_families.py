@@ -118,13 +118,11 @@ class NormalInverseGamma(InverseGammaFamily):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
-        counts, gaps, scatter = self.moments(statistics, previous.origins)
-        precision = self.mean_precision + counts
-        pull = gaps + previous.origins - self.mean
-        means = self.mean + counts[:, None] / precision[:, None] * pull
-        shrink = (self.mean_precision * counts / precision)[:, None]
+        counts, means, precision, scatter, shrink, pull = self.shrunk(
+            statistics, previous
+        )
         shape = self.shape + 0.5 * self.size * counts
-        scale = self.scale + 0.5 * self.pool(scatter + shrink * pull**2)
+        scale = self.scale + 0.5 * self.pool(scatter + shrink[:, None] * pull**2)
         return self.completed(
             Posterior(previous.origins, means, precision, shape, scale)
         )

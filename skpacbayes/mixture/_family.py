@@ -48,17 +48,14 @@ class Family:
         """Return those of the columns of which the density is; others are given."""
         return columns
 
-    def continuous_columns(self, columns):
-        """Return those of the columns that have a density of real numbers."""
-        return self.described(list(columns)) if self.continuous else []
+    def columns_that_are(self, kind, columns):
+        """Return those of the columns that are "continuous", "independent", "nominal".
 
-    def independent_columns(self, columns):
-        """Return those of the columns that are independent given the component."""
-        return self.described(list(columns)) if self.independent else []
-
-    def nominal_columns(self, columns):
-        """Return those of the columns whose values are names without an order."""
-        return self.described(list(columns)) if self.nominal else []
+        Or "ordered": numbers, also those that are given and not described.
+        """
+        if kind == "ordered":
+            return [] if self.nominal else list(columns)
+        return self.described(list(columns)) if getattr(self, kind) else []
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""

@@ -21,7 +21,8 @@ from ._diagonal_families import (
 from ._gaussian_families import GaussianFamily, covariance, variances
 from ._inherited_docs import NotInherited, inherits_entries
 from ._missing import column_means
-from ._mixture import TemperedVBMixture
+from ._mixture import TemperedVBMixture, parameter
+from ._rows import column_indices
 from ._wishart import NormalWishart
 
 TYPES = "full", "tied", "diag", "spherical"  # between which "auto" chooses
@@ -258,7 +259,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows; NaN is a value to be predicted.
-        columns : array-like of int or str, default=None
+        columns : slice or array-like of int, bool or str, default=None
             Columns to be predicted, whatever X has there; by name where the mixture
             was fitted to a data frame.
 
@@ -287,27 +288,13 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         answer, X = self._answer(), self._check_rows(X, incomplete=True)
         if columns is not None:
             X = X.copy()
-            X[:, self._columns(columns)] = np.nan
+            names = vars(self).get("feature_names_in_", ())
+            X[:, column_indices(columns, names, X.shape[1], "columns has")] = np.nan
         scorer = answer.mixture.family.conditional_scorer(answer.state.components)
         scores = np.empty((len(X), scorer.n_components))
         scorer.write(X, scores)
         weights = softmax(scores + answer.log_weights, axis=1)
         return ConditionalMixture(X, weights, scorer)
-
-    def _columns(self, columns):
-        """Return the indices of columns that may be given by name."""
-        names = vars(self).get("feature_names_in_", np.empty(0, dtype=object))
-        known = {name: index for index, name in enumerate(names)}
-        known |= {index: index for index in range(self.n_features_in_)}
-        columns = np.atleast_1d(columns).tolist()
-        for column in columns:
-            if column not in known:
-                raise ValueError(
-                    f"columns contains {column!r}, but X has the columns "
-                    f"0 to {self.n_features_in_ - 1}"
-                    + (f", named {', '.join(names)}." if len(names) else ".")
-                )
-        return [known[column] for column in columns]
 
     predict_target = NotInherited()  # no family is a regression
 
@@ -318,35 +305,12 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         """Type of the covariances: the parameter, or what "auto" chose."""
         return self._answer().mixture.family.covariance_type
 
-    @property
-    def means_(self):
-        """Posterior means of the means."""
-        return self.parameters_["means_"]
-
-    @property
-    def covariances_(self):
-        """Inverses of the expected precisions."""
-        return self.parameters_["covariances_"]
-
-    @property
-    def precisions_(self):
-        """Expected precisions."""
-        return self.parameters_["precisions_"]
-
-    @property
-    def precisions_cholesky_(self):
-        """Upper triangular factors of the precisions."""
-        return self.parameters_["precisions_cholesky_"]
-
-    @property
-    def mean_precision_(self):
-        """Posterior precision of the means."""
-        return self.parameters_["mean_precision_"]
-
-    @property
-    def degrees_of_freedom_(self):
-        """Degrees of freedom of the precisions."""
-        return self.parameters_["degrees_of_freedom_"]
+    means_ = parameter("means_", "Posterior means of the means.")
+    covariances_ = parameter("covariances_", "Inverses of the expected precisions.")
+    precisions_ = parameter("precisions_", "Expected precisions.")
+    precisions_cholesky_ = parameter("precisions_cholesky_", "Triangular factors.")
+    mean_precision_ = parameter("mean_precision_", "Posterior precision of the means.")
+    degrees_of_freedom_ = parameter("degrees_of_freedom_", "Those of the precisions.")
 
     # Steps of `fit` in which Gaussians differ from other families.
 

@@ -193,6 +193,16 @@ class GaussianFamily(Family):
         matrix[:, first, second] = matrix[:, second, first] = scatter
         return counts, gaps, matrix
 
+    def shrunk(self, statistics, previous):
+        """Return counts, means, their precision, and scatter about the prior mean."""
+        counts, gaps, scatter = self.moments(statistics, previous.origins)
+        prior = previous.prior_precision
+        prior = self.mean_precision if prior is None else prior
+        precision = prior + counts
+        pull = gaps + previous.origins - self.mean
+        means = self.mean + counts[:, None] / precision[:, None] * pull
+        return counts, means, precision, scatter, prior * counts / precision, pull
+
     def recentred(self, posterior):
         """Return the posterior, with its means for origins if one is far away."""
         precisions = posterior.precisions

@@ -1,15 +1,15 @@
 """How rows are learnt: what the parameters of a mixture make of a data set."""
 
 from typing import NamedTuple
-from warnings import warn
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
+from .._sentinels import warn_of_sentinels
 from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
-from ._correlations import warn_of_correlations
 from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
@@ -17,14 +17,14 @@ from ._diagnostics import (
     warn_of_heavy_row,
     warn_of_inflation,
     warn_of_outliers,
+    warn_of_shapes,
     warn_of_shares,
     warn_of_small_weights,
 )
+from ._merged_groups import warn_of_merged_groups
 from ._moves import exchange_components
-from ._overdispersion import warn_of_overdispersion
 from ._search import best_fit, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
-from ._shapes import warn_of_shapes
 from ._temperature import TEMPERATURES, TemperatureChoice
 
 MORE = 2  # times as many components as of the first family are tried, and its square
@@ -94,41 +94,49 @@ class Learner:
             warn_of_inflation(inflation_in(best_by_number(paths), X, weight), alpha)
         if self.chooses:
             fit, path = self.choice.best_of(paths, X, weight)
-            warn_of_overdispersion(fit, X, weight)
-            warn_of_correlations(fit, X, weight)
+            warn_of_merged_groups(fit, X, weight)
             warn_of_shapes(fit, best_by_number(paths).values(), self.choice.of)
         else:
             fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
             path = {self.n_components: self.choice.of(fit)}
             warn_of_shapes(fit, [fit], self.choice.of)
         if not fit.converged:
-            warn(
+            warn_user(
                 f"The bound was still rising after max_iter={self.to['max_iter']} "
                 "iterations: increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
         warn_of_small_weights(weight)
         warn_of_heavy_row(weight)
-        self.found_atoms = warn_of_atoms(fit, X, weight, self.names)
+        self.found_atoms = self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
+            fit, X, weight, self.names
+        )
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_copied_columns(fit, X, weight, self.names)
         warn_of_copied_counts(fit.mixture.family, X, weight, self.names)
         warn_of_shares(fit.mixture.family, X)
-        if self.chooses and not chosen and not self.found_atoms:
-            warn_of_copies(fit, X, weight)
+        if self.chooses and not self.found_atoms:
+            warn_of_copies(fit, X, weight, chosen)
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
         return Learned(fit.mixture, fit, path)
 
+    def warn_of_sentinels(self, mixture, X):
+        """Warn of numbers that stand for missing values; whether there are some."""
+        family, columns = mixture.family, range(X.shape[1])
+        if issparse(X):
+            return False
+        others = set(columns).difference(family.columns_that_are("ordered", columns))
+        missing = {"allows_missing": family.allows_missing}
+        return warn_of_sentinels(X, self.names, others, **missing)
+
     def warn_if_more_than(self, n_rows, rows):
         """Warn if there are more components than so many rows."""
         if not self.chooses and n_rows is not None and self.n_components > n_rows:
-            warn(
+            warn_user(
                 f"n_components={self.n_components} is more than the {n_rows} {rows}: "
                 "components without rows keep their prior. Reduce n_components.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
 
     def searched_among(self, mixtures, X, weight, tasks):
@@ -221,7 +229,10 @@ class Learner:
             )
             fit = best_fit([fit, *others])
         fit, settled = self.exchanged(fit, X, weight, settled)
-        return self.renumber(fit, X, weight, settled)
+        fit, settled = self.renumber(fit, X, weight, settled)
+        if self.chooses and len(fit.state.concentration) == self.max_components:
+            self.choice.warn_if_more(fit, X, weight, settled)
+        return fit, settled
 
     def renumber(self, fit, X, weight, settled):
         """Merge and cut components on the window of a stream, if "auto"."""

@@ -22,7 +22,7 @@ from .._validation import are_small, refuse_large
 from ._answers import Answer
 from ._learner import Learner
 from ._outliers import OutlierFamily
-from ._product import FAMILIES, ProductFamily, check_parameters, refuse_texts
+from ._product import FAMILIES, ProductFamily, check_parameters, family_named
 from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
@@ -276,6 +276,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If `n_components="auto"` and another `random_state` may choose another
             number: the searches find different numbers, or the criterion of the best
             is too near to that of the second.
+        ConvergenceWarning
+            If `n_components="auto"` chose `max_components`, and one component more has
+            the larger criterion; on a stream when the number of its blocks has doubled.
         UserWarning
             If the mean of the positive weights is less than 0.1: weights are numbers of
             rows, not shares.
@@ -283,8 +286,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If one row has 30 times the weight of every other one or more, and a tenth
             of all weights.
         UserWarning
-            If `n_components="auto"` and nearly all rows of real numbers are there twice
-            or more often, counted with their weights.
+            If `n_components="auto"` and nearly all rows are there twice or more often,
+            counted with their weights; with counts and names, where rows may be equal
+            by chance, a multiple of two, three or five times.
+        UserWarning
+            If a number that several rows share is far beyond all others of its column,
+            as -999 for a missing value is; on a stream when the number of its blocks
+            has doubled.
         UserWarning
             If so many rows, counted with their weights, share a value of a column of
             real numbers that its density means little.
@@ -301,10 +309,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             component and complete rows of real numbers; not with `outliers=True`, and
             not with Gaussians of known covariance.
         UserWarning
-            If `n_components="auto"` chose Poisson components, beside other columns or
-            not, and fewer components with negative binomial or zero-inflated columns
-            would explain the rows better: counts are overdispersed, and components cut
-            groups in parts.
+            If `n_components="auto"` chose Poisson or binomial components, beside other
+            columns or not, and fewer components with negative binomial, beta-binomial
+            or zero-inflated columns would explain the rows better: counts are
+            overdispersed, and components cut groups in parts.
         UserWarning
             If `n_components="auto"` chose components without covariances, and fewer
             components with full ones would explain the rows better: columns of real
@@ -599,7 +607,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=False)
         if X.shape[0] == 0:
             return np.zeros_like(answer.statistics)
-        return answer.mixture.e_step(answer.state, X, weight)[0]
+        statistics, _ = answer.mixture.e_step(answer.state, X, weight)
+        return answer.mixture.rounded(statistics)
 
     @updates_state
     def absorb(self, statistics, memory=1.0):
@@ -750,11 +759,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if rows is None:
             takes = self._takes_missing(reset=reset)
             finite = "allow-nan" if takes else True
-            try:
-                rows = self._rows(X, reset=reset, ensure_all_finite=finite)
-            except ValueError as error:
-                refuse_texts(X, family, error)
-                raise
+            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
             refuse_large("X", rows)
             family = learned or self._family()  # whose columns have indices by now
         family.check_rows(rows)
@@ -765,10 +770,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _family(self):
         """Return the family, before it has seen rows."""
-        if isinstance(self.family, str):
-            return FAMILIES[self.family]()
         if not isinstance(self.family, list):
-            return self.family
+            return family_named(self.family)
         product = ProductFamily(self.family)
         if "n_features_in_" in vars(self):
             names = vars(self).get("feature_names_in_", ())
@@ -893,3 +896,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 def ones_for(X, weight):
     """Return the weights, ones if they are None."""
     return np.ones(X.shape[0]) if weight is None else weight
+
+
+def parameter(name, description):
+    """Return a property of a mixture: one of its `parameters_`."""
+    return property(lambda mixture: mixture.parameters_[name], doc=description)

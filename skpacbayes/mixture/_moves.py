@@ -190,7 +190,7 @@ def exchange_components(
 
 def followed(fit, X, sample_weight, settled, options, to_beat):
     """Ascend, as long as there is hope that the bound passes `to_beat`."""
-    brief, history = few_sweeps(options), []
+    brief, history = limited(options), []
     for _ in range(1 + options["max_iter"] // brief["max_iter"]):
         fit = fit.mixture.ascend(fit.state, X, sample_weight, settled, **brief)
         history += fit.history
@@ -199,16 +199,16 @@ def followed(fit, X, sample_weight, settled, options, to_beat):
     return fit._replace(history=history)
 
 
-def few_sweeps(options):
-    """Return the options of an ascent that is only begun."""
-    return {**options, "max_iter": min(EXCHANGE_SWEEPS, options["max_iter"])}
+def limited(options, most=EXCHANGE_SWEEPS):
+    """Return the options of an ascent of at most so many sweeps."""
+    return {**options, "max_iter": min(most, options["max_iter"])}
 
 
 def best_exchange(fit, few, settled, options, seed, known):
     """Return the best exchange after a few sweeps over `few` rows, if hopeful."""
     if not fit.converged:
         return None, None
-    brief = few_sweeps(options)
+    brief = limited(options)
     mixture = fit.mixture
     tries = [
         (mixture.ascend(state, *few, rest, **brief), rest)

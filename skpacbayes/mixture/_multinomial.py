@@ -12,12 +12,11 @@ from sklearn.utils.validation import check_non_negative
 
 from .._compat import Interval, StrOptions
 from .._validation import refuse_large, validate_data
-from ._bursts import inflation_of_counts
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
 from ._inherited_docs import NotInherited, inherits_entries
-from ._mixture import TemperedVBMixture
+from ._mixture import TemperedVBMixture, parameter
 from ._rows import CountDensity
 from ._scorers import DirichletMultinomialScorer, LinearScorer
 from ._search import best_clusters
@@ -25,6 +24,8 @@ from ._search import best_clusters
 POWERS = 7  # of the randomized singular value decomposition
 TOTAL_STEP = 2.0  # factor between prior totals that the bound compares,
 TOTALS = 1e-3, 1e6  # and their range: log Gamma of more loses digits
+CLEAR = 3.0  # standard errors by which repetitions must exceed those of independence
+LARGEST = 16.0  # inflation that is told from a larger one
 
 
 class TopicPosterior(NamedTuple):
@@ -321,15 +322,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
     # What was found.
 
-    @property
-    def components_(self):
-        """Posterior means of the distributions over the columns."""
-        return self.parameters_["components_"]
-
-    @property
-    def topic_concentration_(self):
-        """Concentrations of the Dirichlet posteriors of the components."""
-        return self.parameters_["topic_concentration_"]
+    components_ = parameter("components_", "Posterior means of the distributions.")
+    topic_concentration_ = parameter("topic_concentration_", "Dirichlet posteriors.")
 
     # What counts have not: outliers, and a regression among several families.
 
@@ -368,3 +362,60 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def inflation_of_counts(X, labels, sample_weight):
+    """Variance of the counts of a row, in units of that of independent tokens.
+
+    Where the tokens of a row depend on each other, as words that come again once they
+    came, a component gives rows that differ more than independent draws, and the bound
+    is larger with several in its place. The likelihood to the power of one over the
+    inflation counts a row for what it says.
+
+    Two tokens of a row are the same word with a probability s + r (1 - s), where s is
+    that of two tokens of different rows of the component. Under Dirichlet-multinomial
+    rows of total concentration A, r is 1 / (1 + A) and counts of a row of N tokens have
+    1 + r (N - 1) times the variance of a multinomial [1]_; N is here the mean over
+    tokens.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse array} of shape (n_samples, n_features)
+        Counts.
+    labels : ndarray of shape (n_samples,)
+        Component of each row.
+    sample_weight : ndarray of shape (n_samples,)
+        Weights.
+
+    Returns
+    -------
+    inflation : float
+        From 1 to 16. It is 1 where the repetitions are not clearly more than those of
+        independent tokens, and where X has fractions.
+
+    References
+    ----------
+    .. [1] J. E. Mosimann, "On the compound multinomial distribution, the multivariate
+       beta-distribution, and correlations among proportions", Biometrika 49, 1962.
+    """
+    X = csr_array(X)
+    if np.any(X.data != np.floor(X.data)):
+        return 1.0
+    repeated = expected = pairs = 0.0
+    for k in np.unique(labels):
+        rows, weight = X[labels == k], sample_weight[labels == k]
+        totals, squares = rows.sum(axis=1), rows.multiply(rows).sum(axis=1)
+        words = weight @ rows
+        others = words.sum() ** 2 - weight**2 @ totals**2
+        if others <= 0.0:  # one row
+            continue
+        same = (words @ words - weight**2 @ squares) / others
+        own_pairs = weight @ (totals * (totals - 1.0))
+        repeated += weight @ (squares - totals)
+        expected += same * own_pairs
+        pairs += own_pairs
+    tokens = sample_weight @ X.sum(axis=1)
+    if not repeated - expected > CLEAR * np.sqrt(2.0 * max(expected, 1.0)):
+        return 1.0  # a pair counts twice
+    share = (repeated - expected) / (pairs - expected)
+    return float(np.clip(1.0 + share * pairs / tokens, 1.0, LARGEST))

@@ -70,13 +70,9 @@ class OutlierFamily(Family):
         low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
         return cls(family, low, np.where(high > low, high, low + 1.0), columns)
 
-    def continuous_columns(self, columns):
-        """Return those of the columns that have a density of real numbers."""
-        return self.inner.continuous_columns(columns)
-
-    def independent_columns(self, columns):
-        """Return those of the columns that are independent given the component."""
-        return self.inner.independent_columns(columns)
+    def columns_that_are(self, kind, columns):
+        """Return those of the columns that the family says are of a kind."""
+        return self.inner.columns_that_are(kind, columns)
 
     @property
     def covariance_type(self):

@@ -12,7 +12,7 @@ from ._family import ExponentialFamily, defines_last
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
-from ._rows import as_slice
+from ._rows import as_slice, column_indices
 from ._scorers import SumScorer
 from ._student import Student
 
@@ -35,21 +35,13 @@ class ProductFamily(ExponentialFamily):
 
     def with_indices(self, names, n_features):
         """Return the product with the indices of columns that are given by name."""
-        indices = {name: index for index, name in enumerate(names)}
-        indices |= {index: index for index in range(-n_features, n_features)}
         families = []
         for name, family, columns in self.parts():
-            wanted = np.atleast_1d(columns)
-            wanted = np.flatnonzero(wanted) if wanted.dtype == bool else wanted
-            wanted = wanted.tolist()
-            for column in wanted:
-                if column not in indices:
-                    raise ValueError(
-                        f"The family {name!r} has the column {column!r}, but X has "
-                        f"{n_features} columns"
-                        + (f": {', '.join(names)}." if len(names) else ".")
-                    )
-            families.append((name, family, [indices[column] for column in wanted]))
+            asked = f"The family {name!r} has"
+            own = column_indices(columns, names, n_features, asked)
+            if not own:
+                raise ValueError(f"{asked} no column: name some, or leave it out.")
+            families.append((name, family, own))
         product = ProductFamily(families)
         product.slices = [as_slice(columns) for _, _, columns in families]
         return product
@@ -59,34 +51,21 @@ class ProductFamily(ExponentialFamily):
         """Whether one of the families leaves out missing values."""
         return any(family.allows_missing for _, family, _ in self.parts())
 
-    def continuous_columns(self, columns):
-        """Return those of the columns that have a density of real numbers."""
-        return [
-            column
-            for _, family, own in self.parts()
-            for column in family.continuous_columns(own)
-        ]
-
-    def independent_columns(self, columns):
-        """Return those of the columns that are independent given the component."""
-        return [
-            column
-            for _, family, own in self.parts()
-            for column in family.independent_columns(own)
-        ]
-
-    def nominal_columns(self, columns):
-        """Return those of the columns whose values are names without an order."""
-        return [
-            column
-            for _, family, own in self.parts()
-            for column in family.nominal_columns(own)
-        ]
+    def columns_that_are(self, kind, columns):
+        """Return those of the columns that are of a kind; ignored ones are of none."""
+        parts = [part.columns_that_are(kind, own) for _, part, own in self.parts()]
+        return [column for part in parts for column in part]
 
     def parts(self):
         """Return the families; a name is a family with its defaults."""
+        names = {part[0] for part in self.families if len(part) == 3}
+        if len(names) < max(1, len(self.families)):
+            raise ValueError(
+                "A list of families needs triples (name, family, columns) with "
+                f"different names, but got {self.families!r}."
+            )
         return [
-            (name, FAMILIES[family]() if isinstance(family, str) else family, columns)
+            (name, family_named(family), columns)
             for name, family, columns in self.families
         ]
 
@@ -325,30 +304,27 @@ def check_parameters(family):
         for _, part, _ in family.parts():
             check_parameters(part)
         return
+    if isinstance(family, type):
+        name = family.__name__
+        raise ValueError(f"The family is the class {name}: give an object, {name}().")
     constraints = getattr(family, "_parameter_constraints", None)  # a user's has none
     if constraints:
         given = family.get_params(deep=False)
         validate_parameter_constraints(constraints, given, type(family).__name__)
 
 
+def family_named(family):
+    """Return a family, with its defaults where only the name is given."""
+    if not isinstance(family, str):
+        return family
+    if family not in FAMILIES:
+        raise ValueError(f"There is no family {family!r}: choose of {set(FAMILIES)}.")
+    return FAMILIES[family]()
+
+
 def is_conditional(name, family, columns):
     """Whether the density of a family is of some of its columns given the others."""
     return len(family.described(columns)) < len(columns)
-
-
-def refuse_texts(X, family, error):
-    """Raise a ValueError that names the first column of a data frame with texts."""
-    if not hasattr(X, "columns") or "could not convert" not in str(error):
-        return
-    for column in X.columns:
-        try:
-            np.asarray(X[column], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Column {column!r} of X has values that are no numbers, which the "
-                f"family {type(family).__name__} needs: encode them, by "
-                "sklearn.preprocessing.OrdinalEncoder for example."
-            ) from error
 
 
 FAMILIES = {

@@ -2,12 +2,11 @@
 
 from copy import copy
 from typing import NamedTuple
-from warnings import warn
 
 import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
-from .._base import user_stack_level
+from .._base import warn_user
 from .._compat import StrOptions
 from .._kernels.mixture import log_sums_of_powers
 from ._column_family import ColumnFamily
@@ -198,13 +197,11 @@ class Gamma(ColumnFamily):
         ends = np.exp(posterior.log_chances[:, :, [0, -1]]).max(axis=1)
         for end, word, advice in zip(ends.T, ENDS, ADVICE, strict=True):
             if end.max() > 0.5:
-                warn(
+                warn_user(
                     f"The shape of a Gamma column of component {int(end.argmax())} is "
                     f"the {word} of those that are tried, from {SHAPES[0]:g} to "
                     f"{SHAPES[1]:g}, so that components may cut groups in parts: "
                     f"{advice}.",
-                    UserWarning,
-                    stacklevel=user_stack_level(),
                 )
 
     def less_assuming(self):

@@ -4,13 +4,12 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, ndtri
 
 from .._kernels.mixture import line_log_densities
 from ._divergences import gamma_divergence
 from ._family import ExponentialFamily, defines_last
 from ._gaussian_families import LOG_2_PI, covariance, variances
-from ._line_starts import nearest_lines
 from ._rows import product_pairs
 from ._scorers import FunctionScorer, KernelScorer
 
@@ -19,6 +18,11 @@ NARROWEST = 1e-14  # of the widest direction of the inputs is the least width
 RATES = 1e-12, 1.0  # between which the bound chooses the prior rate
 AT_ONCE = 256  # rows of which products are in memory
 PRECISIONS = 1e-12, 1e3  # and the prior precision of the coefficients
+TRIALS, STEPS = 20, 8  # starts of lines, and steps from each
+KEPT = 0.7  # of the rows, by which lines are refitted and compared
+NEAR = 3.0  # standard deviations from a line, within which a row starts with it
+FEW = 1000  # rows by which lines are found
+RIDGE = 1e-6
 
 
 class Lines(NamedTuple):
@@ -358,3 +362,81 @@ def inverses(matrices):
         return 0.5 * (found + found.mT)
     values = np.maximum(values, NARROWEST * values[:, -1:])
     return (vectors / values[:, None]) @ vectors.mT
+
+
+def nearest_lines(inputs, targets, weight, n_lines, rng):
+    """Return the nearest line of each row, and whether it is near.
+
+    K lines [1]_, each refitted to the rows that are nearest to it: as outliers have
+    large residuals, the rows with the largest are left out, as in least trimmed
+    squares.
+
+    .. [1] H. Späth (1979). Algorithm 39: Clusterwise linear regression. Computing 22,
+       367-373.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (n_rows, n_inputs)
+        Standardised inputs, one for the intercept.
+    targets, weight : ndarray of shape (n_rows,)
+    n_lines : int
+    rng : Generator
+
+    Returns
+    -------
+    labels : ndarray of shape (n_rows,)
+    near : ndarray of shape (n_rows,) of bool
+    """
+    some = np.arange(len(targets))
+    if len(some) > FEW:
+        some = rng.choice(len(some), FEW, replace=False)
+    part = inputs[some], targets[some], weight[some]
+    trials = [trimmed_lines(*part, n_lines, rng) for _ in range(TRIALS)]
+    lines, _ = min(trials, key=lambda trial: trial[1])
+    residuals = np.abs(targets[:, None] - inputs @ lines.T)
+    labels, least = residuals.argmin(axis=1), residuals.min(axis=1)
+    return labels, least <= NEAR * normal_scale(least, weight)
+
+
+def normal_scale(residuals, weight):
+    """Return the standard deviation of normal residuals, given their absolute values.
+
+    From the median of the smallest share `KEPT` of the residuals: a weighted quantile
+    of all of them, which large ones do not change.
+    """
+    order = np.argsort(residuals)
+    masses = np.cumsum(weight[order])
+    middle = order[np.searchsorted(masses, KEPT / 2 * masses[-1])]
+    return residuals[middle] / ndtri((1 + KEPT / 2) / 2)
+
+
+def trimmed_lines(inputs, targets, weight, n_lines, rng):
+    """Return lines after a random start, and the trimmed sum of squared residuals."""
+    n, d = inputs.shape
+    lines = np.array(
+        [
+            fitted(inputs[own], targets[own], np.ones(len(own)))
+            for own in rng.integers(0, n, (n_lines, d))
+        ]
+    )
+    for step in range(STEPS + 1):
+        squares = (targets[:, None] - inputs @ lines.T) ** 2
+        labels, least = squares.argmin(axis=1), squares.min(axis=1)
+        order = np.argsort(least)
+        masses = np.cumsum(weight[order])
+        kept = order[masses <= KEPT * masses[-1]]
+        if step == STEPS:
+            break
+        for k in range(n_lines):
+            own = kept[labels[kept] == k]
+            if len(own):
+                lines[k] = fitted(inputs[own], targets[own], weight[own])
+    return lines, weight[kept] @ least[kept]
+
+
+def fitted(inputs, targets, weight):
+    """Least squares, with a ridge so small that it only makes them unique."""
+    weighted = inputs * weight[:, None]
+    gram = weighted.T @ inputs
+    gram += RIDGE * (np.trace(gram) / len(gram) + 1e-300) * np.eye(len(gram))
+    return np.linalg.solve(gram, weighted.T @ targets)

@@ -90,6 +90,28 @@ def as_slice(columns):
     return columns
 
 
+def column_indices(columns, names, n_features, asked):
+    """Return the indices of columns that are given by index, name, mask or slice.
+
+    An error about one that is not there begins with `asked`.
+    """
+    if isinstance(columns, slice):
+        columns = np.arange(n_features)[columns]
+    wanted, there = np.atleast_1d(columns), f", but X has {n_features} columns"
+    if wanted.dtype == bool:
+        if wanted.shape != (n_features,):
+            raise ValueError(f"{asked} a mask of {wanted.size} columns{there}.")
+        wanted = np.flatnonzero(wanted)
+    indices = {name: index for index, name in enumerate(names)}
+    indices |= {index: index % n_features for index in range(-n_features, n_features)}
+    wanted = wanted.tolist()
+    for column in wanted:
+        if column not in indices:
+            there += f": {', '.join(names)}" if len(names) else ""
+            raise ValueError(f"{asked} the column {column!r}{there}.")
+    return [indices[column] for column in wanted]
+
+
 def have_gaps(X):
     """Whether a value is NaN: the sum of the squares is then, and quickly told."""
     return math.isnan(np.vdot(X, X))

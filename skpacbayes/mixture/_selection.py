@@ -1,12 +1,10 @@
 """How many components: independent paths of merges, the best of which is improved."""
 
-from warnings import warn
-
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
 from ._ascent import Fit
-from ._moves import best_merge, best_split, exchange_components, followed
+from ._moves import best_merge, best_split, exchange_components, followed, limited
 from ._search import best_fit, family_start, in_rounds, remembered, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
@@ -14,6 +12,7 @@ PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no fu
 START_SWEEPS = 50  # before the first merge of a path
 PATH_SWEEPS = 6  # after each merge of a path
 DECISIVE = 3.0  # nats: odds of 20 to 1
+CUTS_TRIED = 4  # beyond the largest number of components
 
 
 class Choice:
@@ -76,6 +75,8 @@ class Choice:
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
         self.warn_if_undecided(paths, criteria, gains[best])
+        if best == max(fits):
+            self.warn_if_more(fits[best], X, sample_weight)
         return fits[best], criteria
 
     def improved(self, paths, X, sample_weight):
@@ -166,19 +167,31 @@ class Choice:
         if len(numbers) == 1 and margin > needed:
             return
         searches = f"the {len(paths)} searches" if len(paths) > 1 else "the search"
-        warn(
+        warn_user(
             f"n_components='auto' chose {best}, but another random_state may choose "
             f"another number: {second} is {margin:.3g} nats worse, {searches} found "
             f"{', '.join(map(str, numbers))} components, and their maxima differ by "
             f"{spread:.3g} nats. Increase n_init, or compare elbo_path_.",
             ConvergenceWarning,
-            stacklevel=user_stack_level(),
         )
 
-
-def limited(options, most):
-    """Return the options of an ascent of at most so many sweeps."""
-    return {**options, "max_iter": min(most, options["max_iter"])}
+    def warn_if_more(self, fit, X, sample_weight, settled=None):
+        """Warn if one component more than the largest number tried is better."""
+        K, found = len(fit.state.concentration), []
+        for seed in range(self.seed, self.seed + CUTS_TRIED):
+            state, rest = best_split(fit, X, sample_weight, settled, seed=seed)
+            more = Fit(fit.mixture, state, None, [], False)
+            to = limited(self.options, START_SWEEPS), fit.criterion + DECISIVE
+            found.append(self.of(followed(more, X, sample_weight, rest, *to)))
+        gain = max(found) - self.of(fit)
+        if gain > DECISIVE:
+            warn_user(
+                f"n_components='auto' chose {K}, the largest number that it tries, and "
+                f"{K + 1} components have a criterion that is larger by {gain:.3g} "
+                "nats. Increase max_components, or choose another family if components "
+                "cut groups in parts.",
+                ConvergenceWarning,
+            )
 
 
 def best_by_number(paths):

@@ -152,6 +152,9 @@ class Stream:
             if news and self.settled.any() and not self.has_warned:
                 self.learned.mixture.family.warn_of_news()
                 self.has_warned = True
+            if doubled:
+                rows, _ = self.window.joined()
+                learner.warn_of_sentinels(self.learned.mixture, rows)
             if doubled or news:
                 self._exchange(learner)
             else:

@@ -1,13 +1,12 @@
 """Student components: Gaussians whose rows have scales of their own."""
 
 from copy import copy
-from warnings import warn
 
 import numpy as np
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 
-from .._base import user_stack_level
+from .._base import warn_user
 from .._compat import StrOptions
 from .._kernels.mixture import log_sums_of_powers
 from ._default_priors import BLUR, NormalMatrixF
@@ -112,13 +111,11 @@ class StudentComponents(NormalMatrixF):
 
     def warn_of_news(self):
         """Warn: rows that left the window keep the scales that they had."""
-        warn(
+        warn_user(
             "A block of the stream shows a new group, and rows have left the window: "
             "their scales u are kept as they were, so that Student components may not "
             "be rearranged as they should be. Choose a larger window (the default is "
             "four blocks), shuffle the rows, or call fit.",
-            UserWarning,
-            stacklevel=user_stack_level(),
         )
 
     def numbers(self, statistics):

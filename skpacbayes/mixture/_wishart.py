@@ -35,12 +35,10 @@ class NormalWishart(GaussianFamily):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
-        counts, gaps, scatter = self.moments(statistics, previous.origins)
-        precision = self.mean_precision + counts
-        pull = gaps + previous.origins - self.mean
-        means = self.mean + counts[:, None] / precision[:, None] * pull
-        shrink = (self.mean_precision * counts / precision)[:, None, None]
-        scatter = scatter + shrink * pull[:, :, None] * pull[:, None]
+        counts, means, precision, scatter, shrink, pull = self.shrunk(
+            statistics, previous
+        )
+        scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
         if self.tied:
             counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
         degrees, scale = self.degrees + counts, self.inverse_scale + scatter

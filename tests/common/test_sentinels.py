@@ -18,6 +18,8 @@ from skpacbayes import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
 )
 from skpacbayes._sentinels import warn_of_sentinels
 
@@ -37,11 +39,20 @@ ADDITIVE = [
     SparseAdditiveGibbsRanker(**SHORT),
     SparseAdditiveGibbsRegressor(**SHORT),
 ]
+COUNTS_AND_NUMBERS = [("c", "poisson", [0, 2]), ("n", "normal", [1])]
+MIXTURES = [
+    *(TemperedVBGaussianMixture(2, covariance_type=c) for c in ("full", "diag")),
+    TemperedVBGaussianMixture(2, outliers=True),
+    *(TemperedVBMixture(f, 2) for f in ("normal", "student", "regression")),
+    TemperedVBMixture(COUNTS_AND_NUMBERS, 2),
+]
 
 
 def rows_for(model, n=200):
     rng = np.random.default_rng(3)
     X = rng.normal(10.0, 3.0, size=(n, 3))
+    if COUNTS_AND_NUMBERS is vars(model).get("family"):
+        X[:, [0, 2]] = rng.poisson(8.0, size=(n, 2))
     y = rng.permutation(n) % 2  # of all kinds: numbers, counts, labels
     return X, y if is_classifier(model) or "Ranker" in repr(model) else y.astype(float)
 
@@ -54,11 +65,13 @@ def said(model, method, X, y, **options):
 def said_of(learn, *rows, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        learn(*rows, **options)
+        fitted = learn(*rows, **options)
+        if hasattr(fitted, "n_components"):
+            assert len(fitted.weights_) == 2  # an unfinished block is fitted now
     return [str(w.message) for w in caught if "stands for a" in str(w.message)]
 
 
-@pytest.mark.parametrize("model", [*ONLINE, *ADDITIVE], ids=repr)
+@pytest.mark.parametrize("model", [*ONLINE, *ADDITIVE, *MIXTURES], ids=repr)
 def test_a_number_for_missing_values_is_named(model):
     X, y = rows_for(model)
     assert not said(model, "fit", X, y)
@@ -66,8 +79,9 @@ def test_a_number_for_missing_values_is_named(model):
     (text,) = said(model, "fit", pd.DataFrame(X, columns=["a", "age", "c"]), y)
     assert text.startswith("Column 1 of X ('age') has the value -999 in 5 % of the")
     for change in (lambda x: 1e-3 * x + 1e4, lambda x: -1e3 * x):
-        assert len(said(model, "fit", change(X), y)) == 1
-    if model in ONLINE:
+        Z = np.column_stack([X[:, 0], change(X[:, 1]), X[:, 2]])
+        assert len(said(model, "fit", Z, y)) == 1
+    if model in ONLINE + MIXTURES:
         classes = {"classes": [0, 1]} if is_classifier(model) else {}
         assert len(said(model, "partial_fit", X, y, **classes)) == 1
     weights = (X[:, 1] != -999.0).astype(float)  # rows of no weight are absent
@@ -85,11 +99,14 @@ def test_a_stream_of_clusters_is_looked_at_row_by_row():
     assert told[-1].startswith("Column 1 of X has the value -999 in 5 % of the rows")
 
 
-@pytest.mark.parametrize("model", [*ONLINE, ADDITIVE[3]], ids=repr)
+@pytest.mark.parametrize("model", [*ONLINE, ADDITIVE[3], *MIXTURES], ids=repr)
 def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
+    """From 500 rows to 600, beyond 512; mixtures count blocks, here of 50 rows."""
     X, y = rows_for(model, 800)
     X[300:, 1] = np.where(np.arange(500) % 20, X[300:, 1], -999.0)
     stream, told = clone(model), []
+    if model in MIXTURES:
+        stream.set_params(block_size=50)
     for start in range(0, 800, 100):
         part = slice(start, start + 100)
         first = {"classes": [0, 1]} if is_classifier(model) and not start else {}
@@ -97,7 +114,7 @@ def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
             warnings.simplefilter("always")
             stream.partial_fit(X[part], y[part], **first)
         told += [start for w in caught if "stands for a" in str(w.message)]
-    assert told == [500]  # from 500 rows to 600, beyond 512
+    assert told == ([300, 700] if model in MIXTURES else [500])
 
 
 def test_a_category_has_no_order():

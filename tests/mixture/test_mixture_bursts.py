@@ -9,8 +9,12 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from skpacbayes.mixture import TemperedVBMixture, TemperedVBMultinomialMixture
-from skpacbayes.mixture._bursts import LARGEST, inflation_of_counts
+from skpacbayes.mixture import (
+    Binomial,
+    TemperedVBMixture,
+    TemperedVBMultinomialMixture,
+)
+from skpacbayes.mixture._multinomial import LARGEST, inflation_of_counts
 
 
 def texts(n=300, n_words=200, n_topics=3, n_tokens=60, concentration=None, seed=0):
@@ -87,24 +91,33 @@ def test_independent_tokens_keep_their_temperature():
     assert adjusted_rand_score(labels, usual.predict(X)) > 0.95
 
 
+@pytest.mark.parametrize("trials", [None, 40])
 @pytest.mark.parametrize("kind", ["negative binomial", "zero-inflated"])
-def test_overdispersed_counts_are_named_and_poisson_counts_are_not(kind):
-    """Two groups of counts; with a factor for each, Poisson components cut them.
+def test_overdispersed_counts_are_named_and_others_are_not(kind, trials):
+    """Two groups of counts; with a factor for each, components cut them.
 
-    It is said whether rows are repeated or weighted.
+    It is said whether rows are repeated or weighted. Binomial counts have a factor of
+    their odds.
     """
     rng = np.random.default_rng(3)
     rates = np.array([[4.0, 9.0, 20.0], [15.0, 2.0, 30.0]])[np.arange(300) % 2]
+    family = "poisson" if trials is None else Binomial(trials)
+
+    def draw(rates):
+        if trials is None:
+            return rng.poisson(rates)
+        return rng.binomial(trials, rates / (rates + 20.0))
+
     options = {"max_components": 6, "n_init": 1, "random_state": 0}
     options["component_prior"] = "uniform"
     factors = rng.gamma(4.0, 1 / 4.0, rates.shape)
     if kind == "zero-inflated":
         factors = rng.random(rates.shape) > 0.3
-    over = rng.poisson(rates * factors)
+    over = draw(rates * factors)
     weight = 1 + np.arange(300) % 2
     said = []
     for rows, w in ((over, weight), (np.repeat(over, weight, axis=0), None)):
-        mixture = TemperedVBMixture("poisson", "auto", **options)
+        mixture = TemperedVBMixture(family, "auto", **options)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             mixture.fit(rows, sample_weight=w)
@@ -115,26 +128,30 @@ def test_overdispersed_counts_are_named_and_poisson_counts_are_not(kind):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "The counts seem overdispersed")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        mixture = TemperedVBMixture("poisson", "auto", **options)
-        assert mixture.fit(rng.poisson(rates)).n_components_ == 2
+        mixture = TemperedVBMixture(family, "auto", **options)
+        assert mixture.fit(draw(rates)).n_components_ == 2
 
 
 @pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("counts", ["poisson", Binomial(40)], ids=["poisson", "40"])
 @pytest.mark.parametrize("beside", [False, True])
-def test_overdispersed_counts_are_named_beside_other_columns(beside, missing):
-    """And where values are missing; Poisson counts are not named there either."""
+def test_overdispersed_counts_are_named_beside_other_columns(beside, counts, missing):
+    """And where values are missing; counts of the family are not named there either."""
     rng = np.random.default_rng(5)
     group = np.arange(400) % 2
     rates = np.array([[4.0, 9.0, 20.0], [15.0, 2.0, 30.0]])[group]
     options = {"max_components": 6, "n_init": 1, "random_state": 0}
     for over in (True, False):
-        X = rng.poisson(rates * (rng.gamma(2.0, 0.5, rates.shape) if over else 1.0))
+        own = rates * (rng.gamma(2.0, 0.5, rates.shape) if over else 1.0)
+        X = rng.poisson(own)
+        if counts != "poisson":
+            X = rng.binomial(40, own / (20.0 + own))
         X = np.where((rng.random(X.shape) < 0.1) & missing, np.nan, X)
-        family = "poisson"
+        family = counts
         if beside:
             others = rng.normal(3.0 * group, 1.0), rng.integers(0, 3, 400)
             X = np.column_stack([X, *others])
-            family = [("x", "normal", [3]), ("n", "poisson", [0, 1, 2])]
+            family = [("x", "normal", [3]), ("n", counts, [0, 1, 2])]
             family += [("c", "categorical", [4])]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 
@@ -13,6 +14,7 @@ from skpacbayes.mixture import (
     Student,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
+    TemperedVBMultinomialMixture,
 )
 
 
@@ -232,3 +234,28 @@ def test_copies_of_rows_are_named_and_rounded_rows_are_not(number):
         assert not any("twice" in each for each in said(mixture, rows))
     mixture.set_params(inverse_temperature="auto")
     assert said(mixture, np.repeat(X, 2, axis=0)) == []
+
+
+@pytest.mark.parametrize("n_columns", [5, 8])
+@pytest.mark.parametrize("kind", ["poisson", "categorical", "words", "sparse", "mixed"])
+def test_copies_of_counts_and_names_are_named_and_equal_rows_are_not(kind, n_columns):
+    """Equal rows of few values are no copies, however often; each twice they are.
+
+    With five columns, nearly all rows are there several times by chance.
+    """
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 2, size=(300, n_columns)).astype(float)
+    family = {"mixed": [("n", "poisson", [0, 1]), ("c", "categorical", [2, 3])]}
+    options = {"max_components": 2, "n_init": 1, "random_state": 0}
+    if kind in ("words", "sparse"):
+        mixture = TemperedVBMultinomialMixture("auto", **options)
+    else:
+        mixture = TemperedVBMixture(family.get(kind, kind), "auto", **options)
+    for times in (1, 2, 3):
+        rows, weight = np.repeat(X, times, axis=0), np.full(300, times)
+        for table, w in ((rows, None), (X, weight)):
+            table = csr_array(table) if kind == "sparse" else table
+            messages = said(mixture, table, w)
+            found = [each for each in messages if each.startswith("Rows are there")]
+            assert len(found) == (times > 1)
+            assert all(f"a multiple of {times} times" in each for each in found)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skpacbayes.mixture import TemperedVBMixture, VonMisesFisher
-from skpacbayes.mixture._bessel import LARGE, log_bessel
+from skpacbayes.mixture._directions import LARGE, log_bessel
 
 
 def directions(n, d, group, seed=0):

@@ -6,7 +6,7 @@ from mixed_columns import MIXED, mixed
 from numpy.testing import assert_allclose
 from scipy import special
 
-from skpacbayes.mixture import Student, TemperedVBMixture
+from skpacbayes.mixture import Normal, Student, TemperedVBMixture
 from skpacbayes.mixture._product import FAMILIES
 
 
@@ -121,6 +121,17 @@ def test_other_refusals():
         TemperedVBMixture(twice).fit(X)
     with pytest.raises(ValueError, match="it is no ExponentialFamily"):
         TemperedVBMixture([("a", Student(), [0])]).fit(X)
+    for wrong in ([], [("a", "normal")], [("a", "normal", [0]), ("a", "normal", [1])]):
+        with pytest.raises(ValueError, match=r"triples .* with different names"):
+            TemperedVBMixture(wrong).fit(X)
+    with pytest.raises(ValueError, match="'a' has no column"):
+        TemperedVBMixture([("a", "normal", [])]).fit(X)
+    with pytest.raises(ValueError, match="'a' has a mask of 2 columns, but X has 3"):
+        TemperedVBMixture([("a", "normal", [True, False])]).fit(X)
+    with pytest.raises(ValueError, match="no family 'norml': choose of"):
+        TemperedVBMixture([("a", "norml", [0])]).fit(X)
+    with pytest.raises(ValueError, match=r"the class Normal: give an object, Normal\("):
+        TemperedVBMixture(Normal).fit(X)
     with pytest.warns(UserWarning, match="n_components=40 is more than the 30 rows"):
         TemperedVBMixture("normal", 40, tol=0.1, random_state=0).fit(X)
 

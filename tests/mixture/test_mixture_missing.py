@@ -275,8 +275,11 @@ def test_three_components_predict_like_a_grid():
     named = TemperedVBGaussianMixture(3, random_state=0).fit(frame)
     by_name = named.conditional(pd.DataFrame(filled, columns=list("abc")), ["b"])
     assert_array_equal(by_name.mean, found.mean)
-    with pytest.raises(ValueError, match="columns contains 3"):
-        mixture.conditional(filled, columns=[3])
+    for columns in ([False, True, False], slice(1, 2), [-2], 1):
+        assert_array_equal(mixture.conditional(filled, columns).mean, found.mean)
+    for wrong in (3, -4, "b", [True, False]):
+        with pytest.raises(ValueError, match=r"columns has .*, but X has 3 columns"):
+            mixture.conditional(filled, wrong)
     for other in ({"prior": "factorized"}, {"covariance_type": "known"}):
         assert not hasattr(TemperedVBGaussianMixture(**other), "conditional")
 

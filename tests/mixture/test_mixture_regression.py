@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpacbayes.mixture import Regression, TemperedVBMixture
-from skpacbayes.mixture._line_starts import normal_scale
+from skpacbayes.mixture._regression import normal_scale
 
 
 def crossing(n, seed):

@@ -7,6 +7,7 @@ from statistics import mode
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
@@ -14,6 +15,7 @@ from sklearn.preprocessing import scale
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
+    TemperedVBMixture,
     TemperedVBMultinomialMixture,
 )
 from skpacbayes.mixture._default_priors import SCALES
@@ -165,3 +167,52 @@ def test_multinomial_probabilities_sum_to_one(topic_prior):
     rows, labels = mixture.sample(500, n_tokens=9)
     assert (rows.sum(axis=1) == 9).all()
     assert set(labels) <= {0, 1}
+
+
+def four_groups(family):
+    """Rows of four groups, and what fits them."""
+    rng, group = np.random.default_rng(0), np.arange(400) % 4
+    if family == "words":
+        topics = rng.dirichlet(np.full(20, 0.3), 4)
+        return rng.multinomial(40, topics[group]).astype(float)
+    if family == "categorical":
+        often = np.where(np.column_stack([group % 2, group // 2]), 0.95, 0.05)
+        return (rng.random((400, 10)) < np.repeat(often, 5, axis=1)) * 1.0
+    if family in ("poisson", "gamma"):
+        means = np.array([2.0, 10.0, 30.0, 90.0])[group, None]
+        gammas = rng.gamma(9.0, means, (400, 3))
+        return gammas if family == "gamma" else rng.poisson(means, (400, 3)) * 1.0
+    centers = 9.0 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])[group]
+    return centers + rng.standard_t(5 if family == "student" else 99, (400, 3))
+
+
+@pytest.mark.parametrize(
+    "family", ["full", "diag", "student", "poisson", "gamma", "categorical", "words"]
+)
+def test_too_small_a_largest_number_is_named(family):
+    """Four groups, of which at most three, or at most four, are looked for."""
+    X, options = four_groups(family), {"n_init": 1, "random_state": 0}
+    for most in (3, 4):
+        options["max_components"] = most
+        if family == "words":
+            mixture = TemperedVBMultinomialMixture("auto", **options)
+        elif family in ("full", "diag"):
+            mixture = TemperedVBGaussianMixture(
+                "auto", covariance_type=family, **options
+            )
+        else:
+            mixture = TemperedVBMixture(family, "auto", **options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            mixture.fit(X)
+        assert mixture.n_components_ == most
+        assert any(map(names_the_largest, caught)) == (most < 4)
+    options = {"max_components": 3, "block_size": 100, "window": 200}
+    stream = clone(mixture).set_params(**options).partial_fit(X[np.arange(400) % 4 < 3])
+    with pytest.warns(ConvergenceWarning, match="the largest number that it tries"):
+        stream.partial_fit(X[3::4])  # a fourth group, after three
+
+
+def names_the_largest(warning):
+    """Whether it says that more components than the largest number are better."""
+    return "the largest number that it tries" in str(warning.message)

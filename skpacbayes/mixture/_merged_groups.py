@@ -1,0 +1,333 @@
+"""Columns that vary more, or together, than a family says: components cut a group.
+
+A negative binomial distribution is a continuous mixture of Poisson distributions, a
+beta-binomial one of binomial distributions, and counts with extra zeros are a mixture
+of two: where the groups have such counts, the evidence is right to prefer more
+components than there are groups. Components are merged, pair after pair, into groups
+with such columns, and BIC compares these groups with the components. So it is for real
+numbers that are correlated within groups, of which components without covariances cut
+the longest axis. Beside other columns, the others keep their family: merged components
+have one distribution of them.
+"""
+
+import numpy as np
+from scipy.special import betaln, gammaln, logsumexp, xlogy
+
+from .._base import warn_user
+from ._categories import Binomial
+from ._diagonal_families import InverseGammaFamily
+from ._gaussian_families import LOG_2_PI
+from ._moves import shares_and_losses
+from ._normal_columns import LogNormal, Normal
+from ._product import ProductFamily
+from ._rates import Poisson
+from ._search import scaled_part
+
+LOOKED_AT = 2000  # rows, at most
+NEAREST = 6  # pairs of groups that are compared before each merge
+DECISIVE = 3.0  # nats: odds of 20 to 1
+OVER = 1.05  # times that of its family is the variance of an overdispersed column
+MOST = 0.99  # of a chance, and of the correlation of trials
+MOST_COLUMNS = 50  # of real numbers
+
+
+class Groups:
+    """Groups of components: log densities of the rows, and what BIC counts.
+
+    A subclass has `takes(family)`, whether it is made for the columns of a family;
+    `described(share, component=False)`, and `complaint(best, K, gain)`, what is said.
+
+    Parameters
+    ----------
+    X, weight : rows of these columns, and their weights
+    parts : list of (family, columns)
+        Of whose columns X consists, side by side.
+    shares : ndarray of shape (n_rows, n_components)
+        Responsibilities times weights.
+    others : OtherColumns, default=None
+        What is known of the other columns.
+    """
+
+    def __init__(self, X, weight, parts, shares, others=None):
+        self.weight, self.others = weight, others
+        self.read(X, parts)
+        described = [self.described(each, component=True) for each in shares.T]
+        # Of each group: shares of the rows, log densities, parameters, and a place.
+        self.groups = list(shares.T), *map(list, zip(*described, strict=True))
+
+    @staticmethod
+    def can_read(X):
+        """Whether such columns can be described."""
+        return True
+
+    def with_others(self, share, log_densities, size, point):
+        """Add to the description of a group that of the other columns."""
+        if self.others is None:
+            return log_densities, size, point
+        own, place = self.others.described(share)
+        return log_densities + own, size, np.append(point, place)
+
+    def best_merge(self):
+        """Merge down to one group: the best number, and what its criterion gains."""
+        before, found = self.criterion(*self.groups[:3]), {}
+        for left in range(len(self.groups[0]) - 1, 0, -1):
+            found[left] = self.merge()
+        best = max(found, key=found.get)
+        return best, found[best] - before
+
+    def criterion(self, shares, log_densities, sizes):
+        """Log likelihood less half the parameters times the log of the rows."""
+        log_total = np.log(self.weight.sum())
+        masses = np.log([max(share.sum(), 1e-300) for share in shares]) - log_total
+        joint = np.column_stack(log_densities) + masses
+        likelihood = self.weight @ logsumexp(joint, axis=1)
+        return likelihood - 0.5 * (sum(sizes) + len(sizes) - 1) * log_total
+
+    def nearest(self):
+        """Return the nearest pairs of groups."""
+        points = np.array(self.groups[-1])
+        first, second = np.triu_indices(len(points), 1)
+        gaps = ((points[first] - points[second]) ** 2).sum(axis=1)
+        return [(first[i], second[i]) for i in np.argsort(gaps)[:NEAREST]]
+
+    def merge(self):
+        """Merge the near pair that leaves the largest criterion, and return that."""
+        tries = []
+        for pair in self.nearest():
+            share = self.groups[0][pair[0]] + self.groups[0][pair[1]]
+            new = share, *self.described(share)
+            groups = [
+                [*without(old, pair), own]
+                for old, own in zip(self.groups, new, strict=True)
+            ]
+            tries.append((self.criterion(*groups[:3]), groups))
+        value, self.groups = max(tries, key=lambda each: each[0])
+        return value
+
+
+class PoissonGroups(Groups):
+    """Groups of Poisson components; NaN is a missing count."""
+
+    family, broader = "Poisson", "negative binomial"
+    most = np.inf  # counts
+
+    @staticmethod
+    def takes(family):
+        """Whether groups are of columns of a family."""
+        return isinstance(family, Poisson)
+
+    def read(self, X, parts):
+        """Keep the counts, and where there are some."""
+        self.there = ~np.isnan(X)
+        self.X = np.where(self.there, X, 0.0)
+
+    def described(self, share, *, component=False):
+        """Log densities of the rows in a group, its parameters, and its place."""
+        X, totals = self.X, np.maximum(share @ self.there, 1e-300)
+        least = 0.5 / np.maximum(totals, 1.0)
+        means = np.clip(share @ X / totals, least, self.most - least)
+        squares = share @ ((X - means) ** 2 * self.there) / totals
+        ratios = squares / self.variances(means)
+        over = (ratios > OVER) & (not component)
+        terms, *likely = self.log_probabilities(means, np.maximum(ratios, OVER))
+        best = [share @ (each * self.there) for each in likely]
+        broad = np.where(np.argmax(best, axis=0) == 0, *likely)
+        terms = np.where(over, broad, terms)
+        log_densities = (terms * self.there).sum(axis=1)
+        size, point = len(means) + over.sum(), 2 * np.sqrt(means)
+        return self.with_others(share, log_densities, size, point)
+
+    def variances(self, means):
+        """Variances of the counts of the family."""
+        return means
+
+    def log_probabilities(self, means, ratios):
+        """Log probabilities of the counts: of the family, and of two broader ones.
+
+        These are without, and with, extra zeros, and have `ratios` times its variance.
+        """
+        X, base, gaps = self.X, -gammaln(self.X + 1), (ratios - 1) * means
+        sizes = means**2 / gaps
+        broad = gammaln(sizes + X) - gammaln(sizes) - sizes * np.log1p(means / sizes)
+        broad += base + X * (np.log(means) - np.log(means + sizes))
+        zeros = ratios - 1
+        rates, zeros = means + zeros, zeros / (means + zeros)
+        inflated = with_zeros(X, X * np.log(rates) - rates + base, zeros)
+        return X * np.log(means) - means + base, broad, inflated
+
+    def complaint(self, best, K, gain):
+        """Return a warning of counts that are overdispersed."""
+        return (
+            f"The counts seem overdispersed: {best} component{'s' * (best > 1)} with "
+            f"{self.broader} or zero-inflated columns would explain the rows better "
+            f"than the {K} {self.family} components that n_components='auto' chose, by "
+            f"{gain:.3g} nats (BIC). Components then cut groups in parts; "
+            f"n_components={best} does not, but its densities are too narrow."
+        )
+
+
+class BinomialGroups(PoissonGroups):
+    """Groups of binomial components, of several trials each."""
+
+    family, broader = "binomial", "beta-binomial"
+
+    @staticmethod
+    def takes(family):
+        """Whether groups are of columns of a family."""
+        return isinstance(family, Binomial) and family.n_trials > 1
+
+    def read(self, X, parts):
+        """Keep the counts, and the numbers of trials of their columns."""
+        super().read(X, parts)
+        self.most = np.concatenate([[part.n_trials] * len(own) for part, own in parts])
+
+    def variances(self, means):
+        """Variances of the counts of the family."""
+        return means * (1 - means / self.most)
+
+    def log_probabilities(self, means, ratios):
+        """Log probabilities of the counts: of the family, and of two broader ones."""
+        X, n = self.X, self.most
+        base = gammaln(n + 1) - gammaln(X + 1) - gammaln(n - X + 1)
+        total = 1 / np.minimum((ratios - 1) / (n - 1), MOST) - 1
+        first, second = total * means / n, total * (1 - means / n)
+        broad = base + betaln(first + X, second + n - X) - betaln(first, second)
+        pairs = self.variances(means) * ratios + means**2 - means
+        chances = np.minimum(pairs / means / (n - 1), MOST)
+        zeros = np.clip(1 - means / (n * chances), 1e-9, MOST)
+        counts, inflated = (
+            base + xlogy(X, p) + xlogy(n - X, 1 - p) for p in (means / n, chances)
+        )
+        return counts, broad, with_zeros(X, inflated, zeros)
+
+
+class CorrelatedGroups(Groups):
+    """Groups with full covariances, of components without.
+
+    Logarithms of lognormal columns are described.
+    """
+
+    @staticmethod
+    def takes(family):
+        """Whether groups are of columns of a family."""
+        kinds = Normal, InverseGammaFamily
+        return isinstance(family, kinds) and not getattr(family, "pooled", False)
+
+    @staticmethod
+    def can_read(X):
+        """Whether such columns can be described."""
+        varied = np.ptp(X, axis=0) > 0  # and no value is missing
+        return varied.all() and 2 <= X.shape[1] <= MOST_COLUMNS
+
+    def read(self, X, parts):
+        """Keep the standardised numbers, or their logarithms."""
+        of_logs = [[isinstance(part, LogNormal)] * len(own) for part, own in parts]
+        of_logs = np.concatenate(of_logs)
+        X = X.copy()
+        X[:, of_logs] = np.log(X[:, of_logs])
+        self.X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+    def described(self, share, *, component=False):
+        """Log densities of the rows in a group, its parameters, and its place.
+
+        Correlations of few rows are shrunk.
+        """
+        d, total = self.X.shape[1], max(share.sum(), 1e-300)
+        mean = share @ self.X / total
+        gaps = self.X - mean
+        variances = share @ gaps**2 / total + 1e-9
+        if component:
+            squares = gaps**2 @ (1 / variances)
+            log_determinant, size = np.log(variances).sum(), 2 * d
+        else:
+            covariance = (gaps * share[:, None]).T @ gaps
+            covariance += (d + 2) * np.diag(variances)
+            factor = np.linalg.cholesky(covariance / (total + d + 2))
+            squares = (np.linalg.solve(factor, gaps.T) ** 2).sum(axis=0)
+            log_determinant = 2 * np.log(np.diag(factor)).sum()
+            size = d + d * (d + 1) // 2
+        log_densities = -0.5 * (d * LOG_2_PI + log_determinant + squares)
+        return self.with_others(share, log_densities, size, mean)
+
+    def complaint(self, best, K, gain):
+        """Return a warning of columns that are correlated."""
+        return (
+            "Columns are correlated within groups, but the family takes them as "
+            f"independent given the component: {best} component{'s' * (best > 1)} with "
+            "covariances between columns would explain the rows better than the "
+            f"{K} that n_components='auto' chose, by {gain:.3g} nats (BIC). Use "
+            "TemperedVBGaussianMixture with covariance_type='full' (of logarithms, for "
+            "lognormal columns), or decorrelate the columns by "
+            "sklearn.decomposition.PCA."
+        )
+
+
+class OtherColumns:
+    """Columns of a product that are no counts.
+
+    Their parameters do not count in BIC, so that a merge gains less than it should.
+
+    Parameters
+    ----------
+    family : ProductFamily
+        The families of these columns.
+    X : ndarray of shape (n_rows, n_features)
+    inverse_temperature : float
+    """
+
+    def __init__(self, family, X, inverse_temperature):
+        self.family, self.X = family, X
+        self.inverse_temperature = inverse_temperature
+        self.statistics = family.statistics(X)
+        points = family.profile(X)
+        self.points = points - points.mean(axis=0)
+
+    def described(self, share):
+        """Log densities of the rows in a group, and its place."""
+        total = max(share.sum(), 1e-300)
+        statistics = np.hstack([total, share @ self.statistics, 0.0])[None]
+        posterior = self.family.update(self.inverse_temperature * statistics, None)
+        place = share @ self.points / total
+        return self.family.log_predictive(posterior, self.X)[:, 0], place
+
+
+def with_zeros(X, log_probabilities, zeros):
+    """Log probabilities of counts with more zeros, a share `zeros` of all."""
+    counts = log_probabilities + np.log1p(-zeros)
+    return np.where(X == 0, np.logaddexp(np.log(zeros), counts), counts)
+
+
+def without(values, pair):
+    """Return the values but for two of them."""
+    return [value for i, value in enumerate(values) if i not in pair]
+
+
+def parts_and_others(family, n_features, takes):
+    """Return the families that are taken, their columns, and the product of others."""
+    if takes(family):
+        return [(family, list(range(n_features)))], None
+    if not isinstance(family, ProductFamily):
+        return [], None
+    right = [(part, own) for _, part, own in family.families if takes(part)]
+    others = [part for part in family.families if not takes(part[1])]
+    return right, family.of(others) if others else None
+
+
+def warn_of_merged_groups(fit, X, weight):
+    """Warn if fewer groups with broader columns are better than the components."""
+    K, family = len(fit.state.concentration), fit.mixture.family
+    for kind in PoissonGroups, BinomialGroups, CorrelatedGroups:
+        parts, others = parts_and_others(family, X.shape[1], kind.takes)
+        if K < 2 or not parts:
+            continue
+        rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
+        numbers = rows[:, [column for _, own in parts for column in own]]
+        if not kind.can_read(numbers):
+            continue
+        shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
+        if others is not None:
+            others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
+        groups = kind(numbers, w, parts, shares, others)
+        best, gain = groups.best_merge()
+        if gain > DECISIVE:
+            warn_user(groups.complaint(best, K, gain))
