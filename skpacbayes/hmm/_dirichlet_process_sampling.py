@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._dirichlet_process_dependence import strongest_dependence, strongest_trend
-from ._dirichlet_process_run import LEAST_SCORED, Run, leave_lower_modes, stacked
+from ._dirichlet_process_run import Run, leave_lower_modes, stacked
 from ._dirichlet_process_selection import (
     CHANCE,
     N_ORDERED,
@@ -32,6 +32,7 @@ _REASON = {
 }
 _LEAST_SAME = 0.95  # of the rows have the same state in all chains
 _LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
+_LEAST_SWEEPS = 50  # after the burn-in, for a chain that can tell what order says
 _GRID = 2.0**-20  # of log-likelihoods, in nats
 
 
@@ -156,8 +157,7 @@ def sample_posterior(series, settings, seed, before, tasks):
     )
     found = _posterior(runs, chains, learnt.log_volume.sum())
     _warn_of_gaps(series.rows)
-    scored = runs[0].score.n_draws >= LEAST_SCORED
-    if choice.model.n_states > 1 and scored:
+    if choice.model.n_states > 1 and runs[0].n_after >= _LEAST_SWEEPS:
         _warn_of_order(runs, settings, np.random.default_rng((seed, 1)))
     return found
 
