@@ -296,18 +296,22 @@ def _warn_of_states(votes):
 
 def _warn_of_order(runs, settings, rng):
     """Warn if the order of rows says nothing, or sequences begin in other states."""
-    model, n_rows = runs[0].chain.model, len(runs[0].chain.rows)
-    gains = [run.chain.gains(N_ORDERED, rng) for run in runs]
-    of_order, of_starts = np.max(gains, axis=0)[0], np.min(gains, axis=0)[1]
-    if settings.n_states is not None and of_order <= CHANCE:
+    model, rows = runs[0].chain.model, runs[0].chain.rows
+    starts_matter = model.stationary and len(rows.bounds) > 2
+    for run in runs:
+        of_order, of_starts = run.chain.gains(N_ORDERED, rng)
+        no_order = settings.n_states is not None and of_order <= CHANCE
+        other_starts = starts_matter and of_starts > CHANCE + 0.5 * model.n_states
+        if not no_order and not other_starts:
+            return  # one chain that says neither is enough
+    if no_order:
         _warn(
-            f"The order of the rows gains {of_order:.1f} nats in all {n_rows} rows "
+            f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "
             f"over a mixture of the {model.n_states} states, which may be chance. "
             "There are no regimes, too few rows to tell them, or states whose order "
             "says nothing. n_states='auto' chooses their number."
         )
-    several = len(runs[0].chain.rows.bounds) > 2
-    if several and model.stationary and of_starts > CHANCE + 0.5 * model.n_states:
+    if other_starts:
         _warn(
             "Sequences do not begin as startprob='stationary' says: first states with "
             f"a distribution of their own explain all states {of_starts:.0f} nats "
