@@ -230,8 +230,10 @@ class CalledModel:
             and values.dtype is FLOAT64
             and values.flags.c_contiguous
         ):
-            if np.iscomplexobj(values):
-                raise ValueError(f"{self.name}.{name} returned complex numbers.")
+            values = np.asarray(values)
+            if values.dtype.kind in "bc":
+                kind = "complex numbers" if values.dtype.kind == "c" else "truth values"
+                raise ValueError(f"{self.name}.{name} returned {kind}.")
             values = np.ascontiguousarray(values, dtype=np.float64)
         if values.shape != shape:
             expected = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"

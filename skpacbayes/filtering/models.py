@@ -56,9 +56,10 @@ class LocalLevel(BaseEstimator):
 
     ``x_t = x_{t-1} + N(0, transition_variance)``, ``y_t = x_t + N(0,
     observation_variance)``, features independent. What is None is estimated from the
-    rows by moments of their differences `d`: the observation variance is minus the mean
-    of ``d_t d_{t-1}``, at least 0.05 times the mean of ``d_t ** 2``; the transition
-    variance is the rest of the latter, at least 0.01 times of it.
+    rows by moments of the differences `d` of a feature's values, one to the next that
+    is not missing: the observation variance is minus the mean product of neighbouring
+    differences, at least 0.05 times their mean square; the transition variance is the
+    rest of the latter, at least 0.01 times of it, over the mean number of rows between.
 
     Parameters
     ----------
@@ -100,7 +101,8 @@ class LocalLevel(BaseEstimator):
             model.n_rows_ = 0
             model.first_, model.seen_ = np.zeros(X.shape[1]), np.zeros(X.shape[1], bool)
             model.last_, model.last_step_ = np.full((2, X.shape[1]), np.nan)
-            model.sums_ = np.zeros((4, X.shape[1]))
+            model.sums_ = np.zeros((5, X.shape[1]))
+            model.age_ = np.zeros(X.shape[1])  # rows since the last value
         new = known.any(axis=0) & ~model.seen_
         first = np.where(new, X[known.argmax(axis=0), np.arange(X.shape[1])], 0.0)
         # Particles drawn before the first value lie about 0 and must be moved. Before
@@ -115,24 +117,31 @@ class LocalLevel(BaseEstimator):
 
     def _add_steps(self, X):
         """Sum squares and products of steps, in order: no cut changes the sums."""
-        steps = np.empty((len(X) + 1, X.shape[1]))
-        steps[0], steps[1] = self.last_step_, X[0] - self.last_
-        np.subtract(X[1:], X[:-1], out=steps[2:])
-        parts = np.empty((4, *steps.shape))
+        values = np.concatenate([self.last_[None], X])
+        steps, latest, gaps = values[1:] - values[:-1], values, 1.0
+        if np.isnan(steps).any() or self.age_.any():
+            latest, ages = _latest(values, self.age_)
+            steps, gaps = X - latest[:-1], ages[:-1] + 1.0
+            self.age_ = ages[-1]
+        steps = np.concatenate([self.last_step_[None], steps])
+        latest_steps = _latest(steps, 0.0)[0] if np.isnan(steps).any() else steps
+        parts = np.empty((5, *steps.shape))
         parts[:, 0] = self.sums_
         np.multiply(steps[1:], steps[1:], out=parts[0, 1:])
-        np.multiply(steps[1:], steps[:-1], out=parts[1, 1:])
+        np.multiply(steps[1:], latest_steps[:-1], out=parts[1, 1:])
         unknown = np.isnan(parts[:2, 1:])
         parts[:2, 1:][unknown] = 0.0
-        np.logical_not(unknown, out=parts[2:, 1:])
+        np.logical_not(unknown, out=parts[2:4, 1:])
+        np.multiply(parts[2, 1:], gaps, out=parts[4, 1:])
         self.sums_ = parts.cumsum(axis=1)[:, -1]
-        self.last_, self.last_step_ = X[-1].copy(), steps[-1]
+        self.last_, self.last_step_ = latest[-1].copy(), latest_steps[-1].copy()
 
     def _estimate(self):
-        squares, products, n_squares, n_products = self.sums_
+        squares, products, n_squares, n_products, n_rows = self.sums_
         square = squares / np.maximum(n_squares, 1)
         noise = np.maximum(-products / np.maximum(n_products, 1), 0.05 * square)
         drift = np.maximum(square - 2 * noise, 0.01 * square)
+        drift = drift / np.maximum(n_rows / np.maximum(n_squares, 1), 1)
         self.mean_ = self._given("initial_mean", self.first_)
         self.scale_ = np.sqrt(self._given("initial_variance", square))
         self.step_ = np.sqrt(self._given("transition_variance", drift))
@@ -204,6 +213,17 @@ class LocalLevel(BaseEstimator):
             jump = self.jump_ if t == self.n_rows_ else 0.0
             scores = (x_next - x - jump) / self.step_
         return -0.5 * np.square(np.where(x_next == x + jump, 0.0, scores)).sum(axis=-1)
+
+
+def _latest(values, age):
+    """Return the latest known value at each row, and how many rows ago it was.
+
+    `age` is that of row 0.
+    """
+    rows = np.arange(len(values))[:, None]
+    places = np.maximum.accumulate(np.where(np.isnan(values), 0, rows))
+    ages = rows - places + np.where(places == 0, age, 0.0)
+    return np.take_along_axis(values, places, axis=0), ages
 
 
 PARAMETERS = (

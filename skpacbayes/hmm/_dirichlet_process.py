@@ -184,7 +184,9 @@ class DirichletProcessHMM(
     rows of the log predictive density given the rows before, less its variance over
     draws (WAIC [7]_), from 60 sweeps of a short chain. The smallest number of states
     is taken that is within three standard errors of the best; numbers are tried until
-    two more states in a row do not improve the score.
+    two more states in a row do not improve the score. It is one where the order of the
+    rows gains at most 5 nats in total over a mixture of the states: as shapes such a
+    mixture may predict better than one, but there are no regimes.
 
     A row that is partly observed has the marginal distribution of the features that
     were seen. Values that repeat are taken as rounded to the median gap between
@@ -214,8 +216,9 @@ class DirichletProcessHMM(
     or rows farther apart, up to 400, one above 0.4: then rows depend on those before
     beyond their states, as in an autoregression or a season; and where rows have a
     correlation above 0.15 with time beyond their states, a trend. And there is one
-    where one state has a predictive score that is at most 5 nats in total below that of
-    the states asked for.
+    where the order of the rows gains at most 5 nats in total over a mixture of the
+    states asked for; and where sequences begin in other states than the stationary
+    distribution says, which distorts the transitions.
 
     Answers for new rows are means over 100 of the draws at most; there an atom without
     rows has its prior predictive distribution, Student's with 4 degrees of freedom, so

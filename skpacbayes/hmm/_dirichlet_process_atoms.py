@@ -49,19 +49,18 @@ def split_or_merge(
        conjugate Bayesian nonparametric models", Journal of Statistical Computation and
        Simulation 92, 2022.
     """
-    rows = (t for t in order if atoms[t] >= 0)
-    first = next(rows, None)
-    second = next((t for t in rows if shapes[t] == shapes[first]), None)
-    if second is None:
+    known = order[atoms[order] >= 0]
+    of_shape = known[shapes[known] == shapes[known[:1]]]
+    if len(of_shape) < 2:
         return False
+    first, second = of_shape[:2]
     shape, here, there = shapes[first], atoms[first], atoms[second]
     split = bool(here == there)
     empty = np.flatnonzero(sizes[shape] == 0)
     if split and not len(empty):
         return False
     together = atoms == here if split else (atoms == here) | (atoms == there)
-    together &= shapes == shape
-    members = order[together[order]]
+    members = of_shape[together[of_shape]]
     to_first = atoms[members] == here
     if split:
         here = empty[int(uniforms[-2] * len(empty))]

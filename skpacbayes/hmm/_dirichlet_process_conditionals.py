@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import xlog1py, xlogy
 
 from .._kernels.hmm import accept_transitions, add_moments
 from .._kernels.hmm_atoms import diagonal_atoms, stick_log_weights
@@ -12,6 +13,7 @@ from ._dirichlet_process_model import precisions_of
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 _N_SLICES = 4  # steps for each state, where they do
+_N_COMPARED = 50  # draws that compare two distributions of the first states
 
 
 class Moments(NamedTuple):
@@ -198,6 +200,27 @@ def draw_transitions(moved, parameters, model, rng):
         *work,
     )
     return transitions, start
+
+
+def gain_of_free_starts(moved, parameters, model, rng):
+    """Nats by which first states of a distribution of their own fit the moves better.
+
+    Compared are the posterior means of the log probability of the moves, the first
+    states included. Where these are stationary that is, about, half a chi-square
+    variable with n_states - 1 degrees of freedom, less its mean.
+    """
+    means = []
+    for stationary in (False, True):
+        place, of_model = parameters, model._replace(stationary=stationary)
+        total = 0.0
+        for _ in range(_N_COMPARED):
+            transitions, start = draw_transitions(moved, place, of_model, rng)
+            place = place._replace(transitions=transitions, start=start)
+            total += xlogy(moved.moves, transitions).sum()
+            total += xlogy(moved.firsts, start).sum()
+            total += xlog1py(moved.onward, -transitions.diagonal()).sum()
+        means.append(total / _N_COMPARED)
+    return means[0] - means[1]
 
 
 def mean_transitions(moves, model):

@@ -148,10 +148,6 @@ class DiscreteModel(NamedTuple):
     shared = False
     full = False
 
-    def of_one_state(self):
-        """Return the same with one state."""
-        return self._replace(n_states=1, staged=False)
-
     @property
     def emission(self):
         """The parameter `emission` that asks for it."""

@@ -1,10 +1,12 @@
 """The blocked Gibbs sampler of states and parameters, whatever the emissions."""
 
+import copy
 import itertools
 
 import numpy as np
 
 from .._kernels.hmm import draw_states
+from ._dirichlet_process_conditionals import gain_of_free_starts
 from ._dirichlet_process_durations import (
     Moved,
     Steps,
@@ -80,6 +82,28 @@ class GibbsChain:
         self._draw_parameters(atoms)
         self.log_likelihoods.append(log_densities.sum())
         return log_densities
+
+    def gains(self, n_sweeps, rng):
+        """Nats that the order of the rows gains, and that free first states would.
+
+        The former is the predictive score less that of mixtures, which have the
+        emissions of the draws and the shares of their states. The chain stays where it
+        is: a copy makes the sweeps.
+        """
+        chain = copy.copy(self)
+        chain.rng, chain.states, chain.log_likelihoods = rng, self.states.copy(), []
+        of_mixtures, scores = (PredictiveScore(len(self.rows)) for _ in range(2))
+        k = self.model.n_states
+        for _ in range(n_sweeps):
+            shares = np.bincount(chain.states, minlength=k) + 1.0
+            highest, densities, _ = chain._densities(None)
+            densities = (shares / shares.sum()) @ densities
+            of_mixtures.add(highest + np.log(densities))
+            scores.add(chain.sweep())
+        of_order = (scores.of_rows() - of_mixtures.of_rows()).sum()
+        return of_order, gain_of_free_starts(
+            chain._moved, chain.parameters, self.model, rng
+        )
 
     def _draw_states(self):
         """Draw the numbers of stages, then states and atoms given the parameters."""

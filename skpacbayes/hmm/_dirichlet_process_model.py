@@ -52,10 +52,6 @@ class Model(NamedTuple):
         """The parameter `emission` that asks for it."""
         return "translated" if self.shared else "per_state"
 
-    def of_one_state(self):
-        """Return the same with one state."""
-        return self._replace(n_states=1, shared=False, staged=False)
-
     @property
     def n_shapes(self):
         """Number of mixtures: one, or one for each state."""

@@ -14,9 +14,9 @@ class Run:
 
     States have no names. After each sweep that is kept they are given those under
     which they agree best with the labels that the rows had so far: `votes` (n_states,
-    n_rows) counts these. They may begin with those of fewer rows, from before. `score`
-    is that of the sweeps after the burn-in, `trial` that of the latest ones in it.
-    Sweeps that the chain has already made since its start are the first of the burn-in.
+    n_rows) counts these. They may begin with those of fewer rows, from before. `trial`
+    is the score of the latest sweeps of the burn-in, of which those that the chain has
+    already made since its start are the first.
     """
 
     def __init__(self, chain, votes=None, thin=1):
@@ -26,7 +26,6 @@ class Run:
             self.votes[:, : votes.shape[1]] = votes
         self.draws, self.n_after = [], 0
         self._n_ahead, self._n_sweeps = len(chain.log_likelihoods), 0
-        self.score = PredictiveScore(len(chain.rows))
         self.trial = PredictiveScore(len(chain.rows))
 
     @property
@@ -49,8 +48,6 @@ class Run:
             log_densities = self.chain.sweep()
             if not keep and number % _SCORED == 0:
                 self.trial.add(log_densities)
-            if keep and self.n_after % _SCORED == 0:
-                self.score.add(log_densities)
             if keep and self.n_after % self.thin == 0:
                 self._keep()
             self.n_after += keep

@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import user_stack_level
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._dirichlet_process_dependence import strongest_dependence, strongest_trend
-from ._dirichlet_process_run import LEAST_SCORED, Run, leave_lower_modes, stacked
+from ._dirichlet_process_run import Run, leave_lower_modes, stacked
 from ._dirichlet_process_selection import (
     CHANCE,
-    Candidate,
+    N_ORDERED,
     CandidatesOf,
     Learnt,
     chain_of,
@@ -32,6 +32,7 @@ _REASON = {
 }
 _LEAST_SAME = 0.95  # of the rows have the same state in all chains
 _LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
+_LEAST_SWEEPS = 50  # after the burn-in, for a chain that can tell what order says
 _GRID = 2.0**-20  # of log-likelihoods, in nats
 
 
@@ -137,7 +138,7 @@ def sample_posterior(series, settings, seed, before, tasks):
         n_chosen = before.n_chosen
     else:
         tried = CandidatesOf(series, rng)
-        choice = choose_model(tried, settings)
+        choice = choose_model(tried, settings, seed)
         learnt = tried.learnt(choice.model)
         runs = _begun(choice, before, series, learnt.rows, settings, rng)
     run_chains(
@@ -156,16 +157,15 @@ def sample_posterior(series, settings, seed, before, tasks):
     )
     found = _posterior(runs, chains, learnt.log_volume.sum())
     _warn_of_gaps(series.rows)
-    scored = runs[0].score.n_draws >= LEAST_SCORED
-    if settings.n_states is not None and choice.model.n_states > 1 and scored:
-        _warn_of_one_state(runs, learnt, np.random.default_rng((seed, 1)))
+    if choice.model.n_states > 1 and runs[0].n_after >= _LEAST_SWEEPS:
+        _warn_of_order(runs, settings, np.random.default_rng((seed, 1)))
     return found
 
 
-def choose_model(tried, settings):
+def choose_model(tried, settings, seed):
     """Choose the model whose short chain predicts rows best from those before them.
 
-    `tried`: the candidates, by their models.
+    `tried`: the candidates, by their models; `seed` decides whether order says nothing.
     """
     n_states, scores = settings.n_states, np.empty(0)
     if n_states is None:
@@ -176,6 +176,8 @@ def choose_model(tried, settings):
     if len(models) == 1 and not settings.rivals(models[0]) and not tried:
         return Choice(models[0], None, scores)
     best = _best_model(tried, models)
+    if settings.n_states is None and n_states > 1 and not best.needs_order(seed):
+        best = _best_model(tried, settings.models(1))
     rivals = settings.rivals(best.model)
     if rivals:
         rival = _best_model(tried, rivals)
@@ -292,18 +294,28 @@ def _warn_of_states(votes):
         )
 
 
-def _warn_of_one_state(runs, learnt, rng):
-    """Warn if one state predicts the rows about as well as those asked for."""
-    model = runs[0].chain.model
-    one = Candidate(learnt, model.of_one_state(), rng, None)
-    scores = [run.score.of_rows() - learnt.log_volume for run in runs]
-    gain = max(own.sum() for own in scores) - one.scores.sum()
-    if gain <= CHANCE:
+def _warn_of_order(runs, settings, rng):
+    """Warn if the order of rows says nothing, or sequences begin in other states."""
+    model, rows = runs[0].chain.model, runs[0].chain.rows
+    starts_matter = model.stationary and len(rows.bounds) > 2
+    for run in runs:
+        of_order, of_starts = run.chain.gains(N_ORDERED, rng)
+        no_order = settings.n_states is not None and of_order <= CHANCE
+        other_starts = starts_matter and of_starts > CHANCE + 0.5 * model.n_states
+        if not no_order and not other_starts:
+            return  # one chain that says neither is enough
+    if no_order:
         _warn(
-            f"One state predicts the rows about as well as {model.n_states}: these "
-            f"gain {gain:.1f} nats in all {len(learnt.rows)} rows, which may be "
-            "chance. There are no regimes, too few rows to tell them, or states whose "
-            "order says nothing, as in a mixture. n_states='auto' chooses their number."
+            f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "
+            f"over a mixture of the {model.n_states} states, which may be chance. "
+            "There are no regimes, too few rows to tell them, or states whose order "
+            "says nothing. n_states='auto' chooses their number."
+        )
+    if other_starts:
+        _warn(
+            "Sequences do not begin as startprob='stationary' says: first states with "
+            f"a distribution of their own explain all states {of_starts:.0f} nats "
+            "better. That distorts the transitions: use startprob='dirichlet'."
         )
 
 

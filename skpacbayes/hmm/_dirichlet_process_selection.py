@@ -13,6 +13,7 @@ from ._dirichlet_process_score import PredictiveScore
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
 _N_WORSE = 2  # numbers of states, one after the other, that do not improve the score
 CHANCE = 5.0  # nats in total by which scores of equally good models differ
+N_ORDERED = 20  # sweeps that tell whether the order of the rows says something
 _CLEAR = 3.0  # standard errors by which a score is clearly better
 
 
@@ -60,6 +61,11 @@ class Candidate:
         gaps = self.scores - other.scores
         error = gaps.std() / np.sqrt(len(gaps))
         return gaps.mean() > max(_CLEAR * error, least)
+
+    def needs_order(self, seed):
+        """Whether rows are predicted better than by a mixture of the states."""
+        rng = np.random.default_rng((seed, 1))
+        return self.chain.gains(N_ORDERED, rng)[0] > CHANCE
 
 
 class CandidatesOf(dict):

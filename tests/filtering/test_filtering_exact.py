@@ -245,6 +245,27 @@ def test_local_level_recovers_its_variances():
     assert_array_equal(given.observe(X).noise_, 4.0)
 
 
+@pytest.mark.parametrize("cuts", [[], [1, 2, 3], range(1, 60)])
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_local_level_learns_from_rows_with_gaps(every, cuts):
+    """Steps over missing rows count, however a stream is cut."""
+    rng = np.random.default_rng(every)
+    level = np.cumsum(rng.normal(size=(20_000 * every, 2)), axis=0)
+    X = level + rng.normal(size=level.shape)
+    seen = np.zeros(X.shape, dtype=bool)
+    seen[1::every, 0], seen[:, 1] = True, rng.random(len(X)) < 1 / every
+    X[~seen] = np.nan
+    model, whole = LocalLevel(), LocalLevel().observe(X)
+    for block in np.split(X, cuts):
+        model = model.observe(block)
+    # five standard deviations of the moments
+    assert_allclose(model.step_**2, 1.0, rtol=0.3)
+    assert_allclose(model.noise_, 1.0, rtol=0.25)
+    assert_array_equal(model.sums_, whole.sums_)
+    tracker = ClusteredParticleFilter(n_particles=20, random_state=0).fit(X[:30, :1])
+    assert tracker.log_likelihood_ < 0  # the rows were weighed
+
+
 def test_every_set_of_points_is_even_in_each_coordinate_and_unlike_the_others():
     n, n_columns = 64, 3
     seen = set()

@@ -609,9 +609,23 @@ def test_a_linear_model_of_the_wrong_form(name, value, complaint):
             tracker(line().set_params(**{name: value}), proposal=proposal).fit(rows(4))
 
 
-def test_a_model_that_returns_complex_numbers():
-    with pytest.raises(ValueError, match="log_likelihood returned complex numbers"):
-        tracker(Seen(lambda x, y: 1j * x)).fit(rows(4))
+@pytest.mark.parametrize("name", ["initial", "transition", "log_likelihood"])
+@pytest.mark.parametrize(
+    ("of", "what"),
+    [(lambda x: 1j * x, "complex numbers"), (np.isfinite, "truth values")],
+)
+def test_a_model_that_returns_what_is_no_number(name, of, what):
+    model = LocalLevel(0.0, 1.0, 1.0, 1.0)
+    right = getattr(LocalLevel, name)
+
+    class Wrong(LocalLevel):
+        pass
+
+    setattr(Wrong, name, lambda self, *given: of(right(self, *given)))
+    Wrong.__init__ = LocalLevel.__init__
+    model = Wrong(0.0, 1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match=f"Wrong.{name} returned {what}"):
+        tracker(model).fit(rows(4))
 
 
 MAP = np.zeros((3, 3))

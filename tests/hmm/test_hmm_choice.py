@@ -66,7 +66,7 @@ def test_rows_without_states_are_reported(emission):
         warnings.simplefilter("always")
         markov(emission=emission).fit(shift + scale * X)
     said = " ".join(str(w.message) for w in caught)
-    assert "One state predicts the rows about as well as 2" in said
+    assert "The order of the rows gains" in said
     assert emission != "auto" or "The rows hardly tell 2 states apart" in said
 
 
@@ -76,7 +76,43 @@ def test_counts_without_states_are_reported(emission):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         markov(emission=emission).fit(X)
-    assert any("One state predicts" in str(w.message) for w in caught)
+    assert any("The order of the rows" in str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+@pytest.mark.parametrize("emission", ["auto", "translated", "per_state"])
+def test_rows_without_order_have_one_state(emission, covariance_type):
+    """Shapes with sharp edges take many Gaussians: more of them are no more states."""
+    n_features = 1 + (covariance_type == "full")
+    X = np.random.default_rng(1).gamma(0.5, size=(300, n_features))
+    options = {"emission": emission, "covariance_type": covariance_type}
+    few = {"n_iter": 20, "burn_in": 20, "n_chains": 1, "min_transition": 0.3}
+    model = markov("auto", **few, **options).fit(X)  # of three states at most
+    assert model.n_states_ == 1
+    if (emission, covariance_type) == ("auto", "diag"):  # where two predict better
+        assert (np.ptp(model.n_states_scores_) * len(X)) > 15
+
+
+@pytest.mark.parametrize("duration", ["geometric", "negative_binomial"])
+@pytest.mark.parametrize("emission", ["per_state", "poisson", "categorical"])
+def test_sequences_that_begin_in_one_state_are_reported(emission, duration):
+    """Transitions whose stationary distribution explains the starts are not theirs."""
+    rng = np.random.default_rng(0)
+    states = (rng.random((40, 8)) > 0.9).cumsum(axis=1) % 2
+    values = 8 * states + rng.integers(3, size=states.shape)
+    found = {}
+    for startprob in ("stationary", "dirichlet"):
+        for begins, flips in (("in one", 0), ("in any", np.arange(40)[:, None] % 2)):
+            rows = np.where(flips, 10 - values, values).reshape(-1, 1)
+            options = {"emission": emission, "duration": duration}
+            few = {"n_iter": 50, "burn_in": 20, "n_chains": 1, "startprob": startprob}
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                markov(**options, **few).fit(rows, lengths=[8] * 40)
+            said = [w for w in caught if "use startprob='dirichlet'" in str(w.message)]
+            found[startprob, begins] = len(said)
+    assert found.pop(("stationary", "in one")) == 1
+    assert set(found.values()) == {0}
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1e4, 1e-3), (-1e4, 1e3)])
@@ -292,7 +328,7 @@ def test_far_forecasts_are_of_the_stationary_distribution():
     ],
 )
 def test_forecasts_asked_for_wrongly(arguments, message):
-    model = markov(n_atoms=1).fit(two_states(60)[0])
+    model = markov(n_atoms=1).fit(two_states(60, stay=0.9)[0])
     with pytest.raises(ValueError, match=message):
         model.forecast(**arguments)
 

@@ -19,7 +19,7 @@ from skpacbayes.hmm._dirichlet_process_start import Start
 
 # Chains of a hundred sweeps are told that they are short, and few rows that they are.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:The chains disagree", "ignore:One state predicts"
+    "ignore:The chains disagree", "ignore:The order of the rows"
 )
 
 

@@ -96,7 +96,7 @@ def test_rows_in_no_order_are_grouped_by_their_values(seed):
     states = rng.integers(2, size=300)
     X = rng.normal(size=(300, 1)) + 7.0 * states[:, None]
     model = DirichletProcessHMM(2, n_iter=100, burn_in=100, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="One state predicts .* as well as 2"):
+    with pytest.warns(ConvergenceWarning, match="The order of the rows gains"):
         model.fit(X)
     assert agreement(states, model.predict(X))[0] > 0.98
 
