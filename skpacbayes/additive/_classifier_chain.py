@@ -5,7 +5,6 @@ import math
 import numpy as np
 from scipy.special import log_expit, log_softmax, logsumexp
 
-from ._gram import NO_PAIRS
 from ._rated_chain import INTERCEPT_VARIANCE, Draw, RatedChain
 
 
@@ -14,30 +13,19 @@ class LogisticChain(RatedChain):
 
     Parameters
     ----------
+    space, rng
+        See :class:`RatedChain`.
     positive : ndarray of bool of shape (n_samples,)
         The labels.
     weights : ndarray of shape (n_samples,)
         Exponent of the likelihood of each row.
-    values, ranks, beta, most, variance, rng, pairs
-        See :class:`RatedChain`.
     """
 
-    def __init__(
-        self,
-        values,
-        positive,
-        weights,
-        ranks,
-        beta,
-        most,
-        variance,
-        rng,
-        pairs=NO_PAIRS,
-    ):
+    def __init__(self, space, positive, weights, rng):
         self.positive = positive
         share = (weights @ positive + 1) / (weights.sum() + 2)
         intercept = math.log(share / (1 - share))
-        super().__init__(values, ranks, beta, most, variance, intercept, rng, pairs)
+        super().__init__(space, intercept, rng)
         self.temper(weights)
 
     def temper(self, weights):
@@ -68,26 +56,12 @@ class SoftmaxChain:
     ----------
     positive : ndarray of bool of shape (n_classes, n_samples)
         Of which class the rows are.
-    values, weights, ranks, beta, most, variance, rng, pairs
+    space, weights, rng
         See :class:`LogisticChain`.
     """
 
-    def __init__(
-        self,
-        values,
-        positive,
-        weights,
-        ranks,
-        beta,
-        most,
-        variance,
-        rng,
-        pairs=NO_PAIRS,
-    ):
-        self.classes = [
-            LogisticChain(values, own, weights, ranks, beta, most, variance, rng, pairs)
-            for own in positive
-        ]
+    def __init__(self, space, positive, weights, rng):
+        self.classes = [LogisticChain(space, own, weights, rng) for own in positive]
         self.codes = positive.argmax(axis=0)
         self.weights, self.rng = weights, rng
         self.kept = []

@@ -10,9 +10,9 @@ from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_doubts, warn_of_weights
 from ._gram import NO_PAIRS
-from ._mixing import Run, mixing
 from ._pairs import Pairs
-from ._posterior import Posterior
+from ._posterior import Posterior, Run, mixing
+from ._rated_chain import ModelSpace
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # of the weights
 N_FIRST = 300  # draws without interactions that say which pairs are candidates
@@ -108,17 +108,11 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
     def _chain_of(self, kind, problem, exponents, variance, rng):
         """Make a chain of a kind, the loss of each row raised to its exponent."""
         most = MOST_VARIABLES if self.max_active is None else self.max_active
-        return kind(
-            problem.values,
-            problem.targets,
-            exponents,
-            problem.ranks,
-            self.beta,
-            most,
-            variance,
-            rng,
-            NO_PAIRS if problem.pairs is None else problem.pairs.pairs,
+        pairs = NO_PAIRS if problem.pairs is None else problem.pairs.pairs
+        space = ModelSpace(
+            problem.values, problem.ranks, self.beta, most, variance, pairs
         )
+        return kind(space, problem.targets, exponents, rng)
 
     def _run(self, chains):
         """Advance the chains."""

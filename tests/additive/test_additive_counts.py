@@ -26,7 +26,7 @@ from skpacbayes.additive import (
 from skpacbayes.additive._drawn import Rows
 from skpacbayes.additive._poisson_chain import PoissonChain
 from skpacbayes.additive._poisson_regressor import dispersion_of
-from skpacbayes.additive._rated_chain import slice_draw
+from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
 
 # Chains of few sweeps need not agree.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -92,9 +92,8 @@ def test_the_chain_follows_the_posterior(level, exponent):
     values, targets, weights = cells(level)
     models, means = exact_posterior(values, targets, exponent * weights)
     rng = np.random.default_rng(0)
-    chain = PoissonChain(
-        values, targets, exponent * weights, RANKS, BETA, 2, VARIANCE, rng
-    )
+    space = ModelSpace(values, RANKS, BETA, 2, VARIANCE)
+    chain = PoissonChain(space, targets, exponent * weights, rng)
     chain.settle()
     chain.advance(60, keep=False)
     visits, seen = [], []
@@ -127,7 +126,8 @@ def test_where_the_chain_begins_does_not_matter():
     values, targets, weights = cells(2.0)
     models, means = exact_posterior(values, targets, weights)
     rng = np.random.default_rng(1)
-    chain = PoissonChain(values, targets, weights, RANKS, BETA, 2, VARIANCE, rng)
+    space = ModelSpace(values, RANKS, BETA, 2, VARIANCE)
+    chain = PoissonChain(space, targets, weights, rng)
     wrong = np.log(3.0) * np.array([1, -1, 1, -1, 1, -1])
     chain._expand(np.log(np.maximum(targets, 0.5)) + wrong)
     visits, seen = [], []

@@ -25,6 +25,7 @@ from sklearn.preprocessing import scale
 
 from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsClassifier
 from skpacbayes.additive._classifier_chain import SoftmaxChain
+from skpacbayes.additive._rated_chain import ModelSpace
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
 N_CLASSES = 3
@@ -97,13 +98,9 @@ def test_the_chain_follows_the_posterior(exponent, repeated):
         rows = np.repeat(rows, weights.astype(int))
         weights = np.ones(len(rows))
     chain = SoftmaxChain(
-        place[None, None, rows],
+        ModelSpace(place[None, None, rows], np.array([1]), BETA, 1, VARIANCE),
         codes[rows] == np.arange(N_CLASSES)[:, None],
         exponent * weights,
-        np.array([1]),
-        BETA,
-        1,
-        VARIANCE,
         np.random.default_rng(0),
     )
     chain.advance(100, keep=False)
