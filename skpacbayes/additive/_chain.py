@@ -310,6 +310,15 @@ class Prior(NamedTuple):
         prior.log_totals[:] += 0.5 * q * math.log(2 * math.pi)
         return prior._replace(radius=float(radius))
 
+    def rescaled(self, variance):
+        """Return the prior with another variance of a normal coefficient."""
+        ridge, table = 1 / variance, self.table.copy()
+        prior = self._replace(table=table, ridge=ridge)
+        prior.log_totals[:] += (
+            0.5 * math.log(ridge / self.ridge) * np.arange(table.shape[1])
+        )
+        return prior
+
     @classmethod
     def flat(cls, ranks, most, ridge, n_pairs=0):
         """No prior but a ridge: what a search by an information criterion needs."""

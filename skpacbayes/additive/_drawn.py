@@ -177,6 +177,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             runs=agreement.runs,
             full=most if sizes.max() == most < n_usable else 0,
             intercepts=np.array([draw.intercept for draw in draws]),
+            slab_scale=float(np.mean([draw.slab_scale for draw in draws])),
             pairs=problem.pairs,
         )
 

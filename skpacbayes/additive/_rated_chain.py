@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.special import expit, ndtr
 
 from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
-from ._chain import Chain, Prior
+from ._chain import Chain, Prior, log_binomial
 from ._gram import NO_PAIRS, Reader, WeightedRows, precision_factor
 
 MOVES = 20  # between models, for each draw of the rates
@@ -40,6 +40,7 @@ class Draw(NamedTuple):
     coefficients: np.ndarray
     intercept: float
     loss: float = math.nan  # of the rows
+    slab_scale: float = math.nan  # prior standard deviation of a coefficient
 
 
 class ModelSpace(NamedTuple):
@@ -49,7 +50,8 @@ class ModelSpace(NamedTuple):
     ranks: np.ndarray  # (n_features,): functions of each variable, then of each pair
     beta: float  # each function divides the prior by 1 / beta
     most: int  # largest number of variables of a model
-    variance: float  # prior variance of a coefficient
+    # Prior variance of a coefficient; None: that of several classes is drawn.
+    variance: float | None
     pairs: np.ndarray = NO_PAIRS  # (n_pairs, 2), of variables, the last that count
 
     def prior(self, ranks, **counts):
@@ -201,7 +203,13 @@ class RatedChain:
             self.sweep()
             if keep:
                 loss = -self.log_likelihood() / self.weights.sum()
-                self.kept.append(self.draw._replace(loss=loss))
+                kept = self.draw._replace(loss=loss, slab_scale=self.slab_scale)
+                self.kept.append(kept)
+
+    @property
+    def slab_scale(self):
+        """Prior standard deviation of a coefficient."""
+        return self.prior.ridge**-0.5
 
     @property
     def scores(self):
@@ -230,22 +238,8 @@ class RatedChain:
         .. [1] J. S. Liu and C. Sabatti (2000). Generalised Gibbs sampler and multigrid
            Monte Carlo for Bayesian computation. Biometrika 87.
         """
-        columns, coefficients, intercept, _ = self.draw
-        if not coefficients.any():
-            return
-        log_likelihood = self._along_length()
-        square = self.prior.ridge * (coefficients @ coefficients)
-        square += intercept**2 / INTERCEPT_VARIANCE
-        dimension = len(columns) + 1
-
-        def log_density(log_factor):
-            factor = math.exp(log_factor)
-            change = log_likelihood(factor) - 0.5 * factor**2 * square
-            return change + dimension * log_factor
-
-        factor = math.exp(slice_draw(log_density, 0.0, STEP, self.rng))
-        self.draw = Draw(columns, factor * coefficients, factor * intercept)
-        self.effects = factor * self.effects
+        if self.draw.coefficients.any():
+            multiply([self], self._along_length(), self.rng)
 
     def _move(self, n_moves):
         """Draw the rates, move between the models, and draw the coefficients."""
@@ -333,6 +327,34 @@ class RatedChain:
                 chosen = together if len(together) <= self.prior.most else chosen
         return np.array(sorted(chosen), dtype=np.int64), np.ones(len(chosen), dtype=int)
 
+    def coefficients_of(self, columns):
+        """Coefficients of some functions of the current model."""
+        return self.draw.coefficients[self.draw.columns.searchsorted(columns)]
+
+    def exchange(self, columns, coefficients):
+        """Give functions that were not in coefficients; or None: take them out."""
+        draw, flat = self.draw, self._flat
+        if coefficients is None:
+            kept = ~np.isin(draw.columns, columns)
+            self.effects = self.effects - self.coefficients_of(columns) @ flat[columns]
+            columns, coefficients = draw.columns[kept], draw.coefficients[kept]
+        else:
+            self.effects = self.effects + coefficients @ flat[columns]
+            columns = np.concatenate([draw.columns, columns])
+            coefficients = np.concatenate([draw.coefficients, coefficients])
+            order = columns.argsort()
+            columns, coefficients = columns[order], coefficients[order]
+        self.draw = Draw(columns, coefficients, draw.intercept)
+
+    def log_prior(self):
+        """Log prior of the current model, without pairs, and its coefficients."""
+        size, count = len(self.model[0]), len(self.draw.columns)
+        if size > self.prior.most:
+            return -math.inf
+        square = self.prior.ridge * (self.draw.coefficients @ self.draw.coefficients)
+        log_prior = self.prior.log_totals[count] - log_binomial(len(self._usable), size)
+        return log_prior - 0.5 * square - 0.5 * count * math.log(2 * math.pi)
+
     def draw_rates(self):
         """Draw the rates of the rows, given all else."""
         return polya_gamma(self.shapes, self.scores, self.rng)
@@ -367,6 +389,83 @@ class RatedChain:
         self.effects = coefficients @ self._flat[columns]
         intercept = form.draw_intercept(self.effects, self.rng)
         self.draw = Draw(columns, coefficients, intercept)
+
+
+def log_slab_prior(log_scale):
+    """Log density of the logarithm of the slab's scale, which is exponential [1]_.
+
+    A tail that is not heavier: where classes are separable, the mean of coefficients
+    would not exist under a half-Cauchy scale.
+
+    References
+    ----------
+    .. [1] D. Simpson, H. Rue, A. Riebler, T. G. Martins and S. H. Sørbye (2017).
+       Penalising model component complexity: a principled, practical approach to
+       constructing priors. Statistical Science 32.
+    """
+    return log_scale - math.exp(log_scale)
+
+
+def draw_slab(chains, rng):
+    """Draw the slab's scale that chains have in common, given their coefficients.
+
+    Parameters
+    ----------
+    chains : list of RatedChain
+        The chains, which take it.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    """
+    coefficients = np.concatenate([chain.draw.coefficients for chain in chains])
+    square, count = 0.5 * (coefficients @ coefficients), len(coefficients)
+
+    def log_density(log_scale):
+        fit = square * math.exp(-2 * log_scale) + count * log_scale
+        return log_slab_prior(log_scale) - fit
+
+    start = math.log(chains[0].slab_scale)
+    variance = math.exp(2 * slice_draw(log_density, start, STEP, rng))
+    for chain in chains:
+        chain.prior = chain.prior.rescaled(variance)
+
+
+def multiply(chains, log_likelihood, rng, *, with_slab=False):
+    """Multiply what chains have drawn by a factor, drawn given all else.
+
+    Parameters
+    ----------
+    chains : list of RatedChain
+        Chains of one prior, whose coefficients and intercepts are multiplied.
+    log_likelihood : callable
+        Log likelihood of a factor.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    with_slab : bool, default=False
+        Whether the slab's scale is multiplied too.
+    """
+    draws, ridge = [chain.draw for chain in chains], chains[0].prior.ridge
+    dimension, square = len(chains), 0.0
+    if not with_slab:  # else the prior of the coefficients has the same exponent
+        dimension += sum(len(draw.columns) for draw in draws)
+        square = ridge * sum(draw.coefficients @ draw.coefficients for draw in draws)
+    square += sum(draw.intercept**2 for draw in draws) / INTERCEPT_VARIANCE
+
+    def log_density(log_factor):
+        factor = math.exp(log_factor)
+        change = log_likelihood(factor) - 0.5 * factor**2 * square
+        change += dimension * log_factor
+        if with_slab:
+            change += log_slab_prior(log_factor - 0.5 * math.log(ridge))
+        return change
+
+    factor = math.exp(slice_draw(log_density, 0.0, STEP, rng))
+    for chain, draw in zip(chains, draws, strict=True):
+        chain.draw = Draw(
+            draw.columns, factor * draw.coefficients, factor * draw.intercept
+        )
+        chain.effects = factor * chain.effects
+        if with_slab:
+            chain.prior = chain.prior.rescaled(factor**2 / ridge)
 
 
 def slice_draw(log_density, start, step, rng):
