@@ -22,6 +22,7 @@ from sklearn.metrics import d2_tweedie_score
 from skpacbayes.additive import (
     PartialEffectsDisplay,
     SparseAdditiveGibbsPoissonRegressor,
+    SparseAdditiveGibbsRegressor,
 )
 from skpacbayes.additive._drawn import Rows
 from skpacbayes.additive._poisson_chain import PoissonChain
@@ -320,3 +321,18 @@ def test_slice_sampling_ends_from_a_start_that_is_out_of_reach():
         found.append(slice_draw(log_density, found[-1], 0.5, rng))
     # The length is gamma distributed: shape 2, mean 2e-13; the tolerance is six errors.
     assert abs(np.log10(np.exp(found[50:])).mean() + 12.8) < 0.3
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("level", [0.0, 4.0])
+@pytest.mark.parametrize(
+    "kind", [SparseAdditiveGibbsPoissonRegressor, SparseAdditiveGibbsRegressor]
+)
+def test_equal_targets_have_a_score(kind, level):
+    """Of a fit on them and of one on others; a search over parameters goes on then."""
+    X, equal = np.random.default_rng(0).normal(size=(20, 2)), np.full(20, level)
+    settings = {"n_iter": 20, "burn_in": 20, "random_state": 0}
+    for targets in (equal, np.arange(20)):
+        model = kind(**settings).fit(X, targets)
+        assert 0 <= model.score(X, equal) <= 1
+        assert 0 <= model.score(X, equal.tolist(), np.ones(20)) <= 1
