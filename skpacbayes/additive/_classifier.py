@@ -15,8 +15,8 @@ from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
 from ._doubts import is_settled, warn_of_roughness
+from ._drawn import _TwoClassAdditiveGibbs
 from ._pairs import _Interactions
-from ._two_classes import _TwoClassAdditiveGibbs
 
 
 class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
