@@ -92,14 +92,13 @@ def logistic_mode(scores, positive, weights, n_functions, variance, between, out
     prior: the intercept is N(0, between), and the slope is the length of `n_functions`
     coefficients that are N(0, variance). Without functions the slope is 1 and known.
 
-    scores, weights : (n,); positive : (n,) of bool; out : (6,), the slope, the
-    intercept, the entries (slope, slope), (slope, intercept), (intercept, intercept)
+    scores, weights : (n,); positive : (n,) of bool; out : (6,), the slope and the
+    intercept where the ascent begins, a slope of 1 without functions; then those of the
+    mode, the entries (slope, slope), (slope, intercept), (intercept, intercept)
     of minus the Hessian there, and the log density but for constants of the priors.
     """
     power = n_functions - 1.0
-    slope, intercept = 1.0, 0.0
-    if n_functions > 0:
-        slope = math.sqrt(n_functions * min(variance, 1.0))
+    slope, intercept = out[0], out[1]
     value = -math.inf
     step_slope, step_intercept, share = 0.0, 0.0, 1.0
     for _ in range(MOST_STEPS):

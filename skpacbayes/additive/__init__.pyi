@@ -39,7 +39,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     feature_range: Any
     categorical_features: ArrayLike | str | bool
     beta: float
-    slab_scale: float
+    slab_scale: Literal["auto"] | float
     inverse_temperature: Literal["likelihood", "pac"] | float
     gamma: float
     score_bound: float
@@ -65,12 +65,13 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     pairs_: NDArray[Any]
     pair_probabilities_: NDArray[Any]
     inverse_temperature_: float
+    slab_scale_: float
     acceptance_rate_: float
     r_hat_: float
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab_scale: float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: float = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab_scale: Literal["auto"] | float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: float = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def predict(self, X: ArrayLike) -> NDArray[Any]: ...
     def decision_function(self, X: ArrayLike) -> Any: ...

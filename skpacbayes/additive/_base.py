@@ -17,9 +17,8 @@ from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_far_rows
-from ._mixing import variables_of
 from ._pairs import Pairs
-from ._posterior import Posterior
+from ._posterior import Posterior, variables_of
 from ._projection import projected_support
 
 POSITIVE = Interval(Real, 0, None, closed="neither")

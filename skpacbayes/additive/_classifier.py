@@ -15,8 +15,8 @@ from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
 from ._doubts import is_settled, warn_of_roughness
+from ._drawn import _TwoClassAdditiveGibbs
 from ._pairs import _Interactions
-from ._two_classes import _TwoClassAdditiveGibbs
 
 
 class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
@@ -51,9 +51,10 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
         Each function multiplies the prior of a model by beta. At 1/2 all numbers of
         variables are about as probable, at 1/3 each variable more halves the
         probability: fewer are then selected.
-    slab_scale : float, default=1.0
-        Prior standard deviation of a coefficient, a log odds. The k-th function of a
-        variable has standard deviation 1 / k.
+    slab_scale : "auto" or float, default="auto"
+        Prior standard deviation of a coefficient, a log odds; the k-th function of a
+        variable has standard deviation 1 / k. "auto" is 1 for two classes; of more, the
+        chains draw it, with an exponential prior of mean 1.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         Weight of the mean log loss: "likelihood" is the total weight of the rows, and
         makes the posterior that of logistic regression; "pac", for two classes, is
@@ -127,6 +128,8 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
         score of one of them at least.
     inverse_temperature_ : float
         Inverse temperature.
+    slab_scale_ : float
+        Prior standard deviation of a coefficient, given or the mean of those drawn.
     acceptance_rate_ : float
         Share of the moves to other models that were accepted.
     r_hat_ : float
@@ -150,7 +153,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
     of log(1 + exp(-y f(x))) and pi(m) proportional to beta^functions / binomial(d,
     variables) on models m [1]_. The functions are orthogonal over the rows, the k-th of
     a variable with standard deviation 1 / k, so that effects are smooth beforehand;
-    their coefficients are N(0, v), v the square of `slab_scale` (the paper's are
+    their coefficients are N(0, v), v the square of the slab's scale (the paper's are
     uniform on an l1 ball), the intercept is N(0, 100).
 
     Of more than two classes, R is the mean negative log of a softmax of the scores of
@@ -158,7 +161,10 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
     prior. Given the scores of the others, that of one class has a logistic likelihood
     [2]_: each iteration moves the classes in turn. A function that all scores have in
     common changes no probability, and only the prior holds it: compare effects between
-    classes.
+    classes. So an iteration also proposes to move effects, with the other sign, to the
+    classes without them. Without `interactions` that is; and as the scores that tell
+    classes apart may be large or small, the slab has one scale of all classes, which is
+    drawn given the coefficients, and once more together with them.
 
     exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
     of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
@@ -215,7 +221,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
     _parameter_constraints: dict = {
         **_TwoClassAdditiveGibbs._parameter_constraints,
         **_Interactions._parameter_constraints,
-        "slab_scale": [SCALE],
+        "slab_scale": [StrOptions({"auto"}), SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
         "gamma": [POSITIVE],
         "score_bound": [Interval(Real, 0, 100, closed="right")],
@@ -230,7 +236,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
         feature_range=None,
         categorical_features=None,
         beta=0.5,
-        slab_scale=1.0,
+        slab_scale="auto",
         inverse_temperature="likelihood",
         gamma=1.0,
         score_bound=3.0,
@@ -304,15 +310,15 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
         total = rows.weights.sum()
         temperature = self._temperature(total)
         exponents = rows.weights * (temperature / total)
+        variance = self._slab_variance(rows)
         rng = self._generator()
 
         def first(problem):
-            seed = rng.spawn(1)[0]
-            return self._chain(problem, exponents, self.slab_scale**2, seed)
+            return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
         problem = self._paired(problem, first)
         chains = [
-            self._chain(problem, exponents, self.slab_scale**2, seed)
+            self._chain(problem, exponents, variance, seed)
             for seed in rng.spawn(self.n_chains)
         ]
         self._run(chains)
@@ -322,9 +328,10 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
         plausible = self._doubt(problem, sample_weight)
-        given = self.inverse_temperature, self.class_weight, self.slab_scale
+        given = self.inverse_temperature, self.class_weight
+        usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
         settled = is_settled(self._computed) and self.max_order > 1
-        if plausible and settled and given == ("likelihood", None, 1.0):
+        if plausible and settled and usual:
             targets = np.atleast_2d(rows.targets).T.astype(float)
             warn_of_roughness(
                 rows.X,
@@ -405,6 +412,11 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
         return np.array(
             [self._of_variables(part.posterior.inclusion()[:, 0]) for part in parts]
         )
+
+    @property
+    def slab_scale_(self):
+        """Prior standard deviation of a coefficient, given or drawn."""
+        return float(self._answer().slab_scale)
 
     @property
     def _several(self):
@@ -511,6 +523,12 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
                 "rows independent, of one distribution": None,
             },
         )
+
+    def _slab_variance(self, rows):
+        """Prior variance of a coefficient; None if the chains draw it."""
+        if self.slab_scale != "auto":
+            return self.slab_scale**2
+        return None if rows.targets.ndim == 2 else 1.0
 
     def _temperature(self, total):
         """Inverse temperature, for rows of this total weight."""

@@ -21,9 +21,7 @@ import math
 import numpy as np
 from scipy.special import xlogy
 
-from ._gram import NO_PAIRS
-from ._polya_gamma import polya_gamma
-from ._rated_chain import MOVES, RatedChain
+from ._rated_chain import MOVES, RatedChain, polya_gamma
 
 # r / m at least: the larger, the closer the two likelihoods, and the slower the chain,
 # since rates of larger shapes tell more of the scores than the counts do.
@@ -41,12 +39,12 @@ class PoissonChain(RatedChain):
 
     Parameters
     ----------
+    space, rng
+        See :class:`RatedChain`.
     targets : ndarray of shape (n_samples,)
         The counts.
     weights : ndarray of shape (n_samples,)
         Exponent of the likelihood of each row.
-    values, ranks, beta, most, variance, rng, pairs
-        See :class:`RatedChain`.
 
     Attributes
     ----------
@@ -54,21 +52,10 @@ class PoissonChain(RatedChain):
         Logarithm of the mean of the counts: the intercept's prior is centered there.
     """
 
-    def __init__(
-        self,
-        values,
-        targets,
-        weights,
-        ranks,
-        beta,
-        most,
-        variance,
-        rng,
-        pairs=NO_PAIRS,
-    ):
+    def __init__(self, space, targets, weights, rng):
         self.targets = targets
         self.base = log_mean(targets, weights)
-        super().__init__(values, ranks, beta, most, variance, 0.0, rng, pairs)
+        super().__init__(space, 0.0, rng)
         self._n_until = N_SETTLING
         self.temper(weights)
 

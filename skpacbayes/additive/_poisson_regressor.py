@@ -353,9 +353,12 @@ class SparseAdditiveGibbsPoissonRegressor(
         Returns
         -------
         score : float
-            1 - deviance / deviance of the mean of y.
+            1 - deviance / deviance of the mean of y; 0 if all targets are equal, of
+            which nothing can be explained.
         """
         means = self.predict(X)
+        if np.ptp(np.asarray(y, dtype=np.float64)) == 0:
+            return 0.0
         return d2_tweedie_score(y, means, sample_weight=sample_weight, power=1)
 
     @property

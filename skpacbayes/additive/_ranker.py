@@ -13,8 +13,8 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import ranking_divergence
+from ._drawn import _TwoClassAdditiveGibbs
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
-from ._two_classes import _TwoClassAdditiveGibbs
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
 # Draws of the classifier's chains that say how much the loss weighs, and sweeps of each

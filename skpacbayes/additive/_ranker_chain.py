@@ -110,8 +110,8 @@ class Misranked(RankingTarget):
 
     def _mode(self, draw, effects, exponents):
         """Mode of length and intercept, given the direction."""
-        out, count = np.empty(6), len(draw.coefficients)
-        direction = effects / _length(draw) if count else effects
+        count, length = len(draw.coefficients), _length(draw) or 1.0
+        out, direction = _ascent_from(length, draw.intercept), effects / length
         kernels.logistic_mode(
             direction,
             self.positive,
@@ -181,7 +181,7 @@ class PairwiseLogistic(RankingTarget):
 
     def _mode(self, draw, effects, exponents):
         """Mode of the intercept, given the coefficients."""
-        out = np.empty(6)
+        out = _ascent_from(1.0, draw.intercept)
         kernels.logistic_mode(
             effects, self.positive, exponents, 0, 1.0, INTERCEPT_VARIANCE, out
         )
@@ -198,6 +198,11 @@ class PairwiseLogistic(RankingTarget):
 
 def _length(draw):
     return math.sqrt(draw.coefficients @ draw.coefficients)
+
+
+def _ascent_from(slope, intercept):
+    """Room for a mode, and where the ascent to it begins: at what was drawn."""
+    return np.array([slope, intercept, 0.0, 0.0, 0.0, 0.0])
 
 
 def _in_order(scores, weights):

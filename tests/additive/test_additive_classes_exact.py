@@ -28,6 +28,7 @@ from skpacbayes.additive._ranker_chain import (
     PairwiseLogistic,
     RankingChain,
 )
+from skpacbayes.additive._rated_chain import ModelSpace
 from skpacbayes.certificates.additive import log_prior_mass, logistic_normal
 from skpacbayes.certificates.pac_bayes import catoni_terms
 
@@ -134,9 +135,8 @@ def test_logistic_chain_follows_the_posterior(exponent, repeated):
     else:
         rows = np.arange(12)
     rng = np.random.default_rng([int(10 * exponent), repeated])
-    chain = LogisticChain(
-        values, positive, exponent * weights, ranks, BETA, 2, VARIANCE, rng
-    )
+    space = ModelSpace(values, ranks, BETA, 2, VARIANCE)
+    chain = LogisticChain(space, positive, exponent * weights, rng)
     chain.advance(100, keep=False)
     models, intercepts, probabilities = [], [], []
     for _ in range(1400):
@@ -173,7 +173,8 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(n_chosen):
     positive = rng.random(14) < 0.5 + 0.5 * np.tanh(values[0, 0])
     ranks, weights = np.ones(4, dtype=int), np.ones(14)
     rng = np.random.default_rng(n_chosen)
-    chain = LogisticChain(values, positive, weights, ranks, BETA, 2, VARIANCE, rng)
+    space = ModelSpace(values, ranks, BETA, 2, VARIANCE)
+    chain = LogisticChain(space, positive, weights, rng)
     chain.n_chosen = n_chosen
     chain.prior = Prior.of(ranks, BETA, 2, variance=VARIANCE, n_variables=n_chosen)
     logs = {
@@ -197,7 +198,8 @@ def test_geweke_joint_distribution(monkeypatch):
     monkeypatch.setattr(_rated_chain, "INTERCEPT_VARIANCE", 1.0)
     values, positive, _, ranks = cells()
     rng = np.random.default_rng(0)
-    chain = LogisticChain(values, positive, np.ones(12), ranks, BETA, 2, VARIANCE, rng)
+    space = ModelSpace(values, ranks, BETA, 2, VARIANCE)
+    chain = LogisticChain(space, positive, np.ones(12), rng)
     sizes, totals, squares, intercepts, labels = [], [], [], [], []
     for _ in range(2000):
         chain.sweep(2)
@@ -293,10 +295,8 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
     ones = np.ones(25) if weights is None else weights
     target = law(positive, ones, VARIANCE)
     rng = np.random.default_rng(0)
-    ranks = np.array([1, 1])
-    proposal = LogisticChain(
-        values, positive, share / ones.mean() * ones, ranks, BETA, 2, VARIANCE, rng
-    )
+    space = ModelSpace(values, np.array([1, 1]), BETA, 2, VARIANCE)
+    proposal = LogisticChain(space, positive, share / ones.mean() * ones, rng)
     chain = RankingChain(proposal, target, temperature)
     chain.advance(100, keep=False)
     chain.n_blocks = n_blocks
@@ -321,7 +321,8 @@ def test_no_block_is_without_variables(n_usable, most):
     values, ranks = rng.normal(size=(16, 1, 40)), (np.arange(16) < n_usable).astype(int)
     values[n_usable:] = 0.0
     positive, ones = np.arange(40) < 20, np.ones(40)
-    proposal = LogisticChain(values, positive, ones, ranks, BETA, 2, VARIANCE, rng)
+    space = ModelSpace(values, ranks, BETA, 2, VARIANCE)
+    proposal = LogisticChain(space, positive, ones, rng)
     chain = RankingChain(proposal, Misranked(positive, ones, VARIANCE), 1e9)
     numbers = set()
     for _ in range(200):

@@ -22,11 +22,12 @@ from sklearn.metrics import d2_tweedie_score
 from skpacbayes.additive import (
     PartialEffectsDisplay,
     SparseAdditiveGibbsPoissonRegressor,
+    SparseAdditiveGibbsRegressor,
 )
 from skpacbayes.additive._drawn import Rows
 from skpacbayes.additive._poisson_chain import PoissonChain
 from skpacbayes.additive._poisson_regressor import dispersion_of
-from skpacbayes.additive._rated_chain import slice_draw
+from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
 
 # Chains of few sweeps need not agree.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -92,9 +93,8 @@ def test_the_chain_follows_the_posterior(level, exponent):
     values, targets, weights = cells(level)
     models, means = exact_posterior(values, targets, exponent * weights)
     rng = np.random.default_rng(0)
-    chain = PoissonChain(
-        values, targets, exponent * weights, RANKS, BETA, 2, VARIANCE, rng
-    )
+    space = ModelSpace(values, RANKS, BETA, 2, VARIANCE)
+    chain = PoissonChain(space, targets, exponent * weights, rng)
     chain.settle()
     chain.advance(60, keep=False)
     visits, seen = [], []
@@ -127,7 +127,8 @@ def test_where_the_chain_begins_does_not_matter():
     values, targets, weights = cells(2.0)
     models, means = exact_posterior(values, targets, weights)
     rng = np.random.default_rng(1)
-    chain = PoissonChain(values, targets, weights, RANKS, BETA, 2, VARIANCE, rng)
+    space = ModelSpace(values, RANKS, BETA, 2, VARIANCE)
+    chain = PoissonChain(space, targets, weights, rng)
     wrong = np.log(3.0) * np.array([1, -1, 1, -1, 1, -1])
     chain._expand(np.log(np.maximum(targets, 0.5)) + wrong)
     visits, seen = [], []
@@ -320,3 +321,18 @@ def test_slice_sampling_ends_from_a_start_that_is_out_of_reach():
         found.append(slice_draw(log_density, found[-1], 0.5, rng))
     # The length is gamma distributed: shape 2, mean 2e-13; the tolerance is six errors.
     assert abs(np.log10(np.exp(found[50:])).mean() + 12.8) < 0.3
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("level", [0.0, 4.0])
+@pytest.mark.parametrize(
+    "kind", [SparseAdditiveGibbsPoissonRegressor, SparseAdditiveGibbsRegressor]
+)
+def test_equal_targets_have_a_score(kind, level):
+    """Of a fit on them and of one on others; a search over parameters goes on then."""
+    X, equal = np.random.default_rng(0).normal(size=(20, 2)), np.full(20, level)
+    settings = {"n_iter": 20, "burn_in": 20, "random_state": 0}
+    for targets in (equal, np.arange(20)):
+        model = kind(**settings).fit(X, targets)
+        assert 0 <= model.score(X, equal) <= 1
+        assert 0 <= model.score(X, equal.tolist(), np.ones(20)) <= 1

@@ -23,6 +23,7 @@ from skpacbayes.additive import (
 )
 from skpacbayes.additive._classifier_chain import LogisticChain
 from skpacbayes.additive._poisson_chain import PoissonChain
+from skpacbayes.additive._rated_chain import ModelSpace
 
 # Chains of few sweeps need not agree.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -98,17 +99,9 @@ def test_the_chain_follows_the_posterior(kind, likelihood):
         base, given = 0.0, targets > 0
     shares, averages = exact_posterior(likelihood, values, targets, weights, base)
     assert shares[-1] > 0.1  # the pair matters
-    chain = kind(
-        values,
-        given,
-        weights,
-        np.ones(3, dtype=int),
-        BETA,
-        3,
-        VARIANCE,
-        np.random.default_rng(0),
-        np.array([[0, 1]]),
-    )
+    ranks, pairs = np.ones(3, dtype=int), np.array([[0, 1]])
+    space = ModelSpace(values, ranks, BETA, 3, VARIANCE, pairs)
+    chain = kind(space, given, weights, np.random.default_rng(0))
     chain.advance(60, keep=False)
     visits, seen = [], []
     for _ in range(1000):

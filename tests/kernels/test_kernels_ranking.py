@@ -95,7 +95,7 @@ def test_logistic_mode(kernel, n_functions, variance):
     scores, between = rng.normal(size=30), 9.0
     positive = rng.random(30) < 1 / (1 + np.exp(-scores))
     weights = rng.uniform(0.2, 2.0, size=30)
-    out = np.empty(6)
+    out = np.array([1.0, 0.2, 0, 0, 0, 0])
     kernel(scores, positive, weights, n_functions, variance, between, out)
 
     def log_density(slope, intercept):
@@ -134,7 +134,7 @@ def test_logistic_mode(kernel, n_functions, variance):
 @pytest.mark.parametrize("n_functions", [1, 3])
 def test_logistic_mode_of_separated_classes_is_finite(scale, n_functions):
     scores = scale * np.linspace(-1, 1, 20)
-    out = np.empty(6)
+    out = np.array([1.0, 0.0, 0, 0, 0, 0])
     positive = scores > 0
     ranking.logistic_mode(scores, positive, np.ones(20), n_functions, 1.0, 100.0, out)
     assert np.isfinite(out).all()
