@@ -41,23 +41,59 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
         if column in left_out:
             continue
         values = rows[:, column]
-        share = 100.0 * np.mean(values == value)
         others = values[(values != value) & ~np.isnan(values)]
         low, high = others.min(), others.max()
-        with np.errstate(over="ignore"):
-            gap, width = max(low - value, value - high), high - low
-            near = not gap > RANGES_AWAY * width
-        same = width <= ROUNDING * max(abs(low), abs(high))
-        if near or same or len(np.unique(others)) < DISTINCT:
-            continue
-        called = f" ({names[column]!r})" if len(names) else ""
-        found.append(
-            f"column {column} of X{called} has the value {value:g} in {share:.2g} % "
-            f"of the rows, and from {low:g} to {high:g} in all others"
-        )
+        if _is_far(value, low, high) and len(np.unique(others)) >= DISTINCT:
+            found.append((column, value, np.mean(values == value), low, high))
+    _warn(found, names, allows_missing)
+
+
+def warn_of_sentinels_in_stream(ends, n_rows, names=()):
+    """Warn of such a value in a stream, of which the ends are known.
+
+    Parameters
+    ----------
+    ends : ndarray of shape (n_features, 2, 3)
+        Of each feature x, then of -x: the least value, how many rows have it, and the
+        least of the other values.
+    n_rows : int
+        Number of rows.
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    """
+    if n_rows < FEWEST_ROWS:
+        return
+    least, count, second = np.moveaxis(ends, -1, 0)
+    # Of three other values the outer ones are those beside the two ends.
+    several = (second < -second[:, ::-1]) & (-second[:, ::-1] < -least[:, ::-1])
+    found = []
+    for column, side in zip(*np.nonzero((count >= FEWEST) & several), strict=True):
+        sign = 1.0 - 2.0 * side
+        value, share = sign * least[column, side], count[column, side] / n_rows
+        ends = sign * second[column, side], -sign * least[column, 1 - side]
+        if _is_far(value, min(ends), max(ends)):
+            found.append((column, value, share, min(ends), max(ends)))
+    _warn(found, names)
+
+
+def _is_far(value, low, high):
+    """Whether a value is far from all others, which are from `low` to `high`."""
+    with np.errstate(over="ignore"):
+        gap, width = max(low - value, value - high), high - low
+        far = gap > RANGES_AWAY * width
+    return far and width > ROUNDING * max(abs(low), abs(high))
+
+
+def _warn(found, names, allows_missing=False):
+    """Warn of values, their share of the rows, and the range of the others."""
     if not found:
         return
-    text = "; ".join(found[:NAMED])
+    text = "; ".join(
+        f"column {column} of X{f' ({names[column]!r})' if len(names) else ''} has the "
+        f"value {value + 0.0:g} in {100.0 * share:.2g} % of the rows, and from "
+        f"{low + 0.0:g} to {high + 0.0:g} in all others"
+        for column, value, share, low, high in found[:NAMED]
+    )
     text += f"; so have {len(found) - NAMED} more columns" if found[NAMED:] else ""
     advice = "give NaN instead" if allows_missing else "fill it in"
     more = "" if allows_missing else ", and add a column that says where"

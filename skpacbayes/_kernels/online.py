@@ -182,7 +182,6 @@ def learn_natural(
                 predictions,
                 losses,
                 totals,
-                None,
                 up,
                 down,
             )

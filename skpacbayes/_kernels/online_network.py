@@ -45,7 +45,7 @@ from .online_state import (
     SVA,
     SVB,
 )
-from .order import N_ORDER, NotedOrder
+from .order import NotedOrder, order_shape
 from .standardize import LARGEST
 from .state import KernelState, named
 
@@ -77,13 +77,14 @@ class NetworkState(NotedOrder, KernelState):
             (n_outputs, N_VECTORS, n_hidden, n_features + 1),
             (n_outputs, N_VECTORS, n_hidden + 1),
             (n_outputs, N_NUMBERS),
-            (N_STREAM + N_ORDER + n_labels,),
+            (N_STREAM + order_shape(n_features, n_labels)[0],),
         )
         self.stream[START] = 1.0
 
     def _name_arrays(self):
         self.moments, self.hidden, self.output, self.numbers, self.stream = self.arrays
         self.order = self.stream[N_STREAM:]
+        self.n_features = self.hidden.shape[3] - 1
         moments = self.moments if self.moments.size else None
         self.arguments = moments, *self.arrays[1:]
 

@@ -17,7 +17,7 @@ SEVERAL = 20  # rows beside it
 # errors above zero, and foretell at least this share of the squared errors.
 SURE = 5.0
 NOTABLE = 0.1
-MUCH = 3.0  # times the loss of the best expert is that of the average,
+MUCH = 3.0  # times the loss of the best expert, and more, is that of the average;
 SPIKE = 100.0  # a row has cost an expert so many times the best one's mean loss,
 CLEAR = 0.9  # and the best one's weight is still below this
 
@@ -78,17 +78,24 @@ def warn_of_change(foretold):
     )
 
 
-def warn_of_divergence(state, weights, names):
+def warn_of_divergence(state, weights, names, power):
     """Warn where an average of experts has lost several times what the best has.
 
+    More by a notable share of what a constant forecast loses, too; and it still does:
+    the weights are held back by a row, or the share of a worse expert in the average
+    is further from the targets than a constant forecast.
+
     state : AggregationState, whose weights allow for the largest loss of an expert on
-    one row; weights, names : of the experts.
+    one row; weights, names : of the experts; power : of an error in the loss.
     """
     losses, average = state.losses, state.aggregate_loss
     best, worst = int(losses.argmin()), int(losses.argmax())
     largest, n_rows = state.largest_loss, state.n_rows
+    notable = MUCH * losses[best] + NOTABLE * state.constant_loss
+    if n_rows < SEVERAL or average - state.first_loss <= notable:
+        return
     spiked = largest * n_rows > SPIKE * losses[best] and weights[best] < CLEAR
-    if n_rows < SEVERAL or average <= MUCH * losses[best] or not spiked:
+    if not spiked and weights[worst] ** power * losses[worst] <= state.constant_loss:
         return
     warnings.warn(
         f"The average has a loss of {average:g}, and the expert {names[best]!r} one of "

@@ -252,6 +252,53 @@ def test_an_expert_that_diverges_is_named(loss, value):
     EWARegressor(loss=loss).fit(X, y)
 
 
+class Constant(RegressorMixin, BaseEstimator):
+    """Predicts a number, or a line of the features plus that number."""
+
+    def __init__(self, value=0.0, line=None):
+        self.value, self.line = value, line
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return self.value + (0.0 if self.line is None else X @ self.line)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("origin", [0.0, 1e4])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_an_expert_is_named_as_long_as_it_moves_the_average(loss, origin, noise):
+    """That is: while the average is further from targets than a constant forecast."""
+    rng = np.random.default_rng(0)
+    X, line = rng.normal(size=(1500, 3)), np.array([1.0, 2.0, 3.0])
+    y = origin + X @ line + noise * rng.normal(size=len(X))
+    exact = ("exact", Constant(origin, line).fit(X))
+    learns = ("learns", OnlineVIRegressor(covariance="diagonal"))
+    near = [("near", Constant(origin + 10).fit(X)), ("zero", Constant().fit(X))]
+    huge = ("huge", Constant(1e30).fit(X))
+    for good in (
+        [learns],
+        [exact],
+        [learns, exact],
+        [exact, near[0]],
+        [exact, near[1]],
+    ):
+        learn_in_cuts(EWARegressor(good, loss=loss), X, y)  # a warning is an error
+        told = []
+        model = EWARegressor([*good, huge], loss=loss)
+        for t in range(len(X)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.partial_fit(X[t : t + 1], y[t : t + 1])
+            told += [t + 1 for w in caught if "expert 'huge' out" in str(w.message)]
+        assert told[:5] == [32, 64, 128, 256, 512]
+        if told == [32, 64, 128, 256, 512]:
+            assert abs(model.predict(X) - y).std() < y.std()
+    assert model.weights_[2] < 1e-30
+
+
 def test_an_expert_that_predicts_nan_is_refused():
     X, y = rows_for(EWARegressor())
     experts = [("linear", OnlineVIRegressor()), ("lost", Diverging(40, np.nan))]
