@@ -734,14 +734,16 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         )
 
         least, most = self._support.unknown_range(table)
-        beyond = np.zeros((len(X), 2, self.n_outputs_))
+        width = table.most - table.least
+        beyond = np.zeros((2, len(X), 2, self.n_outputs_))
 
         def answer(rows, k):
             found = settings.around(table, observations[rows], k + 1, algorithm)
             answers = []
             for row, nearest in zip(rows, found, strict=True):
                 posterior = settings.posterior(table, nearest, choices[row])
-                beyond[row] = shares_beyond(posterior, least, most)
+                beyond[0, row] = shares_beyond(posterior, least, most)
+                beyond[1, row] = shares_beyond(posterior, least - width, most + width)
                 answers.append(function(posterior, row))
             return answers
 
@@ -753,8 +755,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             if len(part)
         ]
         answers = in_threads(jobs, [(answer, *part) for part in parts])
-        beyond[far] = 0.0  # warned of already
-        warn_beyond(beyond, table)
+        beyond[:, far] = 0.0  # warned of already
+        warn_beyond(*beyond, table)
         results = dict(
             pair
             for (rows, _), some in zip(parts, answers, strict=True)
