@@ -66,7 +66,7 @@ class AggregationState(Aggregation, NotedOrder, KernelState):
 
     def _name_arrays(self):
         self.losses, self.totals, self.order, self.constant = self.arrays
-        self.n_features = (len(self.order) - N_ORDER) // N_ENDS
+        self.n_features = (len(self.order) - N_ORDER) // N_ENDS - 1
 
     total_weight = named("totals", WEIGHT)
     constant_loss = named("constant", CONSTANT_LOSS)

@@ -1,7 +1,7 @@
 """What is noted of the rows of a stream: the order of the targets, and the ends.
 
-`order` holds N_ORDER counts; N_ENDS numbers for each feature; and one count for each
-label, none where targets are numbers.
+`order` holds N_ORDER counts; N_ENDS numbers for each feature, then for the target; and
+one count for each label, none where targets are numbers.
 """
 
 import math
@@ -27,7 +27,7 @@ END, END_COUNT, NEXT = range(N_ENDS // 2)
 
 def order_shape(n_features, n_labels):
     """Shape of `order`."""
-    return (N_ORDER + N_ENDS * n_features + n_labels,)
+    return (N_ORDER + N_ENDS * (n_features + 1) + n_labels,)
 
 
 class NotedOrder:
@@ -45,25 +45,25 @@ class NotedOrder:
     @property
     def label_counts(self):
         """Rows of each label; empty where targets are numbers."""
-        return self.order[N_ORDER + N_ENDS * self.n_features :]
+        return self.order[order_shape(self.n_features, 0)[0] :]
 
     @property
     def ends(self):
-        """END, END_COUNT and NEXT of x, then of -x, (n_features, 2, 3)."""
-        stop = N_ORDER + N_ENDS * self.n_features
-        return self.order[N_ORDER:stop].reshape(self.n_features, 2, N_ENDS // 2)
+        """END, END_COUNT and NEXT of x, then of -x, (n_features + 1, 2, 3)."""
+        stop = order_shape(self.n_features, 0)[0]
+        return self.order[N_ORDER:stop].reshape(-1, 2, N_ENDS // 2)
 
 
 @part
-def _note_ends(x, order):
-    """Note the ends of each feature, and how many rows have just that value."""
-    n_numbers = N_ENDS // 2
+def _note_ends(x, y, order):
+    """Note the ends of each column, and how many rows have just that value."""
+    n_sides, n_numbers = 2 * (x.shape[0] + 1), N_ENDS // 2
     if order[ROWS] == 0.0:
-        for k in range(2 * x.shape[0]):
+        for k in range(n_sides):
             p = N_ORDER + n_numbers * k
             order[p + END] = order[p + NEXT] = math.inf
-    for k in range(2 * x.shape[0]):
-        value, p = x[k // 2], N_ORDER + n_numbers * k
+    for k in range(n_sides):
+        value, p = x[k // 2] if k // 2 < x.shape[0] else y, N_ORDER + n_numbers * k
         value = value if k % 2 == 0 else -value
         if value < order[p + NEXT]:  # rare
             if value < order[p + END]:
@@ -81,7 +81,7 @@ def note_order(X, y, sample_weight, order):
 
     Labels are -1 and 1, or numbers from 0.
     """
-    before_labels = N_ORDER + N_ENDS * X.shape[1]
+    before_labels = N_ORDER + N_ENDS * (X.shape[1] + 1)
     labels = order.shape[0] > before_labels
     for i in range(y.shape[0]):
         if sample_weight.shape[0] and sample_weight[i] == 0.0:
@@ -93,7 +93,7 @@ def note_order(X, y, sample_weight, order):
         else:
             place = RUN
             order[RUN] = order[RUN] if target == last else 0.0
-        _note_ends(X[i], order)
+        _note_ends(X[i], target, order)
         order[SQUARES] += 2.0 * order[place] + 1.0
         order[place] += 1.0
         order[INCREASES] += target > last

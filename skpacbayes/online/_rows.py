@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._sentinels import warn_of_sentinels_in_stream
 from .._stream import StreamingEstimator, checked_weights
 from .._validation import are_small, refuse_large, validate_data, writeable
-from ._doubts import order_found, warn_of_order, warn_of_weights
+from ._doubts import order_found, warn_of_far_rows, warn_of_order, warn_of_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
 NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)
@@ -160,7 +160,7 @@ class OnlineEstimator(StreamingEstimator):
         """Warn of rows that are sorted by their targets, where that matters.
 
         Else warn of a stream that changes, where nothing is forgotten. Warn of numbers
-        that stand for missing values.
+        that stand for missing values, and of rows that are far from all others.
 
         n_new : rows of this call of `partial_fit`, after which the stream is looked at
         whenever the number of its rows has doubled; None after `fit`.
@@ -170,8 +170,12 @@ class OnlineEstimator(StreamingEstimator):
         before = 0 if n_new is None else rows - n_new
         # More than doubled: the two binary numbers differ in length.
         if rows ^ before > before:
-            names = vars(self).get("feature_names_in_", ())
-            warn_of_sentinels_in_stream(state.ends, rows, names)
+            names, ends = vars(self).get("feature_names_in_", ()), state.ends
+            warn_of_sentinels_in_stream(ends[:-1], rows, names)
+            columns = [f"column {j} of X" for j in range(state.n_features)]
+            columns = [f"the column {name!r}" for name in names] or columns
+            some = ends[:-1] if self._n_labels() else ends
+            warn_of_far_rows(some, rows, [*columns, "y"])
             found = order_found(state)
             if found is None:
                 self._doubt_change()

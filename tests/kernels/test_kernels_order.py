@@ -40,7 +40,8 @@ def test_note_order(kernel, labels, arranged):
         assert_array_equal(state.label_counts, counts)
     if labels != "numbers" or arranged == "sorted":  # runs are then the labels
         assert state.noted_squares == counts @ counts
-    for column, noted in zip(X[weights > 0].T, state.ends, strict=True):
+    columns = [*X[weights > 0].T, own]
+    for column, noted in zip(columns, state.ends, strict=True):
         for values, (end, count, after) in zip((column, -column), noted, strict=True):
             distinct, counts = np.unique(values, return_counts=True)
             assert (end, after, count) == (*distinct[:2], counts[0])

@@ -222,6 +222,30 @@ def test_a_stream_that_does_not_change_is_not(noise):
                     OnlineVIRegressor(covariance="diagonal").fit(X, clear)
 
 
+@pytest.mark.parametrize("model", [*DEPEND_ON_ORDER, OnlineVIRegressor()], ids=repr)
+@pytest.mark.parametrize("where", ["column 1 of X", "y"])
+def test_a_row_that_is_far_from_all_others_is_named(model, where):
+    """In any unit, in `fit` and row by row; heavy tails alone are not."""
+    if where == "y" and is_classifier(model):
+        pytest.skip("labels are not far from each other")
+    rng = np.random.default_rng(0)
+    X, y = rows_for(model)
+    X[:, 0] = rng.standard_t(2, size=len(X))
+    X[:, 2] = rng.lognormal(0.0, 2.0, size=len(X))
+    clone(model).fit(X, y)  # a warning is an error
+    unit = 1e6 if getattr(model, "loss", "") == "poisson" else -1e6
+    target = X[:, 1] if where == "column 1 of X" else y
+    target[50] = unit * np.abs(target).max()
+    for scale in (1e-3, 1e3):
+        with pytest.warns(UserWarning, match=f"A row has the value .* in {where}, and"):
+            clone(model).fit(scale * X, y if is_classifier(model) else scale * y)
+    stream = clone(model).fit(X[:40], y[:40])
+    for t in range(40, 63):
+        stream.partial_fit(X[t : t + 1], y[t : t + 1])
+    with pytest.warns(UserWarning, match=f"A row has the value .* in {where}, and"):
+        stream.partial_fit(X[63:64], y[63:64])
+
+
 class Diverging(RegressorMixin, BaseEstimator):
     """Predicts 0, and once a huge number."""
 
