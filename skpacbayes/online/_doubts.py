@@ -17,6 +17,9 @@ SEVERAL = 20  # rows beside it
 # errors above zero, and foretell at least this share of the squared errors.
 SURE = 5.0
 NOTABLE = 0.1
+# A target that stays the same in few runs, and changes in others, has so many times the
+# sum of squared lengths of runs that it has where its changes are spread at random.
+CLUMPED = 10.0
 # Ranges of the other values, from them to one that is far; of the 736 columns of the
 # streams of the benchmarks none has one from 89 on.
 FAR = 1000.0
@@ -77,6 +80,25 @@ def warn_of_change(foretold):
         "and nothing is forgotten: use forgetting='auto'; or the errors are "
         "autocorrelated: add lagged targets to the features. If the order of the rows "
         "means nothing, shuffle them (sklearn.utils.shuffle).",
+        stacklevel=user_stack_level(),
+    )
+
+
+def warn_of_standstill(state):
+    """Warn of numbers that were the same for a tenth of the rows, and then changed.
+
+    state : with the order of the targets (see `_kernels.order`). Where changes are
+    spread at random, the sum of the squared lengths of n_runs runs is 2 n^2 / n_runs.
+    """
+    n_runs = state.noted_increases + state.noted_decreases + 1.0
+    n_rows, squares = state.n_noted, state.noted_squares
+    if n_runs * squares <= 2.0 * CLUMPED * n_rows**2 or squares <= 0.1 * n_rows**2:
+        return
+    warnings.warn(
+        "y is the same for a long run of rows, and changes in others. Such a run says "
+        "that no feature has an effect, and nothing is forgotten: if it means that y "
+        "was not measured, leave it out; if the relation changes, use "
+        "forgetting='auto'.",
         stacklevel=user_stack_level(),
     )
 

@@ -163,6 +163,29 @@ CHANGES = {
     "jumps": lambda X, t: X[:, 0] + 4 * (t > 0.6),
     "rises": lambda X, t: X[:, 0] + 6 * t,
 }
+STANDS_STILL = [
+    OnlineVIRegressor(),
+    OnlineVIRegressor(covariance="diagonal"),
+    OnlineVIRegressor(loss="quantile", quantile=0.2),
+    OnlineVIRegressor(loss="poisson"),
+    OnlineVIRegressor(loss="poisson", covariance="diagonal"),
+]
+
+
+@pytest.mark.parametrize("model", STANDS_STILL, ids=repr)
+def test_a_target_that_stood_still_is_named(model):
+    """And one that forgets predicts better; zeros in between are no standstill."""
+    X, y = rows_for(model, 3000)
+    rng = np.random.default_rng(1)
+    for share in (0.0, 0.5, 0.9, 0.99):
+        clone(model).fit(X, np.where(rng.random(3000) < share, 0.0, y))  # no warning
+    y[:2000] = 5.0
+    with pytest.warns(UserWarning, match="forgetting='auto'"):
+        stays = clone(model).fit(X, y)
+    forgets = clone(model).set_params(forgetting="auto").fit(X, y)
+    assert stays.score(X[2000:], y[2000:]) < forgets.score(X[2000:], y[2000:]) - 0.1
+
+
 NOISES = {
     "normal": lambda rng, n: rng.normal(size=n),
     "heavy": lambda rng, n: rng.standard_t(2, size=n),
