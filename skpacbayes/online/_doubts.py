@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from .._base import user_stack_level
+from .._kernels.online_change import RECENT
 
 # Labels come in long runs where they change so many times as rarely as in random order:
 # with forgetting="auto", accuracy fell there, at 2,000 rows of three classes.
@@ -17,6 +18,9 @@ SEVERAL = 20  # rows beside it
 # errors above zero, and foretell at least this share of the squared errors.
 SURE = 5.0
 NOTABLE = 0.1
+LEAST_AVOIDABLE = (
+    0.01  # per row: of labels that are nearly certain all errors are small
+)
 # A target that stays the same in few runs, and changes in others, has so many times the
 # sum of squared lengths of runs that it has where its changes are spread at random.
 CLUMPED = 10.0
@@ -63,23 +67,25 @@ def warn_of_order(found):
     )
 
 
-def warn_of_change(foretold):
+def warn_of_change(foretold, n_rows, remedy):
     """Warn where the errors of a model that does not forget foretell each other.
 
-    foretold : sums over the rows, see `_kernels.online_change`.
+    foretold : sums over the last half of the n_rows, see `_kernels.online_change`;
+    remedy : if the relation changes.
     """
     products, squared_products, squared_foretold, squared_errors = foretold
     if products <= SURE * np.sqrt(squared_products):
         return
-    share = products / squared_foretold * (products / squared_errors)
-    if share < NOTABLE:
+    avoidable = products / squared_foretold * products
+    share = avoidable / squared_errors
+    if share < NOTABLE or avoidable < LEAST_AVOIDABLE * n_rows / RECENT:
         return
     warnings.warn(
         f"The errors of recent rows foretell the next one: {share:.0%} of the squared "
-        "error could have been avoided. Either the relation changes along the stream "
-        "and nothing is forgotten: use forgetting='auto'; or the errors are "
-        "autocorrelated: add lagged targets to the features. If the order of the rows "
-        "means nothing, shuffle them (sklearn.utils.shuffle).",
+        f"error could have been avoided. Either the relation changes along the stream "
+        f"{remedy}; or the errors are autocorrelated: add lagged targets to the "
+        "features. If the order of the rows means nothing, shuffle them "
+        "(sklearn.utils.shuffle).",
         stacklevel=user_stack_level(),
     )
 

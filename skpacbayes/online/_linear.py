@@ -87,7 +87,8 @@ class OnlineLinearModel(OnlineEstimator):
             return
         if self._state.full and self.loss == "squared_error":
             best = int(self._state.shares()[0].argmax())
-            warn_of_change(self._state.foretold[best])
+            remedy = "and nothing is forgotten: use forgetting='auto'"
+            warn_of_change(self._state.foretold[best], self._state.n_steps, remedy)
         else:
             warn_of_standstill(self._state)
 

@@ -163,6 +163,43 @@ CHANGES = {
     "jumps": lambda X, t: X[:, 0] + 4 * (t > 0.6),
     "rises": lambda X, t: X[:, 0] + 6 * t,
 }
+NETWORKS = [
+    OnlineVIMLPRegressor(random_state=0),
+    OnlineVIMLPClassifier(random_state=0),
+    OnlineVIMLPClassifier(hidden_units=10, random_state=1),
+]
+
+
+@pytest.mark.parametrize("model", NETWORKS, ids=repr)
+def test_a_network_that_forgets_too_slowly_is_named(model):
+    """Where one with the forgetting that the warning asks for predicts better."""
+    rng = np.random.default_rng(2)
+    n = 2000
+    X = rng.normal(size=(n, 5))
+    turn = np.cos(2 * np.pi * np.arange(n)[:, None] / 600 + np.arange(5))
+    signals = {
+        "a line that turns": np.sum(X * turn, axis=1),
+        "a line": X.sum(axis=1),
+        "no line": np.abs(X).sum(axis=1) - 4,
+        "nothing": np.zeros(n),
+    }
+    for name, signal in signals.items():
+        y = signal + 0.3 * rng.normal(size=n)
+        if is_classifier(model):
+            y = (y > 0) + (y > 1.0) * (model.hidden_units == 10)  # two classes or three
+        if name == "a line that turns":
+            with pytest.warns(
+                UserWarning, match="faster than forgetting=0.001 forgets"
+            ):
+                slow = clone(model).fit(X, y)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fast = clone(model).set_params(forgetting=0.01).fit(X, y)
+            assert fast.cumulative_loss_ < slow.cumulative_loss_
+        else:
+            clone(model).fit(X, y)  # a warning is an error
+
+
 STANDS_STILL = [
     OnlineVIRegressor(),
     OnlineVIRegressor(covariance="diagonal"),
