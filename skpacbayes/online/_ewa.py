@@ -159,9 +159,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             If an expert that cannot learn is not fitted.
         """
         self._check_experts()
-        rows = self._checked(X, y, sample_weight, reset=True, some=True)
-        self._begin()
-        return self._learn_blocks(*rows)._doubt()
+        return self._learn_anew(X, y, sample_weight)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -186,13 +184,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         ValueError
             If X or y is not finite or beyond 1e150, or an expert predicts NaN.
         """
-        begins = not self._streaming()
-        if begins:
+        if not self._streaming():
             self._check_experts()
-        rows = self._checked(X, y, sample_weight, reset=begins)
-        if begins:
-            self._begin()
-        return self._learn_blocks(*rows)._doubt(len(rows[0]))
+        return self._learn_more(X, y, sample_weight)
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -268,13 +262,13 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         """Rows of positive weight since the last `fit`."""
         return int(self._state.n_rows)
 
-    def _begin(self):
+    def _begin(self, n_features):
         """Start a stream: clone the experts that learn, none of which has lost yet."""
         self.estimators_ = [
             clone(expert) if learns(expert) else expert for _, expert in self._experts()
         ]
         state = self._state = kernels.AggregationState(
-            len(self.estimators_), self.n_features_in_
+            len(self.estimators_), n_features
         )
         state.largest_loss = self.loss_bound or 0.0
         if self.inverse_temperature == "auto":
