@@ -420,6 +420,7 @@ def test_network_learns_what_a_line_cannot():
         assert np.all(std > 0)
 
 
+@pytest.mark.filterwarnings("ignore:The errors of recent rows foretell")
 @pytest.mark.parametrize("network", [OnlineVIMLPRegressor, OnlineVIMLPClassifier])
 def test_networks_forget(network):
     """By default they follow a change, and lose next to nothing where there is none."""
