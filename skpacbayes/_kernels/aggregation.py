@@ -279,7 +279,7 @@ def _keep_in_range(loss, target, predictions, i, totals):
     totals[HIGHEST_TARGET] = target if target > high else high
 
 
-@allocating
+@kernel
 def aggregate(
     y,
     output,
@@ -288,6 +288,7 @@ def aggregate(
     predictions,
     losses,
     totals,
+    work,
     up=1.0,
     down=1.0,
 ):
@@ -298,10 +299,10 @@ def aggregate(
     `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
     of classes where `output` is one of them, and not negative. up, down : see
     `point_loss`. The logistic loss is that of the mean of the experts' probabilities,
-    not of their mean prediction.
+    not of their mean prediction. work : (2, n_experts).
     """
     n_experts = losses.shape[0]
-    shares, own = np.empty(n_experts), np.empty(n_experts)
+    shares, own = work[0], work[1]
     for i in range(predictions.shape[1]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -323,25 +324,22 @@ def aggregate(
         predictions[0, i] = prediction
 
 
-@allocating
-def aggregate_regressors(
-    X, y, sample_weight, loss, predictions, losses, totals, order, constant
-):
-    """`aggregate`; note the rows, and what a constant forecast loses on them.
+@kernel
+def note_regressors(X, y, sample_weight, loss, predictions, order, constant):
+    """Note the rows, and what a constant forecast loses on them.
 
-    order : see `order`. constant : (N_CONSTANT,).
+    predictions : of the aggregate, (n_rows,); order : see `order`; constant :
+    (N_CONSTANT,).
     """
     note_order(X, y, sample_weight, order)
-    aggregate(y, -1, sample_weight, loss, predictions, losses, totals)
     for i in range(y.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        if constant[TARGET_WEIGHT] == 0.0:
-            constant[FIRST_LOSS] = weight * point_loss(loss, y[i], predictions[0, i])
-        else:
-            suffered = point_loss(loss, y[i], constant[TARGET_MEAN])
-            constant[CONSTANT_LOSS] += weight * suffered
+        first = constant[TARGET_WEIGHT] == 0.0
+        error = abs(y[i] - (predictions[i] if first else constant[TARGET_MEAN]))
+        suffered = weight * (error * error if loss == SQUARED else error)
+        constant[FIRST_LOSS if first else CONSTANT_LOSS] += suffered
         constant[TARGET_WEIGHT] += weight
         share = weight / constant[TARGET_WEIGHT]
         constant[TARGET_MEAN] += share * (y[i] - constant[TARGET_MEAN])

@@ -182,6 +182,7 @@ def learn_natural(
                 predictions,
                 losses,
                 totals,
+                np.empty((2, n_experts)),
                 up,
                 down,
             )

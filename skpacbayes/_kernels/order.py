@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from . import part
+from . import kernel, part
 from .state import named
 
 N_ORDER = 6
@@ -75,7 +75,7 @@ def _note_ends(x, y, order):
                 order[p + NEXT] = value
 
 
-@part
+@kernel
 def note_order(X, y, sample_weight, order):
     """Count rows and their targets; those of no weight are passed over.
 

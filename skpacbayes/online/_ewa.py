@@ -331,8 +331,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 calls.append(partial(np.positive, rows[:1], out=own))
         calls.append(partial(np.minimum, predictions, LARGEST, out=predictions))
         calls.append(partial(np.maximum, predictions, -LARGEST, out=predictions))
-        arguments = self._aggregated(X, y, predictions)
-        calls.append(partial(kernels.aggregate_regressors, *arguments))
+        steps = self._steps(X, y, predictions)
+        calls += [partial(kernel, *arguments) for kernel, arguments in steps]
         with self._state_locks.changing:
             collections.deque(map(partial.__call__, calls), maxlen=0)
 
@@ -372,8 +372,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             else:
                 learn_block(expert, X, y, sample_weight, own)
         self._check_predictions(predictions)
-        arguments = self._aggregated(X, y, capped(predictions), sample_weight)
-        kernels.aggregate_regressors(*arguments)
+        for kernel, arguments in self._steps(X, y, capped(predictions), sample_weight):
+            kernel(*arguments)
 
     def _check_predictions(self, predictions):
         """Refuse experts that predict NaN; `predictions`: a row for each expert."""
@@ -382,10 +382,13 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             name = self._experts()[wrong.argmax()][0]
             raise ValueError(f"The expert {name!r} predicts NaN.")
 
-    def _aggregated(self, X, y, predictions, sample_weight=NO_WEIGHTS):
-        """Return the arguments of Algorithm 1; no target is beyond LARGEST."""
-        loss = LOSSES.index(self.loss)
-        return X, y, sample_weight, loss, predictions, *self._state.arrays
+    def _steps(self, X, y, predictions, sample_weight=NO_WEIGHTS):
+        """Return kernels and their arguments: Algorithm 1, then what rows are like."""
+        losses, totals, order, constant = self._state.arrays
+        loss, work = LOSSES.index(self.loss), np.empty((2, len(losses)))
+        aggregated = y, -1, sample_weight, loss, predictions, losses, totals, work
+        noted = X, y, sample_weight, loss, predictions[0], order, constant
+        return (kernels.aggregate, aggregated), (kernels.note_regressors, noted)
 
     def _experts(self):
         if self.estimators is not None:

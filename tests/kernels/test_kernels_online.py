@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from online_reference import (
     Reference,
     kept_shares,
@@ -325,28 +325,19 @@ def test_first_refused(kernel):
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
-@twin_of(aggregation.aggregate_regressors)
-def test_aggregate_regressors(kernel, loss):
-    """As `aggregate`; a constant forecast has the weighted mean of what was seen."""
+@twin_of(aggregation.note_regressors)
+def test_note_regressors(kernel, loss):
+    """A constant forecast has the weighted mean of what was seen."""
     rng = np.random.default_rng(0)
     X, y, number = rng.normal(size=(40, 2)), rng.normal(size=40), LOSSES.index(loss)
-    weights, predictions = rng.choice([0.0, 1.0, 2.0], 40), rng.normal(size=(3, 40))
-    states = [aggregation.AggregationState(3, 2) for _ in range(2)]
-    for state in states:
-        state.largest_loss, state.temperature_kind = 20.0, aggregation.ANYTIME
-    one, other = states
-    found, expected = predictions.copy(), predictions.copy()
+    weights, found = rng.choice([0.0, 1.0, 2.0], 40), rng.normal(size=40)
+    one = aggregation.AggregationState(3, 2)
     for rows in np.split(np.arange(40), [1, 7]):
-        own = np.ascontiguousarray(found[:, rows])
-        kernel(X[rows], y[rows], weights[rows], number, own, *one.arrays)
-        found[:, rows] = own
-    arguments = y, -1, weights, number, expected, other.losses, other.totals
-    aggregation.aggregate(*arguments)
-    assert_array_equal(one.totals, other.totals)
-    assert_array_equal(found[0, weights > 0], expected[0, weights > 0])
+        own = X[rows], y[rows], weights[rows], number, found[rows]
+        kernel(*own, one.order, one.constant)
     assert one.n_noted == np.count_nonzero(weights)
     first, *later = np.flatnonzero(weights)
-    assert one.first_loss == weights[first] * loss_of(loss, y[first], found[0, first])
+    assert one.first_loss == weights[first] * loss_of(loss, y[first], found[first])
     constant = [np.average(y[:i], weights=weights[:i]) for i in later]
     losses = [loss_of(loss, y[i], a) for i, a in zip(later, constant, strict=True)]
     assert_allclose(one.constant_loss, weights[later] @ losses, rtol=1e-12)
@@ -371,7 +362,8 @@ def test_aggregate(kernel, kind, loss):
         -math.inf,
     )
     found = predictions.copy()
-    kernel(y, -1, weights, LOSSES.index(loss), found, losses, totals)
+    work = np.empty((2, 3))
+    kernel(y, -1, weights, LOSSES.index(loss), found, losses, totals, work)
     cumulative, t, total, rates, rises, last = np.zeros(3), 0, 0.0, 0.0, 0.0, 0.0
     gaps = 0.0
     seen = np.empty(0)
