@@ -39,6 +39,8 @@ def rows_for(name, n_rows, seed):
     if name in COUNTS:
         return rng.poisson(np.exp(X / 4)).astype(float), None
     y = X[:, 0] - 2 * X[:, 1] + rng.normal(size=n_rows)
+    if "Poisson" in name:
+        return X, rng.poisson(np.exp(y / 8)).astype(float)
     labels = is_classifier(getattr(skpacbayes, name)()) or "Ranker" in name
     return X, (y > 0).astype(int) if labels else y
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from . import allocating, kernel, part
-from .order import N_ORDER, NotedOrder, note_order
+from .order import N_ENDS, N_ORDER, NotedOrder, note_order, order_shape
 from .state import KernelState, named
 
 # Losses, and kinds of inverse temperatures, by number.
@@ -46,16 +46,31 @@ class Aggregation:
     highest_target = named("totals", HIGHEST_TARGET)
 
 
-class AggregationState(Aggregation, NotedOrder, KernelState):
-    """Cumulative losses of `n_experts`, their `totals`, and the order of targets."""
+# Entries of `constant`, of rows of positive weight.
+N_CONSTANT = 4
+(
+    TARGET_WEIGHT,
+    TARGET_MEAN,
+    CONSTANT_LOSS,  # of forecasting the mean of the targets before, row 1 left out
+    FIRST_LOSS,  # of the aggregate on row 1
+) = range(N_CONSTANT)
 
-    def __init__(self, n_experts):
-        super().__init__((n_experts,), (N_TOTALS,), (N_ORDER,))
+
+class AggregationState(Aggregation, NotedOrder, KernelState):
+    """Losses of `n_experts`, `totals`, what rows are like, and a constant forecast."""
+
+    def __init__(self, n_experts, n_features):
+        super().__init__(
+            (n_experts,), (N_TOTALS,), order_shape(n_features, 0), (N_CONSTANT,)
+        )
 
     def _name_arrays(self):
-        self.losses, self.totals, self.order = self.arrays
+        self.losses, self.totals, self.order, self.constant = self.arrays
+        self.n_features = (len(self.order) - N_ORDER) // N_ENDS - 1
 
     total_weight = named("totals", WEIGHT)
+    constant_loss = named("constant", CONSTANT_LOSS)
+    first_loss = named("constant", FIRST_LOSS)
 
     @property
     def rate(self):
@@ -264,7 +279,7 @@ def _keep_in_range(loss, target, predictions, i, totals):
     totals[HIGHEST_TARGET] = target if target > high else high
 
 
-@allocating
+@kernel
 def aggregate(
     y,
     output,
@@ -273,7 +288,7 @@ def aggregate(
     predictions,
     losses,
     totals,
-    order=None,
+    work,
     up=1.0,
     down=1.0,
 ):
@@ -284,12 +299,10 @@ def aggregate(
     `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
     of classes where `output` is one of them, and not negative. up, down : see
     `point_loss`. The logistic loss is that of the mean of the experts' probabilities,
-    not of their mean prediction. order : receives that of the targets, see `order`.
+    not of their mean prediction. work : (2, n_experts).
     """
-    if order is not None:
-        note_order(y, sample_weight, order)
     n_experts = losses.shape[0]
-    shares, own = np.empty(n_experts), np.empty(n_experts)
+    shares, own = work[0], work[1]
     for i in range(predictions.shape[1]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -309,3 +322,24 @@ def aggregate(
             gap = mixability_gap(own, weight, shares, totals[RATE])
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
+
+
+@kernel
+def note_regressors(X, y, sample_weight, loss, predictions, order, constant):
+    """Note the rows, and what a constant forecast loses on them.
+
+    predictions : of the aggregate, (n_rows,); order : see `order`; constant :
+    (N_CONSTANT,).
+    """
+    note_order(X, y, sample_weight, order)
+    for i in range(y.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        first = constant[TARGET_WEIGHT] == 0.0
+        error = abs(y[i] - (predictions[i] if first else constant[TARGET_MEAN]))
+        suffered = weight * (error * error if loss == SQUARED else error)
+        constant[FIRST_LOSS if first else CONSTANT_LOSS] += suffered
+        constant[TARGET_WEIGHT] += weight
+        share = weight / constant[TARGET_WEIGHT]
+        constant[TARGET_MEAN] += share * (y[i] - constant[TARGET_MEAN])

@@ -182,7 +182,7 @@ def learn_natural(
                 predictions,
                 losses,
                 totals,
-                None,
+                np.empty((2, n_experts)),
                 up,
                 down,
             )

@@ -1,8 +1,9 @@
 """Whether the errors of a stream's last rows foretell the next one.
 
-Where a linear model with the squared loss is right, and the same all along, its errors
-are uncorrelated with everything before them, whatever their distribution. Where the
-relation changes, a model that does not forget errs the same way for many rows.
+Where a model with the squared loss is right, and the same all along, its errors are
+uncorrelated with everything before them, whatever their distribution. Where the
+relation changes, a model that does not forget, or not enough, errs the same way for
+many rows.
 """
 
 import math
@@ -17,8 +18,6 @@ from .online_state import (
     SCORES,
     SMALLEST,
     SQUARED_ERRORS,
-    SQUARED_FORETOLD,
-    SQUARED_PRODUCTS,
     STEPS,
     WEIGHT,
 )
@@ -26,6 +25,33 @@ from .online_state import (
 MEMORY = 0.98  # of the errors: of 50 rows
 RECENT = 2.0  # the sums are of the last half of the rows: of one in so many
 FARTHEST = 100.0  # deviations, at which an error is counted
+
+
+@part
+def note_standard_error(z, gain, scale, error, steps, scores, sums):
+    """Compare the error of row z with what the decaying sum of errors foretells.
+
+    The errors before it foretell `scale` times <gain, scores>, whose products with the
+    errors are summed. Nothing is counted until the coefficients had rows to be learnt
+    from.
+
+    error : in deviations; scores : (n_parameters,); sums : (4,), of the products, of
+    their squares, of those of what was foretold, and of the errors.
+    """
+    error = error if error < FARTHEST else FARTHEST
+    error = error if error > -FARTHEST else -FARTHEST
+    foretold = 0.0
+    for j in range(z.shape[0]):
+        foretold += gain[j] * scores[j]
+        scores[j] = MEMORY * scores[j] + error * z[j]
+    foretold *= scale
+    if steps > 2.0 * z.shape[0]:
+        keep = 1.0 - RECENT / steps
+        product = error * foretold
+        sums[0] = keep * sums[0] + product
+        sums[1] = keep * sums[1] + product * product
+        sums[2] = keep * sums[2] + foretold * foretold
+        sums[3] = keep * sums[3] + error * error
 
 
 @part
@@ -38,13 +64,13 @@ def note_error(z, gain, residual, v, weight, shift, model, numbers):
     the recent rows. The products of errors and corrections have mean zero where the
     model is right. The error is that of the least squares, to first order: that of the
     posterior mean less z'V P m, P being the precisions of the prior, which pulls the
-    mean m. Nothing is counted until the coefficients had rows to be learnt from.
+    mean m.
 
     gain : V z; v : z'V z, in units of the noise, whose estimate does not yet have the
     row; shift : by which multiple of the residual the mean has moved along V z, since.
     """
     noise = numbers[RESIDUALS] / numbers[COUNT] if numbers[COUNT] > 0.0 else 0.0
-    scores, mean, prior = model[SCORES], model[MEAN], model[PRIOR]
+    mean, prior = model[MEAN], model[PRIOR]
     if noise <= SMALLEST:
         return
     pull, step = 0.0, shift * residual
@@ -52,19 +78,5 @@ def note_error(z, gain, residual, v, weight, shift, model, numbers):
         pull += gain[j] * prior[j] * (mean[j] - step * gain[j])
     residual -= pull
     error = residual / math.sqrt(noise * (1.0 / weight + v))
-    error = error if error < FARTHEST else FARTHEST
-    error = error if error > -FARTHEST else -FARTHEST
-    foretold = 0.0
-    for j in range(z.shape[0]):
-        foretold += gain[j] * scores[j]
-        scores[j] = MEMORY * scores[j] + error * z[j]
-    foretold *= numbers[WEIGHT]
-    if numbers[STEPS] > 2.0 * z.shape[0]:
-        keep = 1.0 - RECENT / numbers[STEPS]
-        product = error * foretold
-        numbers[PRODUCTS] = keep * numbers[PRODUCTS] + product
-        squared = numbers[SQUARED_PRODUCTS]
-        numbers[SQUARED_PRODUCTS] = keep * squared + product * product
-        squared = numbers[SQUARED_FORETOLD]
-        numbers[SQUARED_FORETOLD] = keep * squared + foretold * foretold
-        numbers[SQUARED_ERRORS] = keep * numbers[SQUARED_ERRORS] + error * error
+    sums, steps = numbers[PRODUCTS : SQUARED_ERRORS + 1], numbers[STEPS]
+    note_standard_error(z, gain, numbers[WEIGHT], error, steps, model[SCORES], sums)

@@ -196,5 +196,6 @@ def learn_counts(
             )
     if experts is not None:
         losses, totals = experts[0][0], experts[1][0]
-        aggregate(y, -1, sample_weight, COUNTS, predictions, losses, totals)
+        work = np.empty((2, losses.shape[0]))
+        aggregate(y, -1, sample_weight, COUNTS, predictions, losses, totals, work)
     return True

@@ -144,5 +144,6 @@ def learn_full(
         )
     if experts is not None:
         losses, totals = experts[0][0], experts[1][0]
-        aggregate(y, -1, sample_weight, SQUARED, predictions, losses, totals)
+        work = np.empty((2, losses.shape[0]))
+        aggregate(y, -1, sample_weight, SQUARED, predictions, losses, totals, work)
     return True

@@ -19,9 +19,10 @@ import math
 import numpy as np
 
 from . import allocating, kernel, part
-from .aggregation import point_loss, target_of
+from .aggregation import LOG, point_loss, target_of
+from .online_change import note_standard_error
 from .online_losses import expected_gradients, implicit_gradients
-from .online_parts import enter
+from .online_parts import enter, moderate
 from .online_state import (
     ADAGRAD,
     CENTER_OF,
@@ -45,13 +46,16 @@ from .online_state import (
     SVA,
     SVB,
 )
-from .order import N_ORDER, NotedOrder
+from .order import NotedOrder, order_shape
 from .standardize import LARGEST
 from .state import KernelState, named
 
 N_VECTORS = 4
 MEAN, VARIANCE, GRADIENT_MEAN, GRADIENT_SCALE = range(N_VECTORS)
-N_NUMBERS = 10
+# Of NGVI, which has no sums of gradients: the first unit's are a decaying sum of the
+# rows times their errors (see `online_change`).
+SCORES = GRADIENT_MEAN
+N_NUMBERS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -63,6 +67,10 @@ N_NUMBERS = 10
     COUNT,  # sum of the weights behind RESIDUALS
     PRIOR_SCALE,
     FORGETTING,
+    PRODUCTS,  # see `online_change`, to SQUARED_ERRORS
+    _,
+    _,
+    SQUARED_ERRORS,
 ) = range(N_NUMBERS)
 N_MOMENTS = 4
 FIRST, SECOND, ACTIVE, DENSITY = range(N_MOMENTS)
@@ -77,13 +85,14 @@ class NetworkState(NotedOrder, KernelState):
             (n_outputs, N_VECTORS, n_hidden, n_features + 1),
             (n_outputs, N_VECTORS, n_hidden + 1),
             (n_outputs, N_NUMBERS),
-            (N_STREAM + N_ORDER + n_labels,),
+            (N_STREAM + order_shape(n_features, n_labels)[0],),
         )
         self.stream[START] = 1.0
 
     def _name_arrays(self):
         self.moments, self.hidden, self.output, self.numbers, self.stream = self.arrays
         self.order = self.stream[N_STREAM:]
+        self.n_features = self.hidden.shape[3] - 1
         moments = self.moments if self.moments.size else None
         self.arguments = moments, *self.arrays[1:]
 
@@ -99,6 +108,7 @@ class NetworkState(NotedOrder, KernelState):
     prior_scales = named("numbers", PRIOR_SCALE)
     forgetting = named("numbers", FORGETTING)
     target_mean = named("numbers", TARGET_MEAN)
+    foretold = named("numbers", slice(PRODUCTS, SQUARED_ERRORS + 1))
 
     @property
     def total_weight(self):
@@ -389,6 +399,10 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
     residual = target - a
     noise = numbers[RESIDUALS] / numbers[COUNT]
     strength = weight / noise
+    if noise > SMALLEST:
+        error = residual / math.sqrt(noise / weight + v)
+        sums, scores = numbers[PRODUCTS : SQUARED_ERRORS + 1], hidden[SCORES, 0]
+        note_standard_error(z, z, 1.0, error, numbers[STEPS], scores, sums)
     along = _variance_along(z, hidden, output, moments)
     shift = strength * residual / (1.0 + strength * along)
     _natural_step(z, hidden, output, moments, shift, strength, numbers)
@@ -407,6 +421,10 @@ def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
     numbers[WEIGHT] += weight
     numbers[STEPS] += 1.0
     numbers[LOSS] += weight * point_loss(loss, label, a)
+    if loss == LOG:
+        error = label / (1.0 + math.exp(label * moderate(a, v)))
+        sums, scores = numbers[PRODUCTS : SQUARED_ERRORS + 1], hidden[SCORES, 0]
+        note_standard_error(z, z, 1.0, error, numbers[STEPS], scores, sums)
     along = _variance_along(z, hidden, output, moments)
     if along > SMALLEST:
         da, _ = implicit_gradients(loss, label, a, along, weight)

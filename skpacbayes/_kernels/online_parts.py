@@ -51,7 +51,7 @@ def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
-    note_order(y, sample_weight, stream[N_STREAM:])
+    note_order(X, y, sample_weight, stream[N_STREAM:])
     if waves is None:
         standardize(X, sample_weight, moments, origin, stream, Z, kept)
     else:

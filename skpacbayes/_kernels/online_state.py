@@ -12,8 +12,8 @@ waves : (frequencies, phases) of random Fourier features, (n_features, n_waves) 
 models : (n_models, n_vectors, width), the vectors of each posterior;
 covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model;
-stream : (N_STREAM + N_ORDER + n_labels,), settings of the stream, what it has seen, and
-in which order its targets came (see `order`);
+stream : settings of the stream and what it has seen, N_STREAM numbers; then what is
+noted of its rows (see `order`);
 experts : (losses, totals), the aggregation of several experts: their cumulative losses,
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
@@ -27,7 +27,7 @@ of LANES. Model ``output * n_experts + expert`` belongs to that output and exper
 import numpy as np
 
 from . import aggregation
-from .order import N_ORDER, NotedOrder
+from .order import NotedOrder, order_shape
 from .state import KernelState, named
 
 # Methods, losses and kinds of step sizes, by number.
@@ -138,7 +138,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             (n_models, n_vectors, width),
             (n_models if full else 0, n_panels, width * PANEL),
             (n_models, N_NUMBERS),
-            (N_STREAM + N_ORDER + n_labels,),
+            (N_STREAM + order_shape(n_features, n_labels)[0],),
             (n_losses, n_experts),
             (n_losses, aggregation.N_TOTALS),
         )
@@ -150,7 +150,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.moments, self.origin, self.frequencies, self.phases = self.arrays[:4]
         self.models, self.covariances, self.numbers, self.stream = self.arrays[4:8]
         self.losses, self.totals = self.arrays[8:]
-        self.order = self.stream[N_STREAM:]
+        self.order, self.n_features = self.stream[N_STREAM:], len(self.frequencies)
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
         self.arguments = (

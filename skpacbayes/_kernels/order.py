@@ -1,12 +1,14 @@
-"""In which order the targets of a stream come, counted row by row.
+"""What is noted of the rows of a stream: the order of the targets, and the ends.
 
-`order` holds N_ORDER counts, then one for each label; no label where targets are
-numbers.
+`order` holds N_ORDER counts; N_ENDS numbers for each feature, then for the target; and
+one count for each label, none where targets are numbers.
 """
+
+import math
 
 import numpy as np
 
-from . import part
+from . import kernel, part
 from .state import named
 
 N_ORDER = 6
@@ -18,10 +20,18 @@ N_ORDER = 6
     INCREASES,  # from one row to the next
     DECREASES,
 ) = range(N_ORDER)
+# Of x and of -x: the least value, its rows, and the least of the other values.
+N_ENDS = 6
+END, END_COUNT, NEXT = range(N_ENDS // 2)
+
+
+def order_shape(n_features, n_labels):
+    """Shape of `order`."""
+    return (N_ORDER + N_ENDS * (n_features + 1) + n_labels,)
 
 
 class NotedOrder:
-    """Names for the entries of `order`."""
+    """Names for the entries of `order`, of rows of `n_features` features."""
 
     noted_squares = named("order", SQUARES)
     noted_increases = named("order", INCREASES)
@@ -35,26 +45,55 @@ class NotedOrder:
     @property
     def label_counts(self):
         """Rows of each label; empty where targets are numbers."""
-        return self.order[N_ORDER:]
+        return self.order[order_shape(self.n_features, 0)[0] :]
+
+    @property
+    def ends(self):
+        """END, END_COUNT and NEXT of x, then of -x, (n_features + 1, 2, 3)."""
+        stop = order_shape(self.n_features, 0)[0]
+        return self.order[N_ORDER:stop].reshape(-1, 2, N_ENDS // 2)
 
 
 @part
-def note_order(y, sample_weight, order):
+def _note_ends(x, y, order):
+    """Note the ends of each column, and how many rows have just that value."""
+    n_sides, n_numbers = 2 * (x.shape[0] + 1), N_ENDS // 2
+    if order[ROWS] == 0.0:
+        for k in range(n_sides):
+            p = N_ORDER + n_numbers * k
+            order[p + END] = order[p + NEXT] = math.inf
+    for k in range(n_sides):
+        value, p = x[k // 2] if k // 2 < x.shape[0] else y, N_ORDER + n_numbers * k
+        value = value if k % 2 == 0 else -value
+        if value < order[p + NEXT]:  # rare
+            if value < order[p + END]:
+                order[p + NEXT] = order[p + END]
+                order[p + END], order[p + END_COUNT] = value, 1.0
+            elif value == order[p + END]:
+                order[p + END_COUNT] += 1.0
+            else:
+                order[p + NEXT] = value
+
+
+@kernel
+def note_order(X, y, sample_weight, order):
     """Count rows and their targets; those of no weight are passed over.
 
     Labels are -1 and 1, or numbers from 0.
     """
-    labels = order.shape[0] > N_ORDER
+    before_labels = N_ORDER + N_ENDS * (X.shape[1] + 1)
+    labels = order.shape[0] > before_labels
     for i in range(y.shape[0]):
         if sample_weight.shape[0] and sample_weight[i] == 0.0:
             continue
         target = y[i]
         last = order[LAST] if order[ROWS] > 0.0 else target
         if labels:
-            place = N_ORDER + (np.int64(target) if target > 0.0 else 0)
+            place = before_labels + (np.int64(target) if target > 0.0 else 0)
         else:
             place = RUN
             order[RUN] = order[RUN] if target == last else 0.0
+        _note_ends(X[i], target, order)
         order[SQUARES] += 2.0 * order[place] + 1.0
         order[place] += 1.0
         order[INCREASES] += target > last

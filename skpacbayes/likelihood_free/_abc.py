@@ -16,14 +16,10 @@ from .._arviz import ChainDraws, inference_data
 from .._base import fit_context
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions
+from .._sentinels import warn_of_sentinels
 from .._stream import StreamingEstimator, checked_weights, partial_fit_context
 from .._validation import are_finite, is_plain, validate_data
-from ._abc_choice import (
-    Grid,
-    choose,
-    held_out,
-    held_out_pairs,
-)
+from ._abc_choice import Grid, choose, held_out, held_out_pairs
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
 from ._abc_table import Table, refuse_counts, within_reach
@@ -661,10 +657,17 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return Table(self.n_features_in_, self.n_outputs_)
 
     def _appended(self, table, X, y, weights):
-        """Return the table with these simulations."""
-        y = y.reshape(len(X), -1)
+        """Return the table with these simulations.
+
+        Whenever their number has doubled, warn of numbers that stand for missing ones.
+        """
+        y, before = y.reshape(len(X), -1), table.n_rows
         self._support.check(y)
-        return table.appended(X, self._support.forward(y), weights)
+        table = table.appended(X, self._support.forward(y), weights)
+        if table.n_rows ^ before > before:  # the two binary numbers differ in length
+            names = vars(self).get("feature_names_in_", ())
+            warn_of_sentinels(table.summaries[:, : table.n_rows].T, names)
+        return table
 
     # What is learned from them.
 
@@ -731,14 +734,16 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         )
 
         least, most = self._support.unknown_range(table)
-        beyond = np.zeros((len(X), 2, self.n_outputs_))
+        width = table.most - table.least
+        beyond = np.zeros((2, len(X), 2, self.n_outputs_))
 
         def answer(rows, k):
             found = settings.around(table, observations[rows], k + 1, algorithm)
             answers = []
             for row, nearest in zip(rows, found, strict=True):
                 posterior = settings.posterior(table, nearest, choices[row])
-                beyond[row] = shares_beyond(posterior, least, most)
+                beyond[0, row] = shares_beyond(posterior, least, most)
+                beyond[1, row] = shares_beyond(posterior, least - width, most + width)
                 answers.append(function(posterior, row))
             return answers
 
@@ -750,8 +755,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             if len(part)
         ]
         answers = in_threads(jobs, [(answer, *part) for part in parts])
-        beyond[far] = 0.0  # warned of already
-        warn_beyond(beyond, table)
+        beyond[:, far] = 0.0  # warned of already
+        warn_beyond(*beyond, table)
         results = dict(
             pair
             for (rows, _), some in zip(parts, answers, strict=True)

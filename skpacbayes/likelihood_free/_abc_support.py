@@ -186,12 +186,25 @@ def shares_beyond(posterior, least, most):
     return posterior.weights @ both
 
 
-def warn_beyond(shares, table):
+def warn_beyond(shares, far_shares, table):
     """Warn where draws have passed an end of the prior that nobody gave.
 
-    shares : (n_observations, 2, n_parameters), see `shares_beyond`.
+    shares, far_shares : (n_observations, 2, n_parameters), see `shares_beyond`; beyond
+    the range of the parameters, and beyond one three times as wide.
     """
     if not (shares.size and shares.max() > BEYOND):
+        return
+    if far_shares.max() > BEYOND:
+        row, side, column = np.unravel_index(far_shares.argmax(), far_shares.shape)
+        n_rows = np.count_nonzero((far_shares > BEYOND).any(axis=(1, 2)))
+        warnings.warn(
+            f"{far_shares[row, side, column]:.0%} of the draws for observation {row} "
+            f"have a parameter {column} that is more than the simulated range outside "
+            f"of it: no simulation has summaries like these, and what is said of "
+            f"{n_rows} of {len(shares)} observations is extrapolated.",
+            UserWarning,
+            stacklevel=user_stack_level(),
+        )
         return
     shares = shares * abrupt_ends(table)
     if shares.max() > BEYOND:

@@ -159,9 +159,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             If an expert that cannot learn is not fitted.
         """
         self._check_experts()
-        rows = self._checked(X, y, sample_weight, reset=True, some=True)
-        self._begin()
-        return self._learn_blocks(*rows)._doubt(*rows[::2])
+        return self._learn_anew(X, y, sample_weight)
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
@@ -186,13 +184,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         ValueError
             If X or y is not finite or beyond 1e150, or an expert predicts NaN.
         """
-        begins = not self._streaming()
-        if begins:
+        if not self._streaming():
             self._check_experts()
-        rows = self._checked(X, y, sample_weight, reset=begins)
-        if begins:
-            self._begin()
-        return self._learn_blocks(*rows)._doubt(*rows[::2], len(X))
+        return self._learn_more(X, y, sample_weight)
 
     def predict(self, X):
         """Predict by the weighted mean of the experts' predictions.
@@ -268,12 +262,14 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         """Rows of positive weight since the last `fit`."""
         return int(self._state.n_rows)
 
-    def _begin(self):
+    def _begin(self, n_features):
         """Start a stream: clone the experts that learn, none of which has lost yet."""
         self.estimators_ = [
             clone(expert) if learns(expert) else expert for _, expert in self._experts()
         ]
-        state = self._state = kernels.AggregationState(len(self.estimators_))
+        state = self._state = kernels.AggregationState(
+            len(self.estimators_), n_features
+        )
         state.largest_loss = self.loss_bound or 0.0
         if self.inverse_temperature == "auto":
             state.temperature_kind = kernels.ANYTIME
@@ -291,21 +287,22 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             return False
         if self._state in _COMPILED:
             self._learn_in_place(rows, targets)
-            self._doubt(rows, NO_WEIGHTS, len(rows))
+            self._doubt(len(rows))
             return True
         draft = self._draft(forgets=False)
         draft._learn(rows, targets, NO_WEIGHTS)
         if draft._all_in_place():
             _COMPILED.add(draft._state)
         self._take(draft)
-        self._doubt(rows, NO_WEIGHTS, len(rows))
+        self._doubt(len(rows))
         return True
 
     def _doubt_change(self):
         """Warn of an average that an expert's largest loss keeps from the best one."""
         if self.inverse_temperature == "auto":
             names = [name for name, _ in self._experts()]
-            warn_of_divergence(self._state, self.weights_, names)
+            power = 2 if self.loss == "squared_error" else 1
+            warn_of_divergence(self._state, self.weights_, names, power)
 
     def _all_in_place(self):
         """Whether each expert either does not learn, or learns by one compiled call."""
@@ -334,7 +331,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                 calls.append(partial(np.positive, rows[:1], out=own))
         calls.append(partial(np.minimum, predictions, LARGEST, out=predictions))
         calls.append(partial(np.maximum, predictions, -LARGEST, out=predictions))
-        calls.append(partial(kernels.aggregate, *self._aggregated(y, predictions)))
+        steps = self._steps(X, y, predictions)
+        calls += [partial(kernel, *arguments) for kernel, arguments in steps]
         with self._state_locks.changing:
             collections.deque(map(partial.__call__, calls), maxlen=0)
 
@@ -374,8 +372,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             else:
                 learn_block(expert, X, y, sample_weight, own)
         self._check_predictions(predictions)
-        arguments = self._aggregated(y, capped(predictions), sample_weight)
-        kernels.aggregate(*arguments)
+        for kernel, arguments in self._steps(X, y, capped(predictions), sample_weight):
+            kernel(*arguments)
 
     def _check_predictions(self, predictions):
         """Refuse experts that predict NaN; `predictions`: a row for each expert."""
@@ -384,10 +382,13 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             name = self._experts()[wrong.argmax()][0]
             raise ValueError(f"The expert {name!r} predicts NaN.")
 
-    def _aggregated(self, y, predictions, sample_weight=NO_WEIGHTS):
-        """Return the arguments of Algorithm 1; no target is beyond LARGEST."""
-        loss = LOSSES.index(self.loss)
-        return y, -1, sample_weight, loss, predictions, *self._state.arrays
+    def _steps(self, X, y, predictions, sample_weight=NO_WEIGHTS):
+        """Return kernels and their arguments: Algorithm 1, then what rows are like."""
+        losses, totals, order, constant = self._state.arrays
+        loss, work = LOSSES.index(self.loss), np.empty((2, len(losses)))
+        aggregated = y, -1, sample_weight, loss, predictions, losses, totals, work
+        noted = X, y, sample_weight, loss, predictions[0], order, constant
+        return (kernels.aggregate, aggregated), (kernels.note_regressors, noted)
 
     def _experts(self):
         if self.estimators is not None:

@@ -112,7 +112,7 @@ class LabelStream:
         self._set_classes(classes_of(y, weights))
         self._begin(self.n_features_in_, self._n_outputs())
         codes = self._codes_of(y, weights)
-        return self._learn_blocks(X, codes, weights)._doubt(X, weights)
+        return self._learn_blocks(X, codes, weights)._doubt()
 
     def _learn_more(self, X, y, sample_weight, classes):
         """Learn more rows of a stream, whose first call names the `classes`."""
@@ -127,7 +127,7 @@ class LabelStream:
         codes = self._codes_of(y, weights)
         if begins:
             self._begin(self.n_features_in_, self._n_outputs())
-        return self._learn_blocks(X, codes, weights)._doubt(X, weights, len(X))
+        return self._learn_blocks(X, codes, weights)._doubt(len(X))
 
     def _convert_targets(self, y, count):
         """Codes of labels if one look-up is enough, or None."""

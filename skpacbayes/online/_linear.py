@@ -13,7 +13,7 @@ from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
 from .._kernels.online_softmax import learn_softmax
-from ._doubts import warn_of_change
+from ._doubts import warn_of_change, warn_of_standstill
 from ._rows import OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -83,9 +83,14 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _doubt_change(self):
         """Warn of a stream that changes, where nothing is forgotten."""
-        if self.loss == "squared_error" and self.forgetting == 0.0:
+        if self.forgetting != 0.0 or not self._regression():
+            return
+        if self._state.full and self.loss == "squared_error":
             best = int(self._state.shares()[0].argmax())
-            warn_of_change(self._state.foretold[best])
+            remedy = "and nothing is forgotten: use forgetting='auto'"
+            warn_of_change(self._state.foretold[best], self._state.n_steps, remedy)
+        else:
+            warn_of_standstill(self._state)
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""

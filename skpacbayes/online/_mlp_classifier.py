@@ -34,8 +34,9 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
     forgetting : float in [0, 1), default=0.001
         Share of the evidence that is given up at each row: of what the posterior
         precision of a weight has beyond the prior's. That is a memory of about ``1 /
-        forgetting`` rows: increase it to 0.01 where the relation changes fast, set it
-        to 0 where nothing may be forgotten. The means stay.
+        forgetting`` rows: increase it to 0.01 where the relation changes fast, as a
+        warning then says, and set it to 0 where nothing may be forgotten. The means
+        stay.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=5.0

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._kernels import online_network as kernels
 from .._kernels import online_state as names
+from ._doubts import warn_of_change
 from ._linear import LOSSES, METHODS
 from ._rows import OnlineEstimator
 
@@ -33,6 +34,12 @@ class OnlineNetwork(OnlineEstimator):
         return self._learner_of_rows()(
             X, y, sample_weight, *self._state.arguments, predictions
         )
+
+    def _doubt_change(self):
+        """Warn of a stream that changes faster than its evidence is forgotten."""
+        remedy = f"faster than forgetting={self.forgetting:g} forgets: increase it"
+        for foretold in self._state.foretold:
+            warn_of_change(foretold, self._state.n_steps, remedy)
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""

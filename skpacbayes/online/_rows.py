@@ -4,10 +4,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._sentinels import warn_of_sentinels
+from .._sentinels import warn_of_sentinels_in_stream
 from .._stream import StreamingEstimator, checked_weights
 from .._validation import are_small, refuse_large, validate_data, writeable
-from ._doubts import order_found, warn_of_order, warn_of_weights
+from ._doubts import order_found, warn_of_far_rows, warn_of_order, warn_of_weights
 
 NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
 NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)
@@ -61,7 +61,7 @@ class OnlineEstimator(StreamingEstimator):
         with self._state_locks.changing:
             learnt = self._learn(rows, targets, NO_WEIGHTS)
         if learnt:
-            self._doubt(rows, NO_WEIGHTS, len(rows))
+            self._doubt(len(rows))
         return learnt
 
     def _convert(self, X):
@@ -135,7 +135,7 @@ class OnlineEstimator(StreamingEstimator):
         """Forget everything, then learn the rows."""
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)._doubt(*rows[::2])
+        return self._learn_blocks(*rows)._doubt()
 
     def _learn_more(self, X, y, sample_weight):
         """Learn more rows of a stream."""
@@ -143,7 +143,7 @@ class OnlineEstimator(StreamingEstimator):
         rows = self._checked(X, y, sample_weight, reset=begins)
         if begins:
             self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)._doubt(*rows[::2], len(X))
+        return self._learn_blocks(*rows)._doubt(len(rows[0]))
 
     def _learn_blocks(self, X, y, sample_weight):
         """Learn rows that have been checked, block after block."""
@@ -156,22 +156,27 @@ class OnlineEstimator(StreamingEstimator):
             warn_of_weights(sample_weight, total, n_rows)
         return self
 
-    def _doubt(self, X, sample_weight, n_new=None):
+    def _doubt(self, n_new=None):
         """Warn of rows that are sorted by their targets, where that matters.
 
-        Else warn of a stream that changes, where nothing is forgotten. Where the rows
-        X of this call are many, warn of numbers that stand for missing values.
+        Else warn of a stream that changes, where nothing is forgotten. Warn of numbers
+        that stand for missing values, and of rows that are far from all others.
 
         n_new : rows of this call of `partial_fit`, after which the stream is looked at
         whenever the number of its rows has doubled; None after `fit`.
         """
-        rows = self._state.n_noted
+        state = self._state
+        rows = state.n_noted
         before = 0 if n_new is None else rows - n_new
         # More than doubled: the two binary numbers differ in length.
         if rows ^ before > before:
-            some = X[sample_weight > 0.0] if len(sample_weight) else X
-            warn_of_sentinels(some, vars(self).get("feature_names_in_", ()))
-            found = order_found(self._state)
+            names, ends = vars(self).get("feature_names_in_", ()), state.ends
+            warn_of_sentinels_in_stream(ends[:-1], rows, names)
+            columns = [f"column {j} of X" for j in range(state.n_features)]
+            columns = [f"the column {name!r}" for name in names] or columns
+            some = ends[:-1] if self._n_labels() else ends
+            warn_of_far_rows(some, rows, [*columns, "y"])
+            found = order_found(state)
             if found is None:
                 self._doubt_change()
             elif self._depends_on_order():

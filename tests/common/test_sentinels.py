@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from skpacbayes import (
+    ABCPosteriorKDE,
     EWARegressor,
     OnlineVIClassifier,
     OnlineVIMLPClassifier,
@@ -21,7 +22,7 @@ from skpacbayes import (
     TemperedVBGaussianMixture,
     TemperedVBMixture,
 )
-from skpacbayes._sentinels import warn_of_sentinels
+from skpacbayes._sentinels import warn_of_sentinels, warn_of_sentinels_in_stream
 
 SHORT = {"n_iter": 30, "burn_in": 10, "random_state": 0}
 ONLINE = [
@@ -31,8 +32,10 @@ ONLINE = [
     OnlineVIMLPRegressor(random_state=0),
     OnlineVIRegressor(),
     OnlineVIRegressor(loss="poisson"),
-    PACOClusterer(n_iter=30, random_state=0),
 ]
+CLUSTERS = PACOClusterer(n_iter=30, random_state=0)
+TABLE = ABCPosteriorKDE(random_state=0, n_validation=20)
+STREAMS = [*ONLINE, CLUSTERS, TABLE]
 ADDITIVE = [
     SparseAdditiveGibbsClassifier(**SHORT),
     SparseAdditiveGibbsPoissonRegressor(**SHORT),
@@ -71,7 +74,7 @@ def said_of(learn, *rows, **options):
     return [str(w.message) for w in caught if "stands for a" in str(w.message)]
 
 
-@pytest.mark.parametrize("model", [*ONLINE, *ADDITIVE, *MIXTURES], ids=repr)
+@pytest.mark.parametrize("model", [*STREAMS, *ADDITIVE, *MIXTURES], ids=repr)
 def test_a_number_for_missing_values_is_named(model):
     X, y = rows_for(model)
     assert not said(model, "fit", X, y)
@@ -81,7 +84,7 @@ def test_a_number_for_missing_values_is_named(model):
     for change in (lambda x: 1e-3 * x + 1e4, lambda x: -1e3 * x):
         Z = np.column_stack([X[:, 0], change(X[:, 1]), X[:, 2]])
         assert len(said(model, "fit", Z, y)) == 1
-    if model in ONLINE + MIXTURES:
+    if model in STREAMS + MIXTURES:
         classes = {"classes": [0, 1]} if is_classifier(model) else {}
         assert len(said(model, "partial_fit", X, y, **classes)) == 1
     weights = (X[:, 1] != -999.0).astype(float)  # rows of no weight are absent
@@ -90,16 +93,16 @@ def test_a_number_for_missing_values_is_named(model):
 
 def test_a_stream_of_clusters_is_looked_at_row_by_row():
     """By the points that rows are merged into, the share by the rows."""
-    X, _ = rows_for(ONLINE[-1], 1100)
+    X, _ = rows_for(CLUSTERS, 1100)
     X[::20, 1] = -999.0
-    stream, told = PACOClusterer(n_iter=30, random_state=0), []
+    stream, told = clone(CLUSTERS), []
     for row in X:
         told += said_of(stream.partial_fit, row[None])
     assert len(told) >= 5
     assert told[-1].startswith("Column 1 of X has the value -999 in 5 % of the rows")
 
 
-@pytest.mark.parametrize("model", [*ONLINE, ADDITIVE[3], *MIXTURES], ids=repr)
+@pytest.mark.parametrize("model", [*STREAMS, ADDITIVE[3], *MIXTURES], ids=repr)
 def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
     """From 500 rows to 600, beyond 512; mixtures count blocks, here of 50 rows."""
     X, y = rows_for(model, 800)
@@ -115,6 +118,44 @@ def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
             stream.partial_fit(X[part], y[part], **first)
         told += [start for w in caught if "stands for a" in str(w.message)]
     assert told == ([300, 700] if model in MIXTURES else [500])
+
+
+@pytest.mark.parametrize("model", [*ONLINE, TABLE], ids=repr)
+def test_rows_that_are_learnt_one_at_a_time_are_looked_at(model):
+    X, y = rows_for(model, 300)
+    X[::40, 1] = -999.0
+    told = []
+    stream = clone(model)
+    for t in range(300):
+        first = {"classes": [0, 1]} if is_classifier(model) and not t else {}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            stream.partial_fit(X[t : t + 1], y[t : t + 1], **first)
+        told += [
+            (t, str(w.message)) for w in caught if "stands for a" in str(w.message)
+        ]
+    assert [t + 1 for t, _ in told] == [128, 256]  # at 64 rows two had it
+    assert told[0][1].startswith("Column 1 of X has the value -999 in 3.1 % of the")
+
+
+def test_the_ends_of_a_stream_are_those_of_its_table():
+    """What is noted row by row gives the same warnings as all rows at once."""
+    n_told = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 6, size=(40, 4)) * rng.choice([1.0, 1e-3, 30.0], size=4)
+        X *= rng.choice([-1.0, 1.0, 1e6], size=X.shape, p=[0.1, 0.8, 0.1])
+        X = rng.permuted(np.where(rng.random(X.shape) < 0.1, X.max(0), X), axis=0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            model = OnlineVIRegressor().fit(X, X[:, 0] + rng.normal(size=40))
+            warnings.simplefilter("always")
+            warn_of_sentinels(X)
+            warn_of_sentinels_in_stream(model._state.ends[:-1], 40)
+        texts = [str(w.message) for w in caught]
+        assert texts[::2] == texts[1::2]
+        n_told += len(texts) // 2
+    assert 50 < n_told < 250
 
 
 def test_a_category_has_no_order():

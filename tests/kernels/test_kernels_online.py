@@ -324,6 +324,25 @@ def test_first_refused(kernel):
         assert kernel(X[:2], y[:2], np.array([1.0, bad])) == 1
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@twin_of(aggregation.note_regressors)
+def test_note_regressors(kernel, loss):
+    """A constant forecast has the weighted mean of what was seen."""
+    rng = np.random.default_rng(0)
+    X, y, number = rng.normal(size=(40, 2)), rng.normal(size=40), LOSSES.index(loss)
+    weights, found = rng.choice([0.0, 1.0, 2.0], 40), rng.normal(size=40)
+    one = aggregation.AggregationState(3, 2)
+    for rows in np.split(np.arange(40), [1, 7]):
+        own = X[rows], y[rows], weights[rows], number, found[rows]
+        kernel(*own, one.order, one.constant)
+    assert one.n_noted == np.count_nonzero(weights)
+    first, *later = np.flatnonzero(weights)
+    assert one.first_loss == weights[first] * loss_of(loss, y[first], found[first])
+    constant = [np.average(y[:i], weights=weights[:i]) for i in later]
+    losses = [loss_of(loss, y[i], a) for i, a in zip(later, constant, strict=True)]
+    assert_allclose(one.constant_loss, weights[later] @ losses, rtol=1e-12)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["FIXED", "ANYTIME", "NOISE"])
 @twin_of(aggregation.aggregate)
@@ -343,7 +362,8 @@ def test_aggregate(kernel, kind, loss):
         -math.inf,
     )
     found = predictions.copy()
-    kernel(y, -1, weights, LOSSES.index(loss), found, losses, totals)
+    work = np.empty((2, 3))
+    kernel(y, -1, weights, LOSSES.index(loss), found, losses, totals, work)
     cumulative, t, total, rates, rises, last = np.zeros(3), 0, 0.0, 0.0, 0.0, 0.0
     gaps = 0.0
     seen = np.empty(0)

@@ -10,6 +10,28 @@ from skpacbayes._kernels import online_state as names
 N_ROWS, D = 12, 3
 
 
+@twin_of(online_change.note_standard_error)
+def test_note_standard_error(kernel):
+    """Errors are cut at so many deviations; the sums wait for twice as many rows."""
+    rng = np.random.default_rng(0)
+    Z, gains = rng.normal(size=(2, N_ROWS, D))
+    errors, steps = rng.normal(size=N_ROWS), np.arange(N_ROWS) + 3.0
+    errors[[4, 7]] = 1e6, -np.inf
+    scores, sums = np.zeros(D), np.zeros(4)
+    expected_scores, expected = np.zeros(D), np.zeros(4)
+    for t in range(N_ROWS):
+        kernel(Z[t], gains[t], 0.3, errors[t], steps[t], scores, sums)
+        error = np.clip(errors[t], -100.0, 100.0)
+        foretold = 0.3 * gains[t] @ expected_scores
+        expected_scores = online_change.MEMORY * expected_scores + error * Z[t]
+        if steps[t] > 2 * D:
+            own = error * foretold
+            expected *= 1 - online_change.RECENT / steps[t]
+            expected += own, own**2, foretold**2, error**2
+        assert_allclose(scores, expected_scores, rtol=1e-12)
+        assert_allclose(sums, expected, rtol=1e-10)
+
+
 @twin_of(online_change.note_error)
 def test_note_error(kernel):
     """Products of errors and corrections are summed, the earlier ones for less."""

@@ -11,7 +11,7 @@ from twins import twin_of
 from skpacbayes._kernels import aggregation, online_covariance, online_parts
 from skpacbayes._kernels import online_state as names
 from skpacbayes._kernels.online_state import LinearState
-from skpacbayes._kernels.order import N_ORDER
+from skpacbayes._kernels.order import order_shape
 
 NONE = np.empty(0)
 
@@ -32,7 +32,7 @@ def test_enter(kernel):
     """A row that is refused changes nothing; else the moments are those of the rows."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 3)), np.ones(30)
-    stream = np.zeros(names.N_STREAM + N_ORDER)
+    stream = np.zeros(names.N_STREAM + order_shape(3, 0)[0])
     moments, Z, bad = np.zeros((3, 3)), np.full((30, 3), 7.0), X.copy()
     kept = np.zeros((30, 4))
     stream[names.CLIP], bad[-1, -1] = math.inf, np.nan

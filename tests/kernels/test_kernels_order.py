@@ -1,4 +1,4 @@
-"""NumPy twin of the part that notes in which order targets come."""
+"""NumPy twin of the part that notes the order of targets and ends of features."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,10 @@ from skpacbayes._kernels import order
 
 
 class State(order.NotedOrder):
+    n_features = 2
+
     def __init__(self, n_labels):
-        self.order = np.zeros(order.N_ORDER + n_labels)
+        self.order = np.zeros(order.order_shape(self.n_features, n_labels))
 
 
 @pytest.mark.parametrize("labels", ["numbers", "two", "five"])
@@ -25,9 +27,10 @@ def test_note_order(kernel, labels, arranged):
         codes = np.where(y > 1, 1.0, -1.0)
     codes = np.sort(codes) if arranged == "sorted" else codes
     weights = rng.choice([0.0, 0.5, 2.0], 60)
+    X = np.column_stack([rng.integers(0, 9, 60), rng.normal(size=60)])
     state = State({"numbers": 0, "two": 2, "five": 5}[labels])
     for rows in np.split(np.arange(60), [1, 2, 17]):
-        kernel(codes[rows], weights[rows], state.order)
+        kernel(X[rows], codes[rows], weights[rows], state.order)
     own = codes[weights > 0]
     assert state.n_noted == len(own)
     assert state.noted_increases == np.count_nonzero(np.diff(own) > 0)
@@ -37,6 +40,11 @@ def test_note_order(kernel, labels, arranged):
         assert_array_equal(state.label_counts, counts)
     if labels != "numbers" or arranged == "sorted":  # runs are then the labels
         assert state.noted_squares == counts @ counts
+    columns = [*X[weights > 0].T, own]
+    for column, noted in zip(columns, state.ends, strict=True):
+        for values, (end, count, after) in zip((column, -column), noted, strict=True):
+            distinct, counts = np.unique(values, return_counts=True)
+            assert (end, after, count) == (*distinct[:2], counts[0])
     again = State(len(state.label_counts))
-    kernel(own, np.empty(0), again.order)
+    kernel(X[weights > 0], own, np.empty(0), again.order)
     assert_array_equal(again.order, state.order)

@@ -166,3 +166,17 @@ def test_no_warning_where_there_is_no_reason():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ABCPosteriorKDE(**FIXED).fit(X, y).predict(1.3 * X)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_an_observation_like_no_simulation_is_named(unit):
+    """Each of its summaries is in the simulated range, but not the two together."""
+    rng = np.random.default_rng(0)
+    parameters = unit * rng.normal(size=(1000, 2))
+    summaries = parameters[:, :1] + 0.01 * unit * rng.normal(size=(1000, 2))
+    model = ABCPosteriorKDE(adjustment="linear", n_validation=50, random_state=0)
+    model.fit(summaries[:800], parameters[:800])
+    model.predict(summaries[800:])  # a warning is an error
+    for answer in (model.predict, model.sample):
+        with pytest.warns(UserWarning, match="no simulation has summaries like these"):
+            answer(unit * np.array([[0.1, 0.1], [2.0, -2.0]]))

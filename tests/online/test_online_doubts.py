@@ -163,6 +163,66 @@ CHANGES = {
     "jumps": lambda X, t: X[:, 0] + 4 * (t > 0.6),
     "rises": lambda X, t: X[:, 0] + 6 * t,
 }
+NETWORKS = [
+    OnlineVIMLPRegressor(random_state=0),
+    OnlineVIMLPClassifier(random_state=0),
+    OnlineVIMLPClassifier(hidden_units=10, random_state=1),
+]
+
+
+@pytest.mark.parametrize("model", NETWORKS, ids=repr)
+def test_a_network_that_forgets_too_slowly_is_named(model):
+    """Where one with the forgetting that the warning asks for predicts better."""
+    rng = np.random.default_rng(2)
+    n = 2000
+    X = rng.normal(size=(n, 5))
+    turn = np.cos(2 * np.pi * np.arange(n)[:, None] / 600 + np.arange(5))
+    signals = {
+        "a line that turns": np.sum(X * turn, axis=1),
+        "a line": X.sum(axis=1),
+        "no line": np.abs(X).sum(axis=1) - 4,
+        "nothing": np.zeros(n),
+    }
+    for name, signal in signals.items():
+        y = signal + 0.3 * rng.normal(size=n)
+        if is_classifier(model):
+            y = (y > 0) + (y > 1.0) * (model.hidden_units == 10)  # two classes or three
+        if name == "a line that turns":
+            with pytest.warns(
+                UserWarning, match="faster than forgetting=0.001 forgets"
+            ):
+                slow = clone(model).fit(X, y)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fast = clone(model).set_params(forgetting=0.01).fit(X, y)
+            assert fast.cumulative_loss_ < slow.cumulative_loss_
+        else:
+            clone(model).fit(X, y)  # a warning is an error
+
+
+STANDS_STILL = [
+    OnlineVIRegressor(),
+    OnlineVIRegressor(covariance="diagonal"),
+    OnlineVIRegressor(loss="quantile", quantile=0.2),
+    OnlineVIRegressor(loss="poisson"),
+    OnlineVIRegressor(loss="poisson", covariance="diagonal"),
+]
+
+
+@pytest.mark.parametrize("model", STANDS_STILL, ids=repr)
+def test_a_target_that_stood_still_is_named(model):
+    """And one that forgets predicts better; zeros in between are no standstill."""
+    X, y = rows_for(model, 3000)
+    rng = np.random.default_rng(1)
+    for share in (0.0, 0.5, 0.9, 0.99):
+        clone(model).fit(X, np.where(rng.random(3000) < share, 0.0, y))  # no warning
+    y[:2000] = 5.0
+    with pytest.warns(UserWarning, match="forgetting='auto'"):
+        stays = clone(model).fit(X, y)
+    forgets = clone(model).set_params(forgetting="auto").fit(X, y)
+    assert stays.score(X[2000:], y[2000:]) < forgets.score(X[2000:], y[2000:]) - 0.1
+
+
 NOISES = {
     "normal": lambda rng, n: rng.normal(size=n),
     "heavy": lambda rng, n: rng.standard_t(2, size=n),
@@ -222,6 +282,30 @@ def test_a_stream_that_does_not_change_is_not(noise):
                     OnlineVIRegressor(covariance="diagonal").fit(X, clear)
 
 
+@pytest.mark.parametrize("model", [*DEPEND_ON_ORDER, OnlineVIRegressor()], ids=repr)
+@pytest.mark.parametrize("where", ["column 1 of X", "y"])
+def test_a_row_that_is_far_from_all_others_is_named(model, where):
+    """In any unit, in `fit` and row by row; heavy tails alone are not."""
+    if where == "y" and is_classifier(model):
+        pytest.skip("labels are not far from each other")
+    rng = np.random.default_rng(0)
+    X, y = rows_for(model)
+    X[:, 0] = rng.standard_t(2, size=len(X))
+    X[:, 2] = rng.lognormal(0.0, 2.0, size=len(X))
+    clone(model).fit(X, y)  # a warning is an error
+    unit = 1e6 if getattr(model, "loss", "") == "poisson" else -1e6
+    target = X[:, 1] if where == "column 1 of X" else y
+    target[50] = unit * np.abs(target).max()
+    for scale in (1e-3, 1e3):
+        with pytest.warns(UserWarning, match=f"A row has the value .* in {where}, and"):
+            clone(model).fit(scale * X, y if is_classifier(model) else scale * y)
+    stream = clone(model).fit(X[:40], y[:40])
+    for t in range(40, 63):
+        stream.partial_fit(X[t : t + 1], y[t : t + 1])
+    with pytest.warns(UserWarning, match=f"A row has the value .* in {where}, and"):
+        stream.partial_fit(X[63:64], y[63:64])
+
+
 class Diverging(RegressorMixin, BaseEstimator):
     """Predicts 0, and once a huge number."""
 
@@ -250,6 +334,53 @@ def test_an_expert_that_diverges_is_named(loss, value):
     # Neither experts that are bad all along nor the default ones are.
     EWARegressor([linear, ("zero", Diverging(at=-1))], loss=loss).fit(X, y)
     EWARegressor(loss=loss).fit(X, y)
+
+
+class Constant(RegressorMixin, BaseEstimator):
+    """Predicts a number, or a line of the features plus that number."""
+
+    def __init__(self, value=0.0, line=None):
+        self.value, self.line = value, line
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return self.value + (0.0 if self.line is None else X @ self.line)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("origin", [0.0, 1e4])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_an_expert_is_named_as_long_as_it_moves_the_average(loss, origin, noise):
+    """That is: while the average is further from targets than a constant forecast."""
+    rng = np.random.default_rng(0)
+    X, line = rng.normal(size=(1500, 3)), np.array([1.0, 2.0, 3.0])
+    y = origin + X @ line + noise * rng.normal(size=len(X))
+    exact = ("exact", Constant(origin, line).fit(X))
+    learns = ("learns", OnlineVIRegressor(covariance="diagonal"))
+    near = [("near", Constant(origin + 10).fit(X)), ("zero", Constant().fit(X))]
+    huge = ("huge", Constant(1e30).fit(X))
+    for good in (
+        [learns],
+        [exact],
+        [learns, exact],
+        [exact, near[0]],
+        [exact, near[1]],
+    ):
+        learn_in_cuts(EWARegressor(good, loss=loss), X, y)  # a warning is an error
+        told = []
+        model = EWARegressor([*good, huge], loss=loss)
+        for t in range(len(X)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.partial_fit(X[t : t + 1], y[t : t + 1])
+            told += [t + 1 for w in caught if "expert 'huge' out" in str(w.message)]
+        assert told[:5] == [32, 64, 128, 256, 512]
+        if told == [32, 64, 128, 256, 512]:
+            assert abs(model.predict(X) - y).std() < y.std()
+    assert model.weights_[2] < 1e-30
 
 
 def test_an_expert_that_predicts_nan_is_refused():
