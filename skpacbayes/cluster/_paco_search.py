@@ -1,6 +1,7 @@
 """Search for the mixture that describes rows best: number, shape, spreads and tails."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -115,6 +116,7 @@ def find_mixture(everything, shapes, kind=None):
         best = with_background(search, best, shapes)
     best = several or best
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
+    densities = partial(search.densities, best)
     of_best = (best.shape, best.own, best.dof)
     sizes = dict(search.solutions[kind if best.background else of_best])
     if problem is not everything:
@@ -125,7 +127,7 @@ def find_mixture(everything, shapes, kind=None):
     if several is not None and best.labels.size == len(everything.points):
         best = separated(everything, best)
     kind = (*kind, search.skewed.any, best.background > 0)
-    return Found(best, sizes, rivals, kind, skewed, search.densities)
+    return Found(best, sizes, rivals, kind, skewed, densities)
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -178,10 +180,13 @@ class Search:
             self.problem, best, self.mixtures, self.value, self.log_joint
         )
 
-    def densities(self):
-        """Return the largest evidence by the rows' density alone, by size."""
+    def densities(self, best):
+        """Return the largest evidence by the rows' density alone, by size.
+
+        `best` may have a background, and is none of the mixtures kept then.
+        """
         found = {}
-        for mixture in self.mixtures:
+        for mixture in [best, *self.mixtures]:
             value = self.value(mixture) - mixture.evidence
             value += mixture.evidence_of(classified=False)
             size = mixture.n_clusters

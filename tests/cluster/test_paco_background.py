@@ -100,6 +100,15 @@ def test_the_density_of_rows_and_background_is_one():
     assert mean * np.prod(high - low) == pytest.approx(1.0, abs=5e-3)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_beside_clusters_is_no_group_that_overlaps(seed):
+    """The density of clusters and background is compared with that of more clusters."""
+    rng = np.random.default_rng(30 + seed)
+    X = np.vstack([clusters("normal", 600, rng), far_noise(0.1, rng)])
+    model = PACOClusterer(random_state=0).fit(X)
+    assert model.background_share_ > 0.05
+
+
 @pytest.mark.parametrize("dof", [math.inf, 5.0])
 def test_em_is_likelier_with_each_iteration(dof):
     rng = np.random.default_rng(4)
