@@ -2,8 +2,8 @@
 
 Log loss and accuracy in three folds, of the defaults, against one classifier for each
 class, l2-penalised logistic regression, linear, whose penalty is cross-validated, and
-boosted trees. The prior of the slab's scale was chosen among four on iris, wine and
-ecoli; nothing was chosen on the others.
+boosted trees. The prior of the slab's scale was chosen among four on iris and wine;
+nothing was chosen on the others.
 """
 
 import warnings
