@@ -50,7 +50,7 @@ MOST_COMPILED = {
     "DirichletProcessHMM.fit": 9,
     "OnlineVIClassifier.fit": 1,
     "OnlineVIRegressor.fit": 1,
-    "EWARegressor.fit": 2,
+    "EWARegressor.fit": 3,  # as one, the last two took a fifth longer
     "SparseAdditiveGibbsRegressor.fit": 1,
     "SparseAdditiveGibbsRanker.fit": 4,
 }
