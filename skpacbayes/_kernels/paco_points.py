@@ -134,12 +134,12 @@ def rescale(table, scatter, metric, pair_costs, clock):
 
 
 @kernel
-def note_values(incoming, n_incoming, values, notes, unit):
+def note_values(incoming, n_incoming, values, notes):
     """Note which values the columns of rows have, of the first `n_incoming`.
 
     `values` (n_features, MOST_VALUES): distinct ones, sorted, the first that there
-    were; `notes` (n_features, N_NOTES). `unit`: the weight of the latest row. Points
-    that were merged are passed over.
+    were; `notes` (n_features, N_NOTES). A point counts as one row at most. Points that
+    were merged are passed over.
     """
     n_features = values.shape[0]
     for f in range(n_features):
@@ -159,7 +159,7 @@ def note_values(incoming, n_incoming, values, notes, unit):
             gap = values[f, low] - value if low < held else math.inf
             if low > 0 and value - values[f, low - 1] < gap:
                 gap = value - values[f, low - 1]
-            weight = incoming[i, n_features + WEIGHT] / unit
+            weight = min(incoming[i, n_features + WEIGHT], 1.0)
             notes[f, ROWS] += weight
             if held > 0 and gap <= EQUAL * (values[f, held - 1] - values[f, 0]):
                 notes[f, REPEATED] += weight
@@ -167,7 +167,6 @@ def note_values(incoming, n_incoming, values, notes, unit):
                 for j in range(held, low, -1):
                     values[f, j] = values[f, j - 1]
                 values[f, low] = value
-                notes[f, REPEATED] += weight - 1.0 if weight > 1.0 else 0.0
                 held += 1
             elif gap < notes[f, LEAST_GAP]:
                 notes[f, LEAST_GAP] = gap
@@ -313,7 +312,7 @@ def place(
     `note_values`, which reads the rows first.
     """
     n_features = scatter.shape[0]
-    note_values(incoming, n_incoming, values, notes, clock[UNIT])
+    note_values(incoming, n_incoming, values, notes)
     places = table
     if metric is not None:
         places = metric[0]

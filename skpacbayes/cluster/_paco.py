@@ -452,8 +452,8 @@ class PACOClusterer(
             As `fit` does, but for chains that disagree: at the first chain after 400
             rows, and again whenever the rows are twice as many.
         UserWarning
-            As `fit` does, by the points of the summary, whenever the rows are twice as
-            many.
+            As `fit` does, by the points of the summary, at the first chain after the
+            rows are twice as many.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -470,12 +470,14 @@ class PACOClusterer(
             self._open_stream().draw_from_prior()
         for name in ("labels_", "inertia_"):  # of the rows given to fit
             vars(self).pop(name, None)
+        doubled = False
         for _ in self._tasks(self._stream.refreshes(X, weights), "refresh", X):
             self._refresh()
+            doubled |= self._stream.doubled()
         self._warn_beyond_radius()
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
-        if self._stream.doubled():
+        if doubled:
             self._warn_of_sentinels(*self._stream.summary.places_and_weights())
         return self
 

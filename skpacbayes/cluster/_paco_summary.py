@@ -320,6 +320,9 @@ class StreamSummary:
             self.scatter += rest / d * np.eye(d)
         new.sums *= self.unit
         self._insert(incoming)
+        weights = statistics[statistics[:, d + 1] == 0, d]
+        copies = np.maximum(weights - 1.0, 0.0).sum()
+        self.notes[:, [entries.ROWS, entries.REPEATED]] += copies
         self.last_cluster = -1.0
         if self.summary_size is None:
             self._allocate_for(self.n_points)

@@ -594,7 +594,7 @@ def test_note_values(kernel):
     points[::10, 4 + 1] = 1.0  # merged
     values, notes = new_notes(4)
     for part in np.array_split(points, 7):
-        kernel(part, len(part), values, notes, 2.0)
+        kernel(part, len(part), values, notes)
     whole = points[points[:, 5] == 0.0]
     for f in (0, 1, 3):
         first = []
