@@ -132,9 +132,10 @@ def _all_ways(n):
 def filtered_stages(densities, steps, bounds):
     """Probabilities of stages given the rows so far, and the evidence of each row.
 
-    `densities` (n_states, n_rows), which may be changed; see `forward_filter`.
+    `densities` (n_states, n_rows) are not changed: two numbers of stages are compared
+    by the same ones. See `forward_filter`.
     """
-    probabilities = densities if steps.one_each else densities[steps.states]
+    probabilities = densities.copy() if steps.one_each else densities[steps.states]
     evidence = np.empty(probabilities.shape[1])
     forward_filter(probabilities, *steps.ways, steps.start, bounds, evidence)
     return probabilities, evidence

@@ -12,15 +12,17 @@ from hmm_reference import invariant_law
 from hmm_rows import agreement
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
-from scipy.stats import nbinom
+from scipy.stats import chisquare, nbinom
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes._kernels.hmm import draw_states, smooth, viterbi
 from skpacbayes.hmm import DirichletProcessHMM
 from skpacbayes.hmm import _dirichlet_process_durations as _durations
+from skpacbayes.hmm._dirichlet_process_chain import Chain
 from skpacbayes.hmm._dirichlet_process_durations import Steps
 from skpacbayes.hmm._dirichlet_process_model import Parameters
 from skpacbayes.hmm._dirichlet_process_posterior import filtered_states
+from skpacbayes.hmm._dirichlet_process_series import Rows
 
 
 def chances_of(stay, stages, n):
@@ -186,6 +188,49 @@ def test_other_stages_keep_the_mean_duration(monkeypatch):
         assert_allclose(proposed.transitions.sum(axis=1), 1.0)
         seen += (proposed.stages != parameters.stages).sum() == 1
     assert seen > 10
+
+
+def test_steps_between_numbers_of_stages(monkeypatch):
+    """A step leaves the distribution of the numbers as it is, one stage each included.
+
+    Numbers are drawn from their exact distribution, given the mean durations and the
+    densities of rows. After a step they must have it again: a chi-square test, which
+    fails on correct code with a probability of 1e-4 were the seed new.
+    """
+    numbers = np.array([1, 2, 3, 4])
+    monkeypatch.setattr(_durations, "STAGES", numbers)
+    k, n, a, n_draws = 2, 12, 0.7, 6000
+    rng = np.random.default_rng(0)
+    model = model_of(k, staged=True, transition_prior=a)
+    rows = Rows(np.zeros((n, 1)), np.array([0, n]))
+    leave, start = np.array([0.2, 0.15]), np.full(k, 0.5)
+    path = np.array([0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0])  # geometric, it seems
+    densities = rng.uniform(0.5, 1.0, (k, n))
+    densities[path, np.arange(n)] *= 3.0
+    points, logs = [], []
+    for stages in itertools.product(numbers, repeat=k):
+        moves = leave * np.array(stages)
+        transitions = np.array([[1 - moves[0], moves[0]], [moves[1], 1 - moves[1]]])
+        point = Parameters(
+            transitions, start, *[None] * 6, stages=np.array(stages, dtype=np.int64)
+        )
+        points.append(point)
+        _, evidence = _durations.filtered_stages(
+            densities.copy(), Steps.of(point, model), rows.bounds
+        )
+        # Dirichlet density, and the change of volume to the mean durations
+        log_prior = (a - 1) * np.log(transitions).sum() + np.log(stages).sum()
+        logs.append(np.log(evidence).sum() + log_prior)
+    exact = np.exp(logs - logsumexp(logs))
+    assert exact[0] > 0.02
+    places = {tuple(point.stages): i for i, point in enumerate(points)}
+    chain = Chain(rows, model, rng, points[0])
+    found = np.zeros(len(points))
+    for place in rng.choice(len(points), n_draws, p=exact):
+        chain.parameters = points[place]
+        chain._filtered(densities.copy())
+        found[places[tuple(chain.parameters.stages)]] += 1
+    assert chisquare(found, n_draws * exact).pvalue > 1e-4
 
 
 # What is found, and answered.

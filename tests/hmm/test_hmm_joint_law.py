@@ -252,7 +252,7 @@ def forgetting_the_steps_onward(monkeypatch):
         (filling_in_means, "full, missing", 700),
         (swapping_at_another_price, "shared", 300),
         (base_of_other_prior, "per state", 300),
-        (ignoring_the_volume, "durations", 500),
+        (ignoring_the_volume, "durations, start apart", 800),
         (forgetting_the_steps_onward, "durations, start apart", 500),
     ],
 )
