@@ -1,6 +1,5 @@
 """Online clustering by a Gibbs quasi-posterior, after Li, Guedj and Loustau (2016)."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import fit_context, updates_state, user_stack_level
+from .._base import fit_context, updates_state, warn_user
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._sentinels import warn_of_sentinels
@@ -850,7 +849,7 @@ class PACOClusterer(
                 detail="n_clusters_posterior_ is not accurate.",
             )
         for message in outcome.warnings:
-            warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
+            warn_user(message, ConvergenceWarning)
 
     def _warn_of_sentinels(self, points, weights):
         """Say that numbers may stand for missing values."""
@@ -890,7 +889,7 @@ class PACOClusterer(
         """Warn about the radius, once in a stream."""
         if not self._stream.warned:
             self._stream.warned = True
-            warnings.warn(message, UserWarning, stacklevel=user_stack_level())
+            warn_user(message)
 
     # Parameters and distances.
 
