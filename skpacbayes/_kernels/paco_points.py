@@ -134,19 +134,19 @@ def rescale(table, scatter, metric, pair_costs, clock):
 
 
 @kernel
-def note_values(incoming, n_incoming, values, notes, unit):
-    """Note which values the columns of rows have, of the first `n_incoming`.
+def note_values(incoming, begin, end, values, notes, unit):
+    """Note which values the columns of rows have, from row `begin` to before `end`.
 
     `values` (n_features, MOST_VALUES): distinct ones, sorted, the first that there
-    were; `notes` (n_features, N_NOTES). `unit`: the weight of the latest row. Points
-    that were merged are passed over.
+    were; `notes` (n_features, N_NOTES). `unit`: the weight of each row that counts as
+    one. Points that were merged are passed over.
     """
     n_features = values.shape[0]
     for f in range(n_features):
         held = int(notes[f, N_VALUES])
         if notes[f, ROWS] >= _ENOUGH_ROWS and notes[f, REPEATED] < 0.5 * notes[f, ROWS]:
             continue
-        for i in range(n_incoming):
+        for i in range(begin, end):
             if incoming[i, n_features + SCATTER] > 0.0:
                 continue
             value, low, high = incoming[i, f], 0, held
@@ -296,9 +296,7 @@ def _merge(kept, gone, n_features, table, places, scatter, metric):
 
 
 @kernel
-def place(
-    incoming, n_incoming, table, scatter, metric, manhattan, pairs, values, notes, clock
-):
+def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock):
     """Give the first rows of `incoming` places in a table, one by one.
 
     `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
@@ -309,11 +307,9 @@ def place(
     points scatter about their mean. A merger costs the loss that it adds, in the
     coordinates of the `metric` (half of it, for the Manhattan loss). `pairs`: a work
     space of zeros, and each point's cheapest merger as last computed (-1: never) and
-    with which point, each (capacity + 1,). `values` and `notes` are those of
-    `note_values`, which reads the rows first.
+    with which point, each (capacity + 1,).
     """
     n_features = scatter.shape[0]
-    note_values(incoming, n_incoming, values, notes, clock[UNIT])
     places = table
     if metric is not None:
         places = metric[0]

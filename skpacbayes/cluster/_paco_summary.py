@@ -240,6 +240,8 @@ class StreamSummary:
                 self.watched,
                 self.strangers,
                 incoming,
+                self.values,
+                self.notes,
                 self.previous,
                 self.clock,
             )
@@ -319,6 +321,9 @@ class StreamSummary:
         if rest > 1e-9 * new.squares.sum():
             self.scatter += rest / d * np.eye(d)
         new.sums *= self.unit
+        entries.note_values(
+            incoming, 0, len(incoming), self.values, self.notes, self.unit
+        )
         self._insert(incoming)
         self.last_cluster = -1.0
         if self.summary_size is None:
@@ -349,8 +354,6 @@ class StreamSummary:
             self.metric,
             self.manhattan or None,
             self.pairs,
-            self.values,
-            self.notes,
             self.clock,
         )
 

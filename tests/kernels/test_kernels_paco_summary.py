@@ -64,7 +64,6 @@ class Table:
             self.metric,
             self.manhattan or None,
             self.pairs,
-            *new_notes(self.n_features),
             clock,
         )
 
@@ -229,6 +228,7 @@ class Stream:
         self.manhattan = manhattan
         self.points = np.empty((0, 9))
         self.clock = new_clock(refresh)
+        self.notes = new_notes(2)
         self.previous = np.array([0.0, 0.0, -1.0])
 
     def meet(
@@ -259,6 +259,7 @@ class Stream:
             None,
             strangers,
             incoming,
+            *self.notes,
             self.previous,
             self.clock,
         )
@@ -594,7 +595,7 @@ def test_note_values(kernel):
     points[::10, 4 + 1] = 1.0  # merged
     values, notes = new_notes(4)
     for part in np.array_split(points, 7):
-        kernel(part, len(part), values, notes, 2.0)
+        kernel(part, 0, len(part), values, notes, 2.0)
     whole = points[points[:, 5] == 0.0]
     for f in (0, 1, 3):
         first = []
@@ -654,12 +655,11 @@ def test_learn_meets_and_places(kernel, manhattan):
     begin, incoming = 0, np.empty((7, 9))
     while begin < 20:
         begin, n_incoming = summary.meet(
-            rows, NONE, begin, *fixed(), incoming, previous, clock
+            rows, NONE, begin, *fixed(), incoming, values, notes, previous, clock
         )
         point_kernels.place(
-            incoming, n_incoming, table, scatter, None, manhattan or None, pairs,
-            values, notes, clock,
-        )  # fmt: skip
+            incoming, n_incoming, table, scatter, None, manhattan or None, pairs, clock
+        )
         if clock[point_kernels.UNIT] > summary.LARGEST_UNIT:
             point_kernels.rescale(table, scatter, None, pairs[1], clock)
     for one, other in zip(done, expected, strict=True):
