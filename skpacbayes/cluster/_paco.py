@@ -17,7 +17,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, updates_state, warn_user
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
-from .._sentinels import warn_of_sentinels
+from .._sentinels import warn_of_sentinels, warn_of_sentinels_in_stream
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -412,7 +412,8 @@ class PACOClusterer(
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
-        self._warn_of_sentinels(X[weights > 0], weights[weights > 0])
+        names, some = vars(self).get("feature_names_in_", ()), weights > 0
+        warn_of_sentinels(X[some], names, weights=weights[some])
         return self
 
     @partial_fit_context
@@ -451,8 +452,7 @@ class PACOClusterer(
             As `fit` does, but for chains that disagree: at the first chain after 400
             rows, and again whenever the rows are twice as many.
         UserWarning
-            As `fit` does, by the points of the summary, whenever the rows are twice as
-            many.
+            As `fit` does, whenever the rows are twice as many.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -475,7 +475,9 @@ class PACOClusterer(
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
         if self._stream.doubled():
-            self._warn_of_sentinels(*self._stream.summary.places_and_weights())
+            names = vars(self).get("feature_names_in_", ())
+            ends, n_rows = self._stream.summary.ends(), self._stream.n_rows
+            warn_of_sentinels_in_stream(ends, n_rows, names)
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):
@@ -850,11 +852,6 @@ class PACOClusterer(
             )
         for message in outcome.warnings:
             warn_user(message, ConvergenceWarning)
-
-    def _warn_of_sentinels(self, points, weights):
-        """Say that numbers may stand for missing values."""
-        names = vars(self).get("feature_names_in_", ())
-        warn_of_sentinels(points, names, weights=weights)
 
     def _chain_draws(self):
         """Numbers of clusters that the chains visited."""

@@ -65,9 +65,7 @@ class StreamSummary:
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.reach = np.empty(0)
         self.table = self._new_table(0)
-        self.values = np.zeros((n_features, entries.MOST_VALUES))
-        self.notes = np.zeros((n_features, entries.N_NOTES))
-        self.notes[:, entries.LEAST_GAP] = math.inf
+        self.values, self.notes = entries.new_notes(n_features)
         self._allocate(summary_size or _SMALLEST)
         self.expect(np.empty((0, n_features)), np.empty((0, n_features)), 0.0, 0.0)
 
@@ -275,6 +273,16 @@ class StreamSummary:
         """Return what is known of the values of the columns, in the summary's unit."""
         return ColumnValues.noted(self.values, self.notes, self.n_rows)
 
+    def ends(self):
+        """Least value of each column, its rows, and the next value; then of -x.
+
+        In data units, (n_features, 2, 3).
+        """
+        notes = self.notes.copy()
+        lengths = notes[:, entries.LENGTHS]
+        notes[:, entries.LENGTHS] = self._out(lengths, 1)
+        return notes[:, entries.ENDS :].reshape(len(notes), 2, -1)
+
     def places_and_weights(self):
         """Means and weights of the points, in data units."""
         rows = self.rows()
@@ -413,8 +421,8 @@ class StreamSummary:
         self.table[:] = scaled(self.table, np.reshape(powers, (-1, 1)))
         self.scatter = scaled(self.scatter, 2 * step)
         self.values = scaled(self.values, step)
-        least_gaps = self.notes[:, entries.LEAST_GAP]
-        least_gaps[:] = scaled(least_gaps, step)
+        lengths = self.notes[:, entries.LENGTHS]
+        self.notes[:, entries.LENGTHS] = scaled(lengths, step)
         self.pair_costs[:] = -1.0
         if self.watch is not None:
             self.watch.set_unit(step)
