@@ -5,7 +5,6 @@ draws or none of them, and `n_kept`, the number of draws that it has kept.
 """
 
 import os
-import warnings
 from multiprocessing import parent_process
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from ._base import user_stack_level
+from ._base import warn_user
 
 R_HAT_LIMIT = 1.1  # above it chains are said to disagree
 # Blocks of a run, after each of which callbacks are called: ten, and in long runs more,
@@ -161,10 +160,9 @@ def warn_unmixed(r_hat, advice, *, of="the draws", detail=""):
     """
     if r_hat > R_HAT_LIMIT:
         digits = 2 if r_hat > R_HAT_LIMIT + 0.005 else 6  # 1.10 is not more than 1.1
-        warnings.warn(
+        warn_user(
             f"The chains disagree: R-hat of {of} is {r_hat:.{digits}f}, more than "
             f"{R_HAT_LIMIT}. {detail}{' ' if detail else ''}"
             f"{advice[:1].upper()}{advice[1:]}.",
             ConvergenceWarning,
-            stacklevel=user_stack_level(),
         )

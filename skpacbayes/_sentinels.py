@@ -78,9 +78,10 @@ def warn_of_sentinels_in_stream(ends, n_rows, names=()):
     for column, side in zip(*np.nonzero((count >= FEWEST) & several), strict=True):
         sign = 1.0 - 2.0 * side
         value, share = sign * least[column, side], count[column, side] / n_rows
-        ends = sign * second[column, side], -sign * least[column, 1 - side]
-        if _is_far(value, min(ends), max(ends)):
-            found.append((column, value, share, min(ends), max(ends)))
+        others = sign * second[column, side], -sign * least[column, 1 - side]
+        low, high = min(others), max(others)
+        if _is_far(value, low, high):
+            found.append((column, value, share, low, high))
     _warn(found, names)
 
 

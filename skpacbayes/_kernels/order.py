@@ -55,6 +55,19 @@ class NotedOrder:
 
 
 @part
+def note_end(value, weight, ends, p):
+    """Note a value in `ends`, from place p on: the least, its rows, and the next."""
+    if value < ends[p + NEXT]:  # rare
+        if value < ends[p + END]:
+            ends[p + NEXT] = ends[p + END]
+            ends[p + END], ends[p + END_COUNT] = value, weight
+        elif value == ends[p + END]:
+            ends[p + END_COUNT] += weight
+        else:
+            ends[p + NEXT] = value
+
+
+@part
 def _note_ends(x, y, order):
     """Note the ends of each column, and how many rows have just that value."""
     n_sides, n_numbers = 2 * (x.shape[0] + 1), N_ENDS // 2
@@ -64,15 +77,7 @@ def _note_ends(x, y, order):
             order[p + END] = order[p + NEXT] = math.inf
     for k in range(n_sides):
         value, p = x[k // 2] if k // 2 < x.shape[0] else y, N_ORDER + n_numbers * k
-        value = value if k % 2 == 0 else -value
-        if value < order[p + NEXT]:  # rare
-            if value < order[p + END]:
-                order[p + NEXT] = order[p + END]
-                order[p + END], order[p + END_COUNT] = value, 1.0
-            elif value == order[p + END]:
-                order[p + END_COUNT] += 1.0
-            else:
-                order[p + NEXT] = value
+        note_end(value if k % 2 == 0 else -value, 1.0, order, p)
 
 
 @kernel

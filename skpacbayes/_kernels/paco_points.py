@@ -18,7 +18,10 @@ rows about the anchor (n_features,) to these coordinates; and a work space
 
 import math
 
+import numpy as np
+
 from . import kernel, part
+from .order import END, N_ENDS, NEXT, note_end
 
 # Entries of the clock: rows seen, position of the next refresh, cumulative loss,
 # largest squared norm, sum of temperatures, what remains of a row that was cut, sum of
@@ -38,14 +41,27 @@ PAIR_COSTS = 1
 # Points of less than this share of a row are dropped where weights are rescaled.
 _GONE = 0.01
 # Values that are held of a column; what is noted of it: their number, the rows read,
-# those of them whose value was held, and the least gap from a held to another value.
+# those of them whose value was held, the least gap from a held to another value, and
+# the ends of x and of -x.
 MOST_VALUES = 100
-N_VALUES, ROWS, REPEATED, LEAST_GAP = range(4)
-N_NOTES = 4
+N_VALUES, ROWS, REPEATED, LEAST_GAP, ENDS = range(5)
+N_NOTES = ENDS + N_ENDS
+# Of these, what changes with the unit, and is infinite before any row.
+LENGTHS = [
+    LEAST_GAP,
+    *(ENDS + side + n for side in (0, N_ENDS // 2) for n in (END, NEXT)),
+]
 # Share of a column's range within which values are equal.
 EQUAL = 1e-9
 # Rows after which a column whose values hardly repeat is not looked at any more.
 _ENOUGH_ROWS = 10 * MOST_VALUES
+
+
+def new_notes(n_features):
+    """Values and notes of columns of which there are no rows."""
+    notes = np.zeros((n_features, N_NOTES))
+    notes[:, LENGTHS] = math.inf
+    return np.zeros((n_features, MOST_VALUES)), notes
 
 
 class Points:
@@ -134,19 +150,24 @@ def rescale(table, scatter, metric, pair_costs, clock):
 
 
 @kernel
-def note_values(incoming, n_incoming, values, notes):
-    """Note which values the columns of rows have, of the first `n_incoming`.
+def note_values(incoming, begin, end, values, notes, unit):
+    """Note which values the columns of rows have, from row `begin` to before `end`.
 
     `values` (n_features, MOST_VALUES): distinct ones, sorted, the first that there
-    were; `notes` (n_features, N_NOTES). A point counts as one row at most. Points that
-    were merged are passed over.
+    were; `notes` (n_features, N_NOTES). `unit`: the weight of each row that counts as
+    one. Points that were merged have no values, and an end that one row has.
     """
     n_features = values.shape[0]
     for f in range(n_features):
+        for i in range(begin, end):
+            merged = incoming[i, n_features + SCATTER] > 0.0
+            weight = 1.0 if merged else incoming[i, n_features + WEIGHT] / unit
+            note_end(incoming[i, f], weight, notes[f], ENDS)
+            note_end(-incoming[i, f], weight, notes[f], ENDS + N_ENDS // 2)
         held = int(notes[f, N_VALUES])
         if notes[f, ROWS] >= _ENOUGH_ROWS and notes[f, REPEATED] < 0.5 * notes[f, ROWS]:
             continue
-        for i in range(n_incoming):
+        for i in range(begin, end):
             if incoming[i, n_features + SCATTER] > 0.0:
                 continue
             value, low, high = incoming[i, f], 0, held
@@ -159,7 +180,7 @@ def note_values(incoming, n_incoming, values, notes):
             gap = values[f, low] - value if low < held else math.inf
             if low > 0 and value - values[f, low - 1] < gap:
                 gap = value - values[f, low - 1]
-            weight = min(incoming[i, n_features + WEIGHT], 1.0)
+            weight = incoming[i, n_features + WEIGHT] / unit
             notes[f, ROWS] += weight
             if held > 0 and gap <= EQUAL * (values[f, held - 1] - values[f, 0]):
                 notes[f, REPEATED] += weight
@@ -167,6 +188,7 @@ def note_values(incoming, n_incoming, values, notes):
                 for j in range(held, low, -1):
                     values[f, j] = values[f, j - 1]
                 values[f, low] = value
+                notes[f, REPEATED] += weight - 1.0 if weight > 1.0 else 0.0
                 held += 1
             elif gap < notes[f, LEAST_GAP]:
                 notes[f, LEAST_GAP] = gap
@@ -295,9 +317,7 @@ def _merge(kept, gone, n_features, table, places, scatter, metric):
 
 
 @kernel
-def place(
-    incoming, n_incoming, table, scatter, metric, manhattan, pairs, values, notes, clock
-):
+def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock):
     """Give the first rows of `incoming` places in a table, one by one.
 
     `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
@@ -308,11 +328,9 @@ def place(
     points scatter about their mean. A merger costs the loss that it adds, in the
     coordinates of the `metric` (half of it, for the Manhattan loss). `pairs`: a work
     space of zeros, and each point's cheapest merger as last computed (-1: never) and
-    with which point, each (capacity + 1,). `values` and `notes` are those of
-    `note_values`, which reads the rows first.
+    with which point, each (capacity + 1,).
     """
     n_features = scatter.shape[0]
-    note_values(incoming, n_incoming, values, notes)
     places = table
     if metric is not None:
         places = metric[0]

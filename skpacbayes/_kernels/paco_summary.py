@@ -33,6 +33,7 @@ from .paco_points import (
     UNIT,
     WEIGHT,
     in_metric,
+    note_values,
     place,
     rescale,
 )
@@ -225,6 +226,8 @@ def meet(
     watched,
     strangers,
     incoming,
+    values,
+    notes,
     previous,
     clock,
 ):
@@ -236,8 +239,8 @@ def meet(
     the centres of the clusters. `held`: the variance term's factor times `temperature`.
     `watched`: None, or what `watch` compares rates of forgetting by. `strangers`: what
     `_is_far` knows of the clusters; a refresh is due after the next row where far rows
-    are too many. `previous` (n_features + 1,): the last row and its cluster (-1: none).
-    Stops where `incoming`
+    are too many. `values` and `notes` are those of `note_values`. `previous`
+    (n_features + 1,): the last row and its cluster (-1: none). Stops where `incoming`
     is full, where weights must be rescaled, and before a row that exceeds `limit`,
     which asks for another unit. Returns the row to go on from, and the number of
     incoming points.
@@ -271,6 +274,7 @@ def meet(
         mass = weight * clock[UNIT]
         together = mass if previous[n_features] == cluster else 0.0
         _write_sums(here, n_features, mass, held, loss, together, step)
+        note_values(incoming, n_incoming, n_incoming + 1, values, notes, clock[UNIT])
         if previous[n_features] >= 0.0:
             clock[STEPS] += mass * jump
             clock[N_STEPS] += mass
@@ -349,21 +353,12 @@ def learn(
             watched,
             strangers,
             incoming,
+            values,
+            notes,
             previous,
             clock,
         )
-        place(
-            incoming,
-            n_incoming,
-            table,
-            scatter,
-            metric,
-            manhattan,
-            pairs,
-            values,
-            notes,
-            clock,
-        )
+        place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
         if clock[UNIT] > LARGEST_UNIT:
             rescale(table, scatter, metric, pairs[1], clock)
     return True

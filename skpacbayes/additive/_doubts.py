@@ -1,13 +1,11 @@
 """What a fit has to warn of: chains, selections, models that are too small."""
 
-from warnings import warn
-
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
 
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
@@ -52,7 +50,7 @@ def warn_of_doubts(found, n_features, products):
     for feature, (count, share) in found.dictionary.pooled.items():
         if share >= POOLED:
             own = found.dictionary.n_levels
-            _user_warning(
+            warn_user(
                 f"feature {feature} has {count} categories, of which the {own} most "
                 f"frequent have an effect each; the others, {share:.0%} of the rows, "
                 f"have one together: increase max_order to {count - 1}."
@@ -64,14 +62,14 @@ def warn_of_doubts(found, n_features, products):
             "increase max_active, or compare with ridge regression."
         )
     if found.weak_gain:
-        _user_warning(
+        warn_user(
             f"A linear regression on all variables is {np.exp(found.weak_gain):.3g} "
             "times as probable as few clear effects, too little to take all in: the "
             "rows do not tell which is true. Compare with ridge regression."
         )
     if any(found.far_rows):
         above, below = found.far_rows
-        _user_warning(
+        warn_user(
             f"{above:.6g} targets lie far above a model of the other rows and "
             f"{below:.6g} far below it: they may hide effects, or bring in false ones. "
             "Check these targets; if the noise is skewed, transform y, for instance by "
@@ -125,7 +123,7 @@ def _warn_of_sharing(found, n_features, products):
         if probability >= SELECTED:
             first = ", ".join(str(each) for each in np.sort(members)[:4])
             more = f" and {len(members) - 4} more" if len(members) > 4 else ""
-            _user_warning(
+            warn_user(
                 f"features {first}{more} are nearly the same and share their "
                 f"probability: one or more of them are in the model with probability "
                 f"{probability:.2f}, but none is selected. Keep one of them, or lower "
@@ -142,7 +140,7 @@ def _warn_of_copies(found, n_features, products):
         return
     for group in groups_of(_alike(found, some, products, COPIES)):
         first, second = some[group[:2]]
-        _user_warning(
+        warn_user(
             f"features {first} and {second} are copies of one another, or nearly so, "
             "and both are selected: the rows do not tell whether one of them would do. "
             "Keep one of them."
@@ -186,7 +184,7 @@ def warn_of_weights(sample_weight, weights):
         return True
     count, total = len(weights), weights.sum()
     if not FEWEST <= total / count <= MOST:
-        _user_warning(
+        warn_user(
             f"sample_weight counts as numbers of rows, and says that {count} rows are "
             f"{total:.6g}. If it does not count rows, multiply it by "
             f"{count / total:.3g}."
@@ -194,7 +192,7 @@ def warn_of_weights(sample_weight, weights):
         return False
     effective = total**2 / (weights @ weights)
     if effective < LEAST_EFFECTIVE * min(count, total):
-        _user_warning(
+        warn_user(
             f"sample_weight is so unequal that a mean is as sure as of {effective:.0f} "
             f"rows, but counts as {total:.6g} rows: if it does not count rows, too "
             "many variables are found. Cut the largest weights."
@@ -214,7 +212,7 @@ def warn_of_dispersion(dispersion, error):
         Its standard error, if it is 1.
     """
     if dispersion > max(DISPERSED, 1.0 + N_ERRORS_OF_DISPERSION * error):
-        _user_warning(
+        warn_user(
             f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
             "without effect may be selected, and bands are too narrow. Set "
             "inverse_temperature='auto'."
@@ -234,19 +232,15 @@ def warn_of_far_rows(X, reach):
     far = (reach[0] > X) | (reach[1] < X)
     if far.any():
         feature = int(far.any(axis=0).argmax())
-        _user_warning(
+        warn_user(
             f"feature {feature} of {np.count_nonzero(far[:, feature])} rows lies "
             "further beyond its range in the fit than this range is long: its effect "
             "is taken for constant there, and no interval knows of it."
         )
 
 
-def _user_warning(message):
-    warn(message, UserWarning, stacklevel=user_stack_level())
-
-
 def _warn(message):
-    warn(message, ConvergenceWarning, stacklevel=user_stack_level())
+    warn_user(message, ConvergenceWarning)
 
 
 def warn_of_roughness(X, y, predict, categorical):
@@ -282,11 +276,9 @@ def warn_of_roughness(X, y, predict, categorical):
     advice = "larger max_order, basis='auto', or its ranks in its place"
     if PER_LEVEL * len(np.unique(column)) <= len(column):
         advice += ", or categorical_features if its numbers stand for categories"
-    warn(
+    warn_user(
         f"Rows that are neighbors in feature {feature} have similar residuals: its "
-        f"effect may be rougher than its functions are. Try a {advice}.",
-        UserWarning,
-        stacklevel=user_stack_level(),
+        f"effect may be rougher than its functions are. Try a {advice}."
     )
 
 

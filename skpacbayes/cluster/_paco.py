@@ -1,6 +1,5 @@
 """Online clustering by a Gibbs quasi-posterior, after Li, Guedj and Loustau (2016)."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import fit_context, updates_state, user_stack_level
+from .._base import fit_context, updates_state, warn_user
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
-from .._sentinels import warn_of_sentinels
+from .._sentinels import warn_of_sentinels, warn_of_sentinels_in_stream
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -413,7 +412,8 @@ class PACOClusterer(
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
-        self._warn_of_sentinels(X[weights > 0], weights[weights > 0])
+        names, some = vars(self).get("feature_names_in_", ()), weights > 0
+        warn_of_sentinels(X[some], names, weights=weights[some])
         return self
 
     @partial_fit_context
@@ -452,8 +452,7 @@ class PACOClusterer(
             As `fit` does, but for chains that disagree: at the first chain after 400
             rows, and again whenever the rows are twice as many.
         UserWarning
-            As `fit` does, by the points of the summary, at the first chain after the
-            rows are twice as many.
+            As `fit` does, at the first chain after the rows are twice as many.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -478,7 +477,9 @@ class PACOClusterer(
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
         if doubled:
-            self._warn_of_sentinels(*self._stream.summary.places_and_weights())
+            names = vars(self).get("feature_names_in_", ())
+            ends, n_rows = self._stream.summary.ends(), self._stream.n_rows
+            warn_of_sentinels_in_stream(ends, n_rows, names)
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):
@@ -852,12 +853,7 @@ class PACOClusterer(
                 detail="n_clusters_posterior_ is not accurate.",
             )
         for message in outcome.warnings:
-            warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
-
-    def _warn_of_sentinels(self, points, weights):
-        """Say that numbers may stand for missing values."""
-        names = vars(self).get("feature_names_in_", ())
-        warn_of_sentinels(points, names, weights=weights)
+            warn_user(message, ConvergenceWarning)
 
     def _chain_draws(self):
         """Numbers of clusters that the chains visited."""
@@ -892,7 +888,7 @@ class PACOClusterer(
         """Warn about the radius, once in a stream."""
         if not self._stream.warned:
             self._stream.warned = True
-            warnings.warn(message, UserWarning, stacklevel=user_stack_level())
+            warn_user(message)
 
     # Parameters and distances.
 

@@ -75,7 +75,7 @@ def _hides_noise(problem, mixture, fits):
 
 def _fitted(problem, start, shape, own, dof, fits):
     """`fit_with_background`, once for all that `fits` remember."""
-    key = id(start), shape, own, dof
+    key = start, shape, own, dof
     if key not in fits:
         fits[key] = fit_with_background(problem, start, shape, own, dof)
     return fits[key]

@@ -30,10 +30,9 @@ class CommonColumns:
 
     def gain(self, mixture):
         """Return the evidence that common centres gain, at least 0."""
-        known = self.gains.get(id(mixture))
-        if known is None:  # the mixture is held, so that its id stays
-            known = self.gains[id(mixture)] = mixture, self._gain(mixture)
-        return known[1]
+        if mixture not in self.gains:
+            self.gains[mixture] = self._gain(mixture)
+        return self.gains[mixture]
 
     def _gain(self, mixture):
         problem, k = self.problem, mixture.n_clusters

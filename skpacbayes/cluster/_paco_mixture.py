@@ -28,7 +28,7 @@ LEAST_GAIN = 3.0
 _LEAST_WEIGHT = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal if the same: keys of dictionaries
 class Mixture:
     """A mixture that was fitted, and what it says of the points.
 

@@ -63,6 +63,8 @@ class ColumnValues:
             column = values[j, : int(notes[j, N_VALUES])]
             steps = np.diff(column)
             steps = steps[steps > EQUAL * (column[-1] - column[0])]
+            if not len(steps):  # too small for the unit of the summary
+                continue
             counts[j] = len(steps) + 1 + math.isfinite(notes[j, LEAST_GAP])
             gaps[j] = min(steps.min(), notes[j, LEAST_GAP])
         return cls(values[:, 0].copy(), gaps, counts)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gamma
 
 from ._paco_fitting import PULL
-from ._paco_mixture import LEAST_GAIN, Mixture
+from ._paco_mixture import LEAST_GAIN
 
 # Exponents of the tails: exponential, normal, between, and flatter than normal.
 _EXPONENTS = (1.0, 1.5, 2.0, 4.0)
@@ -33,7 +33,6 @@ class Skewness:
     densities of the points, skewed over symmetric.
     """
 
-    mixture: Mixture
     gain: float
     log_ratios: np.ndarray
 
@@ -78,17 +77,17 @@ class SkewedClusters:
 
     def gain(self, mixture):
         """Return the evidence that skewed clusters gain; 0 if not looked at."""
-        known = self.mixtures.get(id(mixture))
+        known = self.mixtures.get(mixture)
         return known.gain if known else 0.0
 
     def log_ratios(self, mixture):
         """Return the log densities of the points, over those of symmetric clusters."""
-        known = self.mixtures.get(id(mixture))
+        known = self.mixtures.get(mixture)
         return known.log_ratios if known else 0.0
 
     def look_at(self, mixture):
         """Find the skewed clusters of a mixture fitted to the points of the problem."""
-        if id(mixture) in self.mixtures:
+        if mixture in self.mixtures:
             return
         problem, coordinates = self.problem, mixture.coordinates
         points = problem.points @ coordinates
@@ -105,7 +104,7 @@ class SkewedClusters:
             gain += gained
         if gain <= 0:
             gain, log_ratios = 0.0, 0.0 * log_ratios
-        self.mixtures[id(mixture)] = Skewness(mixture, gain, log_ratios)
+        self.mixtures[mixture] = Skewness(gain, log_ratios)
 
     def _cluster(self, shape, points, widths, weights):
         """Gain in evidence of a cluster, and log ratios of its rows' densities."""

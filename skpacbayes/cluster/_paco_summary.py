@@ -65,9 +65,7 @@ class StreamSummary:
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.reach = np.empty(0)
         self.table = self._new_table(0)
-        self.values = np.zeros((n_features, entries.MOST_VALUES))
-        self.notes = np.zeros((n_features, entries.N_NOTES))
-        self.notes[:, entries.LEAST_GAP] = math.inf
+        self.values, self.notes = entries.new_notes(n_features)
         self._allocate(summary_size or _SMALLEST)
         self.expect(np.empty((0, n_features)), np.empty((0, n_features)), 0.0, 0.0)
 
@@ -240,6 +238,8 @@ class StreamSummary:
                 self.watched,
                 self.strangers,
                 incoming,
+                self.values,
+                self.notes,
                 self.previous,
                 self.clock,
             )
@@ -272,6 +272,16 @@ class StreamSummary:
     def column_values(self):
         """Return what is known of the values of the columns, in the summary's unit."""
         return ColumnValues.noted(self.values, self.notes, self.n_rows)
+
+    def ends(self):
+        """Least value of each column, its rows, and the next value; then of -x.
+
+        In data units, (n_features, 2, 3).
+        """
+        notes = self.notes.copy()
+        lengths = notes[:, entries.LENGTHS]
+        notes[:, entries.LENGTHS] = self._out(lengths, 1)
+        return notes[:, entries.ENDS :].reshape(len(notes), 2, -1)
 
     def places_and_weights(self):
         """Means and weights of the points, in data units."""
@@ -319,10 +329,10 @@ class StreamSummary:
         if rest > 1e-9 * new.squares.sum():
             self.scatter += rest / d * np.eye(d)
         new.sums *= self.unit
+        entries.note_values(
+            incoming, 0, len(incoming), self.values, self.notes, self.unit
+        )
         self._insert(incoming)
-        weights = statistics[statistics[:, d + 1] == 0, d]
-        copies = np.maximum(weights - 1.0, 0.0).sum()
-        self.notes[:, [entries.ROWS, entries.REPEATED]] += copies
         self.last_cluster = -1.0
         if self.summary_size is None:
             self._allocate_for(self.n_points)
@@ -352,8 +362,6 @@ class StreamSummary:
             self.metric,
             self.manhattan or None,
             self.pairs,
-            self.values,
-            self.notes,
             self.clock,
         )
 
@@ -413,8 +421,8 @@ class StreamSummary:
         self.table[:] = scaled(self.table, np.reshape(powers, (-1, 1)))
         self.scatter = scaled(self.scatter, 2 * step)
         self.values = scaled(self.values, step)
-        least_gaps = self.notes[:, entries.LEAST_GAP]
-        least_gaps[:] = scaled(least_gaps, step)
+        lengths = self.notes[:, entries.LENGTHS]
+        self.notes[:, entries.LENGTHS] = scaled(lengths, step)
         self.pair_costs[:] = -1.0
         if self.watch is not None:
             self.watch.set_unit(step)

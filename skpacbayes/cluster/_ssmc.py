@@ -1,6 +1,5 @@
 """Stochastic sequential Monte Carlo for k-means, after Fan and Heller (2018)."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context, user_stack_level
+from .._base import fit_context, warn_user
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
 from ._ssmc_stream import Setting, TupleStream
@@ -250,12 +249,11 @@ class SSMCKMeansInit(
         self._computed = self._compute()
         n_found = len(np.unique(self.labels_))
         if n_found < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"Number of distinct clusters ({n_found}) found smaller than "
                 f"n_clusters ({self.n_clusters}). Possibly due to duplicate points "
                 "in X.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
         return self
 

@@ -1,13 +1,12 @@
 """A cloud of weighted particles, moved to the time of a row and weighed by the row."""
 
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
 from .._kernels.filtering import multiply, normalise
 
 # Weights that are too small for a float are zero, also after `np.seterr`.
@@ -95,12 +94,11 @@ def warn_of_dropped_rows(X, model):
     n_rows = np.count_nonzero(missing.any(axis=1) & ~missing.all(axis=1))
     if n_rows and not getattr(model, "handles_missing", False):
         name = type(model).__name__
-        warnings.warn(
+        warn_user(
             f"What was observed of {n_rows} rows with some NaN is not used: these are "
             f"missing as a whole, as {name} does not have handles_missing = True. Set "
             f"it, and leave what is NaN out of {name}.log_likelihood.",
             ConvergenceWarning,
-            stacklevel=user_stack_level(),
         )
 
 

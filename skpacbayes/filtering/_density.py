@@ -4,11 +4,9 @@ Both rest on the change of variables from the noise `z` to the state ``transitio
 t)``: its density is that of `z` over the absolute Jacobian determinant.
 """
 
-import warnings
-
 import numpy as np
 
-from .._base import user_stack_level
+from .._base import warn_user
 
 LOG_2_PI = np.log(2 * np.pi)
 N_CHECKED = 8  # moves at which a density is compared
@@ -60,11 +58,7 @@ def check_logarithm(model, particles, row, time, past):
     except Exception:  # of a user, at rows that never come
         return
     if complaint:
-        warnings.warn(
-            f"{model.name}.log_likelihood returns {complaint}",
-            UserWarning,
-            stacklevel=user_stack_level(),
-        )
+        warn_user(f"{model.name}.log_likelihood returns {complaint}")
 
 
 def _complaint(values_at, row, positive):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import fit_context, user_stack_level
+from .._base import fit_context, warn_user
 from .._compat import Interval
 from .._stream import StreamingEstimator, partial_fit_context
 from ._cloud import moments, small_is_zero, warn_of_dropped_rows
@@ -478,13 +478,12 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
                 )
         warn_of_dropped_rows(X, self.estimator.model)
         if population.n_noisy > n_noisy:
-            warnings.warn(
+            warn_user(
                 f"The log-likelihood has a variance above {MOST_NOISE:g} between runs "
                 f"of the filter at the same parameters, with {population.n_particles} "
                 f"particles, {MOST_GROWTH} times those of the estimator: the draws "
                 "hardly move. More particles, or a model nearer to the rows, may help.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
         self._population, self._series = population, series.rows(0, n_rows).copied()
         self._random_state = generator.bit_generator.state
@@ -537,12 +536,11 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         found = np.full(evidences.shape[1], -np.inf)
         found[:n_possible] = np.diff(totals[: n_possible + 1])
         if n_possible < len(found):
-            warnings.warn(
+            warn_user(
                 f"The likelihood of row {n_possible} (0 is the first given) vanishes "
                 f"at each of {self.n_draws} draws of the parameters: from this row on "
                 "the log density is -inf, and the weights of the draws do not change.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
         places = np.minimum(np.arange(len(totals)), n_possible)
         return found, np.exp(logs[:, places] - totals[places])

@@ -1,12 +1,11 @@
 """One row of a particle filter: the cloud is moved on, weighed, and replaced."""
 
 import math
-import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
 from ._cloud import Cloud, Step, forecast, weigh
 from ._tempering import tempered
 
@@ -97,21 +96,19 @@ class Collapses:
         if self._vanished:
             first, count = self._vanished[0], len(self._vanished)
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
-            warnings.warn(
+            warn_user(
                 f"The likelihood of {rows} (0 is the first) vanishes at every "
                 "particle; the filter goes on as if what vanishes were missing, with a "
                 "log-likelihood of -inf. More particles, or a wider model, may help.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )
         if self._times and self._n >= ENOUGH:
             first, count = self._times[0], len(self._times)
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
-            warnings.warn(
+            warn_user(
                 f"One of {self._n} particles has most of the weight at {rows} (0 is "
                 "the first): the state and the log-likelihood there are its guess. The "
                 "row may be an outlier, or tell more than the particles can follow: "
                 "try a wider log_likelihood, more particles, a proposal or tempering.",
                 ConvergenceWarning,
-                stacklevel=user_stack_level(),
             )

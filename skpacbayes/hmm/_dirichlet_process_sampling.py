@@ -1,13 +1,12 @@
 """Choose a model for the rows, run its chains, and keep what they drew."""
 
 import copy
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import user_stack_level
+from .._base import warn_user
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._dirichlet_process_dependence import strongest_dependence, strongest_trend
 from ._dirichlet_process_run import Run, leave_lower_modes, stacked
@@ -357,4 +356,4 @@ def _warn_of_dependence(states, rows):
 
 
 def _warn(message):
-    warnings.warn(message, ConvergenceWarning, stacklevel=user_stack_level())
+    warn_user(message, ConvergenceWarning)

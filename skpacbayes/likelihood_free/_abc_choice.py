@@ -1,10 +1,8 @@
 """The choice of adjustment, neighbors and bandwidth, by pairs that are held out."""
 
-import warnings
-
 import numpy as np
 
-from .._base import user_stack_level
+from .._base import warn_user
 from ._abc_local import LEAST, Accepted, accepted
 from ._abc_settings import Choice
 
@@ -255,13 +253,11 @@ class Validation:
         short = self.mean[self.place] - self.mean[inner]
         end, beyond = ("largest", "above") if column == 0 else ("smallest", "below")
         if short > 2 * self.errors[inner]:
-            warnings.warn(
+            warn_user(
                 f"bandwidth='cv' chose {self.grid.multipliers[group, column]:g} times "
                 f"Silverman's bandwidth, the {end} that it compares, and held-out "
                 f"pairs still improve towards it. Compare numbers {beyond} it by "
-                "`loo_score`.",
-                UserWarning,
-                stacklevel=user_stack_level(),
+                "`loo_score`."
             )
 
 

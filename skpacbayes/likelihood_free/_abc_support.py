@@ -1,11 +1,9 @@
 """Where parameters may lie, and the scale on which they are smoothed."""
 
-import warnings
-
 import numpy as np
 from scipy.special import expit
 
-from .._base import user_stack_level
+from .._base import warn_user
 
 KINDS = (None, "log", "logit")
 BEYOND = 0.05  # share of draws beyond the parameters of the table, at which we warn
@@ -197,13 +195,11 @@ def warn_beyond(shares, far_shares, table):
     if far_shares.max() > BEYOND:
         row, side, column = np.unravel_index(far_shares.argmax(), far_shares.shape)
         n_rows = np.count_nonzero((far_shares > BEYOND).any(axis=(1, 2)))
-        warnings.warn(
+        warn_user(
             f"{far_shares[row, side, column]:.0%} of the draws for observation {row} "
             f"have a parameter {column} that is more than the simulated range outside "
             f"of it: no simulation has summaries like these, and what is said of "
-            f"{n_rows} of {len(shares)} observations is extrapolated.",
-            UserWarning,
-            stacklevel=user_stack_level(),
+            f"{n_rows} of {len(shares)} observations is extrapolated."
         )
         return
     shares = shares * abrupt_ends(table)
@@ -211,14 +207,12 @@ def warn_beyond(shares, far_shares, table):
         row, side, column = np.unravel_index(shares.argmax(), shares.shape)
         n_rows = np.count_nonzero((shares > BEYOND).any(axis=(1, 2)))
         end = (table.least, table.most)[side][column]
-        warnings.warn(
+        warn_user(
             f"{shares[row, side, column]:.0%} of the draws for observation {row} lie "
             f"{('below', 'above')[side]} {end:.6g}, where parameter {column} of the "
             f"simulations ends abruptly ({n_rows} of {len(shares)} observations have "
             f"more than {BEYOND:.0%} beyond such an end). If the prior ends there, "
-            "give `bounds`; else simulate parameters beyond.",
-            UserWarning,
-            stacklevel=user_stack_level(),
+            "give `bounds`; else simulate parameters beyond."
         )
 
 

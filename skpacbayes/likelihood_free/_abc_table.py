@@ -1,10 +1,8 @@
 """The table of simulations, which grows."""
 
-import warnings
-
 import numpy as np
 
-from .._base import user_stack_level
+from .._base import warn_user
 
 FAR = 0.5  # ranges of a summary outside its range, from which on we warn
 FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares overflow
@@ -152,15 +150,13 @@ def within_reach(X, table):
     far = (ratio > FAR).any(axis=1)
     if far.any():
         row, column = np.unravel_index(ratio.argmax(), ratio.shape)
-        warnings.warn(
+        warn_user(
             f"{np.count_nonzero(far)} of {len(X)} "
             "observations are far outside the simulations, and what is said of "
             f"them is extrapolated: at row {row}, summary {column} is "
             f"{X[row, column]:.6g}, {ratio[row, column]:.3g} times the simulated "
             f"range outside [{table.lowest[column]:.6g}, "
-            f"{table.highest[column]:.6g}].",
-            UserWarning,
-            stacklevel=user_stack_level(),
+            f"{table.highest[column]:.6g}]."
         )
     margin = FARTHEST * np.maximum(1.0, ranges)
     return np.clip(X, table.lowest - margin, table.highest + margin), far

@@ -1,10 +1,8 @@
 """Warnings of what makes the result of an online fit doubtful."""
 
-import warnings
-
 import numpy as np
 
-from .._base import user_stack_level
+from .._base import warn_user
 from .._kernels.online_change import RECENT
 
 # Labels come in long runs where they change so many times as rarely as in random order:
@@ -59,11 +57,10 @@ def order_found(state):
 
 def warn_of_order(found):
     """Warn where rows are sorted by their target, or labels come in long runs."""
-    warnings.warn(
+    warn_user(
         f"The rows are {found}. Each row is learnt once, in the order given, so that "
         "later rows displace what the first ones taught, the more with forgetting. If "
-        "the order means nothing, shuffle the rows (sklearn.utils.shuffle).",
-        stacklevel=user_stack_level(),
+        "the order means nothing, shuffle the rows (sklearn.utils.shuffle)."
     )
 
 
@@ -80,13 +77,12 @@ def warn_of_change(foretold, n_rows, remedy):
     share = avoidable / squared_errors
     if share < NOTABLE or avoidable < LEAST_AVOIDABLE * n_rows / RECENT:
         return
-    warnings.warn(
+    warn_user(
         f"The errors of recent rows foretell the next one: {share:.0%} of the squared "
         f"error could have been avoided. Either the relation changes along the stream "
         f"{remedy}; or the errors are autocorrelated: add lagged targets to the "
         "features. If the order of the rows means nothing, shuffle them "
-        "(sklearn.utils.shuffle).",
-        stacklevel=user_stack_level(),
+        "(sklearn.utils.shuffle)."
     )
 
 
@@ -100,12 +96,11 @@ def warn_of_standstill(state):
     n_rows, squares = state.n_noted, state.noted_squares
     if n_runs * squares <= 2.0 * CLUMPED * n_rows**2 or squares <= 0.1 * n_rows**2:
         return
-    warnings.warn(
+    warn_user(
         "y is the same for a long run of rows, and changes in others. Such a run says "
         "that no feature has an effect, and nothing is forgotten: if it means that y "
         "was not measured, leave it out; if the relation changes, use "
-        "forgetting='auto'.",
-        stacklevel=user_stack_level(),
+        "forgetting='auto'."
     )
 
 
@@ -128,13 +123,12 @@ def warn_of_divergence(state, weights, names, power):
     spiked = largest * n_rows > SPIKE * losses[best] and weights[best] < CLEAR
     if not spiked and weights[worst] ** power * losses[worst] <= state.constant_loss:
         return
-    warnings.warn(
+    warn_user(
         f"The average has a loss of {average:g}, and the expert {names[best]!r} one of "
         f"{losses[best]:g}: an expert lost {largest:g} on one row, and weights that "
         "allow for such losses leave too much to the others. Leave the expert "
         f"{names[worst]!r} out, keep its predictions within bounds, or give "
-        "loss_bound.",
-        stacklevel=user_stack_level(),
+        "loss_bound."
     )
 
 
@@ -155,12 +149,11 @@ def warn_of_far_rows(ends, n_rows, names):
         return
     sign = 1.0 - 2.0 * side
     others = sorted((sign * second[column, side], -sign * end[column, 1 - side]))
-    warnings.warn(
+    warn_user(
         f"A row has the value {sign * end[column, side]:g} in {names[column]}, and all "
         f"others are from {others[0]:g} to {others[1]:g}. Its square outweighs theirs: "
         "the units and the coefficients follow that row. Check it, and leave it out if "
-        "it is wrong.",
-        stacklevel=user_stack_level(),
+        "it is wrong."
     )
 
 
@@ -173,10 +166,9 @@ def warn_of_weights(sample_weight, total, n_rows):
     heaviest = sample_weight.max(initial=0.0)
     if n_rows <= SEVERAL or heaviest <= HEAVY * total:
         return
-    warnings.warn(
+    warn_user(
         f"One row has a weight of {heaviest:g}, {heaviest / total:.0%} of that of all "
         f"{n_rows} rows so far. It counts as so many copies: the units of the features "
         "and the coefficients follow it, and few rows will change them. Check "
-        "sample_weight, or bound it.",
-        stacklevel=user_stack_level(),
+        "sample_weight, or bound it."
     )

@@ -4,7 +4,6 @@ This module needs `river <https://riverml.xyz>`_, as nothing else of the package
 """
 
 import math
-import warnings
 import zlib
 from array import array
 from numbers import Real
@@ -13,7 +12,7 @@ from operator import itemgetter
 import numpy as np
 from sklearn.base import clone
 
-from .._base import user_stack_level
+from .._base import warn_user
 from ._classifier import OnlineVIClassifier
 from ._regressor import OnlineVIRegressor
 
@@ -106,9 +105,8 @@ class RowsOfDicts:
                 own[len(self.columns) + column] += value if number else 1.0
             elif name not in self.ignored:
                 self.ignored.add(name)
-                warnings.warn(
-                    f"The feature {name!r} was not in the first row, and is ignored.",
-                    stacklevel=user_stack_level(),
+                warn_user(
+                    f"The feature {name!r} was not in the first row, and is ignored."
                 )
 
 

@@ -6,6 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+from skpacbayes._kernels.paco_points import ROWS
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_rounding import ColumnValues, rounding_of
 from skpacbayes.cluster._paco_rows import Rows
@@ -185,6 +186,43 @@ def test_a_stream_knows_the_values_of_its_columns_as_a_table_does():
     table = ColumnValues.of(Rows.single(X, np.ones(800)))
     np.testing.assert_allclose(streamed.gaps, table.gaps, rtol=1e-6)
     assert (streamed.counts[[0, 4, 5, 6]] == 2).all()
+
+
+@pytest.mark.parametrize("forgetting", [0.0, 0.02, "auto"])
+def test_values_are_noted_alike_in_whatever_parts_the_rows_come(forgetting):
+    """Every row counts as one, also where earlier ones are forgotten."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(5, size=600), np.round(rng.normal(size=600), 1)])
+    found = []
+    for size in (1, 7, 300):
+        model = PACOClusterer(
+            forgetting=forgetting,
+            summary_size=60,
+            refresh=150,
+            n_iter=5,
+            random_state=0,
+        )
+        for begin in range(0, len(X), size):
+            model.partial_fit(X[begin : begin + size])
+        summary = model._stream.summary
+        found.append(summary.notes)
+        assert (summary.column_values().gaps > 0).all()
+        np.testing.assert_array_equal(summary.notes[:, ROWS], len(X))
+    for notes in found:
+        np.testing.assert_array_equal(notes, found[0])
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # of squares of 1e200
+@pytest.mark.parametrize(("small", "large"), [(1e-200, 1e200), (1e-250, 1e100)])
+def test_values_that_a_later_unit_makes_equal_are_none(small, large):
+    """Two columns of few values, and another whose unit outgrows theirs."""
+    rng = np.random.default_rng(0)
+    few = small * rng.integers(3, size=(120, 2))
+    wide = rng.normal(size=120) * np.repeat([small, large], 60)
+    model = PACOClusterer(summary_size=50, n_iter=5, random_state=0)
+    for part in np.array_split(np.column_stack([wide, few]), 6):
+        model.partial_fit(part)
+    assert np.isfinite(model.cluster_centers_).all()
 
 
 def test_categories_that_go_with_the_groups_help():

@@ -92,7 +92,7 @@ def test_a_number_for_missing_values_is_named(model):
 
 
 def test_a_stream_of_clusters_is_looked_at_row_by_row():
-    """By the points that rows are merged into, the share by the rows."""
+    """Whatever rows have been merged into points."""
     X, _ = rows_for(CLUSTERS, 1100)
     X[::20, 1] = -999.0
     stream, told = clone(CLUSTERS), []
@@ -100,6 +100,25 @@ def test_a_stream_of_clusters_is_looked_at_row_by_row():
         told += said_of(stream.partial_fit, row[None])
     assert len(told) >= 5
     assert told[-1].startswith("Column 1 of X has the value -999 in 5 % of the rows")
+
+
+@pytest.mark.parametrize("summary_size", [30, 150])
+@pytest.mark.parametrize("begun", [False, True])
+def test_merged_rows_of_a_stream_of_clusters_share_no_value(summary_size, begun):
+    """Few rows far away, nearly equal or with one value; the first is no sentinel."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1100, 2))
+    far = rng.choice(np.arange(100, 1000), 5, replace=False)
+    for value in 300.0 + 0.1 * rng.normal(size=5), np.full(5, -999.0):
+        X[far, 0] = value
+        stream = clone(CLUSTERS).set_params(summary_size=summary_size, refresh=500)
+        told = said_of(stream.fit, X[:100]) if begun else []
+        for part in np.array_split(X[100 * begun :], 4):
+            told += said_of(stream.partial_fit, part)
+        if np.ptp(value) > 0:
+            assert not told
+        else:
+            assert told[-1].startswith("Column 0 of X has the value -999 in 0.45 %")
 
 
 @pytest.mark.parametrize("model", [*STREAMS, ADDITIVE[3], *MIXTURES], ids=repr)

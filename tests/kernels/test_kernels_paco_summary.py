@@ -64,7 +64,6 @@ class Table:
             self.metric,
             self.manhattan or None,
             self.pairs,
-            *new_notes(self.n_features),
             clock,
         )
 
@@ -229,6 +228,7 @@ class Stream:
         self.manhattan = manhattan
         self.points = np.empty((0, 9))
         self.clock = new_clock(refresh)
+        self.notes = point_kernels.new_notes(2)
         self.previous = np.array([0.0, 0.0, -1.0])
 
     def meet(
@@ -259,6 +259,7 @@ class Stream:
             None,
             strangers,
             incoming,
+            *self.notes,
             self.previous,
             self.clock,
         )
@@ -569,12 +570,6 @@ def test_fit_cells_climbs(kernel, manhattan):
     assert path[-1] == path[-2]  # it has stopped by itself
 
 
-def new_notes(n_features):
-    notes = np.zeros((n_features, point_kernels.N_NOTES))
-    notes[:, point_kernels.LEAST_GAP] = math.inf
-    return np.zeros((n_features, point_kernels.MOST_VALUES)), notes
-
-
 @twin_of(point_kernels.note_values)
 def test_note_values(kernel):
     """The first 100 distinct values, the rows that repeat them, and the least gap.
@@ -591,10 +586,10 @@ def test_note_values(kernel):
         rng.choice([0.3, 0.1 + 0.2, 7.0], size=n_rows),
     ]
     points = points_of(np.column_stack(columns), np.full(n_rows, 2.0))
-    points[::10, 4 + 1] = 1.0  # merged
-    values, notes = new_notes(4)
+    points[::10, [4, 4 + 1]] = 6.0, 1.0  # merged
+    values, notes = point_kernels.new_notes(4)
     for part in np.array_split(points, 7):
-        kernel(part, len(part), values, notes)
+        kernel(part, 0, len(part), values, notes, 2.0)
     whole = points[points[:, 5] == 0.0]
     for f in (0, 1, 3):
         first = []
@@ -608,6 +603,10 @@ def test_note_values(kernel):
         assert abs(
             notes[f, point_kernels.REPEATED] - (repeated.sum() - len(first))
         ) <= len(found) - len(first)
+        least, count, following = notes[f, point_kernels.ENDS :][:3]
+        lowest = points[:, f].min()
+        assert (least, count) == (lowest, (points[:, f] == lowest).sum())
+        assert following == np.unique(points[points[:, f] > least, f])[0]
     assert notes[1, point_kernels.LEAST_GAP] == 1.0
     assert math.isinf(notes[0, point_kernels.LEAST_GAP])
     assert 1000 <= notes[2, point_kernels.ROWS] < len(whole)
@@ -626,7 +625,14 @@ def test_learn_meets_and_places(kernel, manhattan):
         previous = np.array([0.0, 0.0, -1.0])
         clock = new_clock()
         clock[point_kernels.KEPT] = 0.01  # weights are rescaled on the way
-        return table, scatter, *empty_pairs(n_points), *new_notes(2), previous, clock
+        return (
+            table,
+            scatter,
+            *empty_pairs(n_points),
+            *point_kernels.new_notes(2),
+            previous,
+            clock,
+        )
 
     def arguments(table, scatter, costs, pair_costs, partners, *others):
         return table, scatter, (costs, pair_costs, partners), *others
@@ -654,12 +660,11 @@ def test_learn_meets_and_places(kernel, manhattan):
     begin, incoming = 0, np.empty((7, 9))
     while begin < 20:
         begin, n_incoming = summary.meet(
-            rows, NONE, begin, *fixed(), incoming, previous, clock
+            rows, NONE, begin, *fixed(), incoming, values, notes, previous, clock
         )
         point_kernels.place(
-            incoming, n_incoming, table, scatter, None, manhattan or None, pairs,
-            values, notes, clock,
-        )  # fmt: skip
+            incoming, n_incoming, table, scatter, None, manhattan or None, pairs, clock
+        )
         if clock[point_kernels.UNIT] > summary.LARGEST_UNIT:
             point_kernels.rescale(table, scatter, None, pairs[1], clock)
     for one, other in zip(done, expected, strict=True):
@@ -706,7 +711,8 @@ def test_a_block_is_not_read_at_once_if_it_asks_for_a_refresh(kernel, manhattan)
         done = kernel(
             X, NONE, 1.0, 100.0, manhattan or None, 0.0, 0.0, NO_CENTERS, 0, None,
             None, strangers, np.empty((30, 9)), table, np.zeros((2, 2)),
-            empty_pairs(63), *new_notes(2), np.array([0.0, 0.0, -1.0]), clock,
+            empty_pairs(63), *point_kernels.new_notes(2),
+            np.array([0.0, 0.0, -1.0]), clock,
         )  # fmt: skip
         return done, clock[point_kernels.SEEN], clock[point_kernels.FAR]
 
