@@ -412,8 +412,8 @@ class PACOClusterer(
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
-        names, some = vars(self).get("feature_names_in_", ()), weights > 0
-        warn_of_sentinels(X[some], names, weights=weights[some])
+        names = vars(self).get("feature_names_in_", ())
+        warn_of_sentinels(X[weights > 0], names)
         return self
 
     @partial_fit_context
@@ -476,8 +476,7 @@ class PACOClusterer(
             self._before_first_refresh()
         if self._stream.doubled():
             names = vars(self).get("feature_names_in_", ())
-            ends, n_rows = self._stream.summary.ends(), self._stream.n_rows
-            warn_of_sentinels_in_stream(ends, n_rows, names)
+            warn_of_sentinels_in_stream(*self._stream.summary.ends(), names)
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):
