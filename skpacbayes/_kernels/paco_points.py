@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .order import END, N_ENDS, NEXT, note_end
+from .order import END, N_ENDS, NEXT, _note_end
 
 # Entries of the clock: rows seen, position of the next refresh, cumulative loss,
 # largest squared norm, sum of temperatures, what remains of a row that was cut, sum of
@@ -41,10 +41,10 @@ PAIR_COSTS = 1
 # Points of less than this share of a row are dropped where weights are rescaled.
 _GONE = 0.01
 # Values that are held of a column; what is noted of it: their number, the rows read,
-# those of them whose value was held, the least gap from a held to another value; rows
-# that are no copies of others, and the ends of x and of -x among these.
+# those of them whose value was held, the least gap from a held to another value, and
+# the ends of x and of -x.
 MOST_VALUES = 100
-N_VALUES, ROWS, REPEATED, LEAST_GAP, ROWS_OF_ENDS, ENDS = range(6)
+N_VALUES, ROWS, REPEATED, LEAST_GAP, ENDS = range(5)
 N_NOTES = ENDS + N_ENDS
 # Of these, what changes with the unit, and is infinite before any row.
 LENGTHS = [
@@ -150,23 +150,20 @@ def rescale(table, scatter, metric, pair_costs, clock):
 
 
 @kernel
-def note_values(incoming, begin, end, values, notes, unit, first):
+def note_values(incoming, begin, end, values, notes, unit):
     """Note which values the columns of rows have, from row `begin` to before `end`.
 
     `values` (n_features, MOST_VALUES): distinct ones, sorted, the first that there
     were; `notes` (n_features, N_NOTES). `unit`: the weight of each row that counts as
-    one. `first`: whether the rows are no further copies of rows that were noted, as of
-    a row that weighs several: an end is what several rows have, not what a weight says.
-    Points that were merged have no values, and an end that one row has.
+    one. Points that were merged have no values, and an end that one row has.
     """
     n_features = values.shape[0]
     for f in range(n_features):
-        for i in range(begin, end if first else begin):
-            weight = incoming[i, n_features + WEIGHT] / unit
-            notes[f, ROWS_OF_ENDS] += weight
-            weight = weight if incoming[i, n_features + SCATTER] == 0.0 else 1.0
-            note_end(incoming[i, f], weight, notes[f], ENDS)
-            note_end(-incoming[i, f], weight, notes[f], ENDS + N_ENDS // 2)
+        for i in range(begin, end):
+            merged = incoming[i, n_features + SCATTER] > 0.0
+            weight = 1.0 if merged else incoming[i, n_features + WEIGHT] / unit
+            _note_end(incoming[i, f], weight, notes[f], ENDS)
+            _note_end(-incoming[i, f], weight, notes[f], ENDS + N_ENDS // 2)
         held = int(notes[f, N_VALUES])
         if notes[f, ROWS] >= _ENOUGH_ROWS and notes[f, REPEATED] < 0.5 * notes[f, ROWS]:
             continue

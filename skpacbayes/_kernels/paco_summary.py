@@ -249,8 +249,7 @@ def meet(
     n_incoming = 0
     i = begin
     while i < X.shape[0] and n_incoming < incoming.shape[0]:
-        whole = sample_weight[i] if sample_weight.shape[0] > 0 else 1.0
-        remaining = whole
+        remaining = sample_weight[i] if sample_weight.shape[0] > 0 else 1.0
         if clock[REMAINING] > 0.0:
             remaining = clock[REMAINING]
             clock[REMAINING] = 0.0
@@ -275,9 +274,7 @@ def meet(
         mass = weight * clock[UNIT]
         together = mass if previous[n_features] == cluster else 0.0
         _write_sums(here, n_features, mass, held, loss, together, step)
-        first = remaining == whole
-        after, unit = n_incoming + 1, clock[UNIT]
-        note_values(incoming, n_incoming, after, values, notes, unit, first)
+        note_values(incoming, n_incoming, n_incoming + 1, values, notes, clock[UNIT])
         if previous[n_features] >= 0.0:
             clock[STEPS] += mass * jump
             clock[N_STEPS] += mass

@@ -476,7 +476,8 @@ class PACOClusterer(
             self._before_first_refresh()
         if self._stream.doubled():
             names = vars(self).get("feature_names_in_", ())
-            warn_of_sentinels_in_stream(*self._stream.summary.ends(), names)
+            ends, n_rows = self._stream.summary.ends(), self._stream.n_rows
+            warn_of_sentinels_in_stream(ends, n_rows, names)
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):

@@ -276,13 +276,12 @@ class StreamSummary:
     def ends(self):
         """Least value of each column, its rows, and the next value; then of -x.
 
-        In data units, (n_features, 2, 3); and the number of rows.
+        In data units, (n_features, 2, 3).
         """
         notes = self.notes.copy()
         lengths = notes[:, entries.LENGTHS]
         notes[:, entries.LENGTHS] = self._out(lengths, 1)
-        ends = notes[:, entries.ENDS :].reshape(len(notes), 2, -1)
-        return ends, notes[0, entries.ROWS_OF_ENDS]
+        return notes[:, entries.ENDS :].reshape(len(notes), 2, -1)
 
     def places_and_weights(self):
         """Means and weights of the points, in data units."""
@@ -331,7 +330,7 @@ class StreamSummary:
             self.scatter += rest / d * np.eye(d)
         new.sums *= self.unit
         entries.note_values(
-            incoming, 0, len(incoming), self.values, self.notes, self.unit, True
+            incoming, 0, len(incoming), self.values, self.notes, self.unit
         )
         self._insert(incoming)
         self.last_cluster = -1.0

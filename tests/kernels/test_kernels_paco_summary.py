@@ -589,7 +589,7 @@ def test_note_values(kernel):
     points[::10, [4, 4 + 1]] = 6.0, 1.0  # merged
     values, notes = point_kernels.new_notes(4)
     for part in np.array_split(points, 7):
-        kernel(part, 0, len(part), values, notes, 2.0, True)
+        kernel(part, 0, len(part), values, notes, 2.0)
     whole = points[points[:, 5] == 0.0]
     for f in (0, 1, 3):
         first = []
@@ -603,16 +603,9 @@ def test_note_values(kernel):
         assert abs(
             notes[f, point_kernels.REPEATED] - (repeated.sum() - len(first))
         ) <= len(found) - len(first)
-        ends = notes[:, point_kernels.ENDS :]
-        least, count, following = ends[f, :3]
+        least, count, following = notes[f, point_kernels.ENDS :][:3]
         lowest = points[:, f].min()
         assert (least, count) == (lowest, (points[:, f] == lowest).sum())
-        again = values.copy(), notes.copy()
-        kernel(points, 0, len(points), *again, 2.0, False)
-        assert_array_equal(
-            again[1][:, point_kernels.ROWS_OF_ENDS :],
-            notes[:, point_kernels.ROWS_OF_ENDS :],
-        )
         assert following == np.unique(points[points[:, f] > least, f])[0]
     assert notes[1, point_kernels.LEAST_GAP] == 1.0
     assert math.isinf(notes[0, point_kernels.LEAST_GAP])
