@@ -771,6 +771,8 @@ class PACOClusterer(
         if X is None:
             return False
         with self._state_locks.changing:
+            if self._stream.doubles_with(len(X)):
+                return False  # what is noted is looked at
             return self._stream.summary.learn(X)
 
     def _open_stream(self):

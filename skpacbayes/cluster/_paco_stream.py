@@ -187,6 +187,10 @@ class Stream:
             self.doubts_at *= 2
         return due
 
+    def doubles_with(self, n_more):
+        """Whether so many more rows pass a power of two."""
+        return int(self.n_rows + n_more).bit_length() > self.n_doublings
+
     def doubled(self):
         """Whether the number of rows has passed a power of two since the last call."""
         before, self.n_doublings = self.n_doublings, int(self.n_rows).bit_length()
