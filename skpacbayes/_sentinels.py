@@ -17,7 +17,7 @@ ROUNDING = 1e-12  # share of their size, up to which values are the same number
 NAMED = 3  # columns, at most
 
 
-def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False, weights=None):
+def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
     """Warn of a value that several rows share, far beyond all others of its column.
 
     Parameters
@@ -30,8 +30,6 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False, weights
         Columns of categories, whose values have no order.
     allows_missing : bool
         Whether the estimator takes NaN for a missing value.
-    weights : ndarray of shape (n_samples,), default=None
-        How many rows each stands for; None: one.
 
     Returns
     -------
@@ -40,19 +38,16 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False, weights
     """
     if len(X) < FEWEST_ROWS:
         return False
-    step = -(-len(X) // LOOKED_AT)
-    rows = X[::step]
-    weights = np.ones(len(rows)) if weights is None else weights[::step]
+    rows = X[:: -(-len(X) // LOOKED_AT)]
     found = []
-    for column, value in _repeated_ends(rows, weights):
+    for column, value in _repeated_ends(rows):
         if column in left_out:
             continue
         values = rows[:, column]
         others = values[(values != value) & ~np.isnan(values)]
         low, high = others.min(), others.max()
         if _is_far(value, low, high) and len(np.unique(others)) >= DISTINCT:
-            share = weights[values == value].sum() / weights.sum()
-            found.append((column, value, share, low, high))
+            found.append((column, value, np.mean(values == value), low, high))
     return _warn(found, names, allows_missing)
 
 
@@ -113,14 +108,14 @@ def _warn(found, names, allows_missing=False):
     return True
 
 
-def _repeated_ends(rows, weights):
+def _repeated_ends(rows):
     """Yield (column, value) of the least and the greatest values that rows share."""
     step = max(1, BLOCK // len(rows))
     for start in range(0, rows.shape[1], step):
         columns = rows[:, start : start + step].T.copy()  # reduced along their rows
-        n_present = ~np.isnan(columns) @ weights
+        n_present = len(rows) - np.isnan(columns).sum(axis=1)
         for end in (np.fmin, np.fmax):
             ends = end.reduce(columns, axis=1)
-            counts = (columns == ends[:, None]) @ weights
+            counts = np.count_nonzero(columns == ends[:, None], axis=1)
             for place in np.flatnonzero((counts >= FEWEST) & (counts < n_present)):
                 yield start + int(place), ends[place]

@@ -55,7 +55,7 @@ class NotedOrder:
 
 
 @part
-def note_end(value, weight, ends, p):
+def _note_end(value, weight, ends, p):
     """Note a value in `ends`, from place p on: the least, its rows, and the next."""
     if value < ends[p + NEXT]:  # rare
         if value < ends[p + END]:
@@ -77,7 +77,7 @@ def _note_ends(x, y, order):
             order[p + END] = order[p + NEXT] = math.inf
     for k in range(n_sides):
         value, p = x[k // 2] if k // 2 < x.shape[0] else y, N_ORDER + n_numbers * k
-        note_end(value if k % 2 == 0 else -value, 1.0, order, p)
+        _note_end(value if k % 2 == 0 else -value, 1.0, order, p)
 
 
 @kernel

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .order import END, N_ENDS, NEXT, note_end
+from .order import END, N_ENDS, NEXT, _note_end
 
 # Entries of the clock: rows seen, position of the next refresh, cumulative loss,
 # largest squared norm, sum of temperatures, what remains of a row that was cut, sum of
@@ -162,8 +162,8 @@ def note_values(incoming, begin, end, values, notes, unit):
         for i in range(begin, end):
             merged = incoming[i, n_features + SCATTER] > 0.0
             weight = 1.0 if merged else incoming[i, n_features + WEIGHT] / unit
-            note_end(incoming[i, f], weight, notes[f], ENDS)
-            note_end(-incoming[i, f], weight, notes[f], ENDS + N_ENDS // 2)
+            _note_end(incoming[i, f], weight, notes[f], ENDS)
+            _note_end(-incoming[i, f], weight, notes[f], ENDS + N_ENDS // 2)
         held = int(notes[f, N_VALUES])
         if notes[f, ROWS] >= _ENOUGH_ROWS and notes[f, REPEATED] < 0.5 * notes[f, ROWS]:
             continue

@@ -412,8 +412,8 @@ class PACOClusterer(
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
-        names, some = vars(self).get("feature_names_in_", ()), weights > 0
-        warn_of_sentinels(X[some], names, weights=weights[some])
+        names = vars(self).get("feature_names_in_", ())
+        warn_of_sentinels(X[weights > 0], names)
         return self
 
     @partial_fit_context
@@ -773,6 +773,8 @@ class PACOClusterer(
         if X is None:
             return False
         with self._state_locks.changing:
+            if self._stream.doubles_with(len(X)):
+                return False  # what is noted is looked at
             return self._stream.summary.learn(X)
 
     def _open_stream(self):

@@ -62,7 +62,7 @@ class Stream:
             summary.watch.early = refresh == "auto"
         self.decreasing = True
         self.warned = False
-        self.doubts_at, self.n_looked_at = _FIRST_DOUBTS, 0
+        self.doubts_at, self.n_doublings = _FIRST_DOUBTS, 0
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
@@ -187,13 +187,14 @@ class Stream:
             self.doubts_at *= 2
         return due
 
+    def doubles_with(self, n_more):
+        """Whether so many more rows pass a power of two."""
+        return int(self.n_rows + n_more).bit_length() > self.n_doublings
+
     def doubled(self):
-        """Whether the number of rows has doubled, about, since this was last true."""
-        n_rows = int(self.n_rows)
-        if n_rows.bit_length() <= self.n_looked_at.bit_length():
-            return False
-        self.n_looked_at = n_rows
-        return True
+        """Whether the number of rows has passed a power of two since the last call."""
+        before, self.n_doublings = self.n_doublings, int(self.n_rows).bit_length()
+        return self.n_doublings > before
 
     def forget(self):
         """Drop the rows of clusters that are gone, and those that weigh nothing.

@@ -25,6 +25,7 @@ ROWS_A_COMPONENT = 10  # below which outliers are not looked for
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
 COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies,
+PRIMES = 2, 3, 5, 7, 11, 13  # that copies may be multiples of
 UNLIKELY = 1e-5  # and chance of this where rows may be equal without being copies
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 HEAVIEST = 30.0  # times the second weight is the first, at most in silence
@@ -167,9 +168,10 @@ def warn_of_copies(fit, X, weight, chosen):
     """Warn if nearly all rows are there twice or more often.
 
     Real numbers that rounding makes equal are evenly spaced. Rows of counts and names
-    are equal by chance too, but few of them so often that two (three, five) divides it:
-    each with a probability of about one half (third, fifth) at most, if such numbers
-    are Poisson. `chosen` says whether copies of real numbers have been accounted for.
+    are equal by chance too, but few of them so often that a prime divides it: of two
+    (three, five) each with a probability of about one half (third, fifth) at most, if
+    such numbers are Poisson. `chosen` says whether copies of real numbers have been
+    accounted for.
     """
     counts = multiplicities(X, weight)
     if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
@@ -220,13 +222,13 @@ def is_coarse(column):
 
 
 def common_factor(counts):
-    """Return 2, 3 or 5 if it divides nearly all counts, and not by chance; else 1."""
-    for factor in 2, 3, 5:
+    """Return the product of primes that divide nearly all counts, and not by chance."""
+    for factor in PRIMES:
         divided = counts % factor == 0
         often = min(divided.mean(), counts @ divided / counts.sum())
         by_chance = bdtrc(divided.sum() - 1, len(counts), 1 / factor)
         if often >= COPIED and by_chance < UNLIKELY:
-            return factor
+            return factor * common_factor(counts[divided] / factor)
     return 1
 
 

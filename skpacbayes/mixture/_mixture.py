@@ -288,7 +288,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If `n_components="auto"` and nearly all rows are there twice or more often,
             counted with their weights; with counts and names, where rows may be equal
-            by chance, a multiple of two, three or five times.
+            by chance, a multiple of a prime up to 13 times.
         UserWarning
             If a number that several rows share is far beyond all others of its column,
             as -999 for a missing value is; on a stream when the number of its blocks

@@ -102,6 +102,16 @@ def test_a_stream_of_clusters_is_looked_at_row_by_row():
     assert told[-1].startswith("Column 1 of X has the value -999 in 5 % of the rows")
 
 
+@pytest.mark.parametrize("model", [CLUSTERS, MIXTURES[0]], ids=repr)
+def test_one_row_of_a_large_weight_is_not_several_rows(model):
+    X, y = rows_for(model, 300)
+    for n_far, weight in ((1, 1.0), (1, 2.5), (1, 6.0), (3, 1.0), (3, 4.0)):
+        Z = np.where((np.arange(300) < n_far)[:, None], [0.0, -999.0, 0.0], X)
+        found = said(model, "fit", Z, y, sample_weight=np.full(300, weight))
+        assert len(found) == (n_far > 1)
+        assert all("-999 in 1 % of the" in each for each in found)
+
+
 @pytest.mark.parametrize("summary_size", [30, 150])
 @pytest.mark.parametrize("begun", [False, True])
 def test_merged_rows_of_a_stream_of_clusters_share_no_value(summary_size, begun):
