@@ -54,7 +54,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
     slab_scale : "auto" or float, default="auto"
         Prior standard deviation of a coefficient, a log odds; the k-th function of a
         variable has standard deviation 1 / k. "auto" is 1 for two classes; of more, the
-        chains draw it, with an exponential prior of mean 1.
+        chains draw it, with a prior of 1 plus an exponential variable of mean 1.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         Weight of the mean log loss: "likelihood" is the total weight of the rows, and
         makes the posterior that of logistic regression; "pac", for two classes, is

@@ -63,7 +63,7 @@ class SoftmaxChain:
     def __init__(self, space, positive, weights, rng):
         self._draws_slab = space.variance is None
         if self._draws_slab:
-            space = space._replace(variance=1.0)  # to begin with
+            space = space._replace(variance=4.0)  # to begin with
         self.classes = [LogisticChain(space, own, weights, rng) for own in positive]
         self.codes = positive.argmax(axis=0)
         self.weights, self.rng = weights, rng

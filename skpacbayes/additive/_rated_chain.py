@@ -392,10 +392,12 @@ class RatedChain:
 
 
 def log_slab_prior(log_scale):
-    """Log density of the logarithm of the slab's scale, which is exponential [1]_.
+    """Log density of the logarithm of the slab's scale, 1 plus an exponential [1]_.
 
     A tail that is not heavier: where classes are separable, the mean of coefficients
-    would not exist under a half-Cauchy scale.
+    would not exist under a half-Cauchy scale. A scale near 0 would make coefficients
+    of 0 as probable within a model as without it: variables without effects were all
+    in the model.
 
     References
     ----------
@@ -403,7 +405,7 @@ def log_slab_prior(log_scale):
        Penalising model component complexity: a principled, practical approach to
        constructing priors. Statistical Science 32.
     """
-    return log_scale - math.exp(log_scale)
+    return log_scale - math.exp(log_scale) if log_scale >= 0.0 else -math.inf
 
 
 def draw_slab(chains, rng):

@@ -297,12 +297,13 @@ def _warn_of_order(runs, settings, rng):
     """Warn if the order of rows says nothing, or sequences begin in other states."""
     model, rows = runs[0].chain.model, runs[0].chain.rows
     starts_matter = model.stationary and len(rows.bounds) > 2
-    for run in runs:
+    no_order, other_starts = settings.n_states is not None, starts_matter
+    for run in runs:  # one chain that does not say so is enough
         of_order, of_starts = run.chain.gains(N_ORDERED, rng)
-        no_order = settings.n_states is not None and of_order <= CHANCE
-        other_starts = starts_matter and of_starts > CHANCE + 0.5 * model.n_states
+        no_order &= of_order <= CHANCE
+        other_starts &= of_starts > CHANCE + 0.5 * model.n_states
         if not no_order and not other_starts:
-            return  # one chain that says neither is enough
+            return
     if no_order:
         _warn(
             f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "

@@ -167,7 +167,7 @@ class OnlineEstimator(StreamingEstimator):
         """
         state = self._state
         rows = state.n_noted
-        before = 0 if n_new is None else rows - n_new
+        before = 0 if n_new is None else max(0, rows - n_new)  # no weight: not noted
         # More than doubled: the two binary numbers differ in length.
         if rows ^ before > before:
             names, ends = vars(self).get("feature_names_in_", ()), state.ends

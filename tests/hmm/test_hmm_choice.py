@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from skpacbayes.hmm._dirichlet_process_dependence import (
     strongest_dependence,
     strongest_trend,
 )
+from skpacbayes.hmm._dirichlet_process_sampling import _warn_of_order
 from skpacbayes.hmm._dirichlet_process_selection import PredictiveScore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
@@ -385,3 +387,20 @@ def test_seeds_agree_on_the_states_or_warn(rows):
     assert not (~with_most & silent).any()
     if rows is not overlapping:
         assert with_most.sum() >= 5
+
+
+@pytest.mark.parametrize(
+    "gains", [[(1.0, 0.0), (90.0, 80.0)], [(90.0, 80.0), (1.0, 0.0)]]
+)
+def test_what_one_chain_alone_says_is_no_warning(gains):
+    """Of the order, and of the first states: all chains must agree on the same."""
+    model = SimpleNamespace(n_states=2, stationary=True)
+    rows = SimpleNamespace(bounds=np.array([0, 5, 10]))
+    chains = [
+        SimpleNamespace(model=model, rows=rows, gains=lambda *_, pair=pair: pair)
+        for pair in gains
+    ]
+    runs = [SimpleNamespace(chain=chain) for chain in chains]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _warn_of_order(runs, SimpleNamespace(n_states=2), None)

@@ -306,6 +306,17 @@ def test_a_row_that_is_far_from_all_others_is_named(model, where):
         stream.partial_fit(X[63:64], y[63:64])
 
 
+def test_a_first_block_with_rows_of_no_weight_is_looked_at():
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(100, 2)), (np.arange(100) < 64).astype(float)
+    X[3, 1] = 1e9
+    for model in (OnlineVIRegressor(), OnlineVIClassifier()):
+        known = {"classes": [0, 1]} if is_classifier(model) else {}
+        y = rng.integers(2, size=100)
+        with pytest.warns(UserWarning, match="A row has the value 1e.09"):
+            model.partial_fit(X, y, sample_weight=weights, **known)
+
+
 class Diverging(RegressorMixin, BaseEstimator):
     """Predicts 0, and once a huge number."""
 
