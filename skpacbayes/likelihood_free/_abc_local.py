@@ -312,6 +312,7 @@ class LocalPosterior:
                 near = np.clip(levels[beyond], ends[0], ends[-1])
                 far = stdtrit(degrees, levels[beyond])
                 far[levels[beyond] == 0.0] = -np.inf
+                far[levels[beyond] == 1.0] = np.inf  # SciPy 1.14 has NaN there
                 values[beyond] += unit * (far - stdtrit(degrees, near))
             result[:, column] = np.clip(values, *limits[column])
         return result
