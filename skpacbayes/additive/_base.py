@@ -18,8 +18,7 @@ from .._sentinels import warn_of_sentinels
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_far_rows
 from ._pairs import Pairs
-from ._posterior import Posterior, variables_of
-from ._projection import projected_support
+from ._posterior import Posterior, projected_support, variables_of
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0

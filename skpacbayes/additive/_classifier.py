@@ -15,11 +15,11 @@ from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
 from ._doubts import is_settled, warn_of_roughness
-from ._drawn import _TwoClassAdditiveGibbs
+from ._drawn import _AdditiveGibbsClassifier
 from ._pairs import _Interactions
 
 
-class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
+class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
     """Sparse additive logistic classification by a Gibbs posterior.
 
     The log odds of the second of two classes is a sum of functions of a few variables.
@@ -219,7 +219,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
     """
 
     _parameter_constraints: dict = {
-        **_TwoClassAdditiveGibbs._parameter_constraints,
+        **_AdditiveGibbsClassifier._parameter_constraints,
         **_Interactions._parameter_constraints,
         "slab_scale": [StrOptions({"auto"}), SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
@@ -341,24 +341,6 @@ class SparseAdditiveGibbsClassifier(_Interactions, _TwoClassAdditiveGibbs):
             )
         self._warn_of_sentinels(rows.X)
         return self
-
-    def predict(self, X):
-        """Predict the label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels: the most probable classes.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
 
     def decision_function(self, X):
         """Log odds of the second class, or log probabilities of more than two.

@@ -14,8 +14,8 @@ from .._validation import validate_data
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import MOST_VARIABLES
-from ._classifier_chain import LogisticChain, SoftmaxChain
 from ._doubts import warn_of_doubts, warn_of_weights
+from ._drawn_chains import LogisticChain, SoftmaxChain
 from ._gram import NO_PAIRS
 from ._pairs import Pairs
 from ._posterior import Posterior, Run, mixing
@@ -236,8 +236,8 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         return np.flatnonzero(group.ravel() == counts.argmax())
 
 
-class _TwoClassAdditiveGibbs(ClassifierMixin, _DrawnAdditiveGibbs):
-    """Two classes, told apart by the sign of a sum of effects."""
+class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
+    """Classes, told apart by the sign of a sum of effects, or by the largest one."""
 
     def predict(self, X):
         """Predict the label of each row.
@@ -250,10 +250,12 @@ class _TwoClassAdditiveGibbs(ClassifierMixin, _DrawnAdditiveGibbs):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Labels: the second class where `decision_function` is positive.
+            Labels: the second class where `decision_function` is positive; of more
+            than two classes, the most probable one.
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
+        scores = self.decision_function(X)
+        codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes.astype(int)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

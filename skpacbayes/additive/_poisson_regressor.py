@@ -12,8 +12,8 @@ from .._validation import validate_data
 from ._base import SCALE
 from ._doubts import is_settled, warn_of_dispersion, warn_of_roughness
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
+from ._drawn_chains import LARGEST_LOG, PoissonChain
 from ._pairs import _Interactions
-from ._poisson_chain import LARGEST, PoissonChain
 
 # Short runs that find the dispersion, and sweeps of each: no more than of the chains.
 N_PILOTS, PILOT_SWEEPS = 2, 100
@@ -420,7 +420,9 @@ class SparseAdditiveGibbsPoissonRegressor(
             means, n_functions = 0.0, 0.0
             for _ in range(n_sweeps):
                 pilot.sweep()
-                means = means + np.exp(np.minimum(pilot.log_means, LARGEST)) / n_sweeps
+                means = (
+                    means + np.exp(np.minimum(pilot.log_means, LARGEST_LOG)) / n_sweeps
+                )
                 n_functions += len(pilot.draw.columns) / n_sweeps
             dispersion = max(1.0, dispersion_of(problem, means, n_functions))
         return float(total / dispersion)
@@ -434,13 +436,13 @@ class SparseAdditiveGibbsPoissonRegressor(
         """Means at validated rows, as `prediction` says."""
         if self.prediction == "mean":
             return self._means_and_variances(X)[0]
-        return np.exp(np.minimum(self._decision(X), LARGEST))
+        return np.exp(np.minimum(self._decision(X), LARGEST_LOG))
 
     def _means_and_variances(self, X):
         """Mean and variance over the draws of the mean, at validated rows."""
         average, variance = np.empty((2, len(X)))
         for rows, scores in self._scores_of_draws(X):
-            means = np.exp(np.minimum(scores, LARGEST))
+            means = np.exp(np.minimum(scores, LARGEST_LOG))
             average[rows] = means.mean(axis=0)
             variance[rows] = (
                 average[rows] * (means / average[rows] - 1).std(axis=0)

@@ -13,7 +13,7 @@ from ..certificates import Certificate
 from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import ranking_divergence
-from ._drawn import _TwoClassAdditiveGibbs
+from ._drawn import _AdditiveGibbsClassifier
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
@@ -23,7 +23,7 @@ N_MATCHED, N_BURN_IN = 300, 100
 ROUNDING = 1e-12  # of a sum of weights
 
 
-class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
+class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
     """Sparse additive ranking of two classes by a Gibbs posterior.
 
     A score orders the rows, so that those of the second class come first: a sum of
@@ -182,7 +182,7 @@ class SparseAdditiveGibbsRanker(_TwoClassAdditiveGibbs):
 
     _parameter_constraints: dict = {
         "loss": [StrOptions(set(TARGETS))],
-        **_TwoClassAdditiveGibbs._parameter_constraints,
+        **_AdditiveGibbsClassifier._parameter_constraints,
         "slab_scale": [SCALE],
         "inverse_temperature": [StrOptions({"auto", "pac"}), SCALE],
         "gamma": [POSITIVE],

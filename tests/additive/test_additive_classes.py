@@ -341,7 +341,7 @@ def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
     X, y = rows()
     weights = np.random.default_rng(0).integers(0, 4, size=200)
-    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=500, burn_in=100)
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=300, burn_in=100)
     ranker.fit(X, y, sample_weight=weights)
     places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])

@@ -22,7 +22,7 @@ from skpacbayes.additive import (
 )
 from skpacbayes.additive._certificates import ranking_divergence
 from skpacbayes.additive._chain import Prior
-from skpacbayes.additive._classifier_chain import LogisticChain
+from skpacbayes.additive._drawn_chains import LogisticChain
 from skpacbayes.additive._ranker_chain import (
     Misranked,
     PairwiseLogistic,

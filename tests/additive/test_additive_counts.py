@@ -25,7 +25,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRegressor,
 )
 from skpacbayes.additive._drawn import Rows
-from skpacbayes.additive._poisson_chain import PoissonChain
+from skpacbayes.additive._drawn_chains import PoissonChain
 from skpacbayes.additive._poisson_regressor import dispersion_of
 from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
 

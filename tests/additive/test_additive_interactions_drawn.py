@@ -21,8 +21,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
 )
-from skpacbayes.additive._classifier_chain import LogisticChain
-from skpacbayes.additive._poisson_chain import PoissonChain
+from skpacbayes.additive._drawn_chains import LogisticChain, PoissonChain
 from skpacbayes.additive._rated_chain import ModelSpace
 
 # Chains of few sweeps need not agree.

@@ -36,6 +36,7 @@ compiled = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="chains of a million steps, interpreted"
 )
 
+N_ITER = 500_000  # where it is enough for the errors that are promised; else twice
 N_BATCHES = 25
 Z = 5.5
 RARE = 2e-4
@@ -244,7 +245,7 @@ def test_law_of_the_matched_chain(prior, loss, ordered, variance_term):
         "ordered": ordered,
         **(VARIANCE_TERM if variance_term else {}),
     }
-    chain, _, _ = run_chain(GROUPS, 1_000_000, **setting)
+    chain, _, _ = run_chain(GROUPS, N_ITER, **setting)
     law = cluster_number_law(GROUPS, **setting)
     assert_same_law(number_indicators(chain, 3), law)
     np.testing.assert_allclose(chain.frequencies(), law, rtol=0, atol=PROMISE)
@@ -261,7 +262,7 @@ def test_law_of_the_matched_chain_on_weighted_rows(loss, variance_term):
         "sample_weight": np.array([0.5, 2, 3, 1, 0.1, 0, 1, 4]),
         **(VARIANCE_TERM if variance_term else {}),
     }
-    chain, _, _ = run_chain(GROUPS, 1_000_000, **setting)
+    chain, _, _ = run_chain(GROUPS, N_ITER, **setting)
     assert_same_law(number_indicators(chain, 3), cluster_number_law(GROUPS, **setting))
 
 
@@ -279,7 +280,7 @@ def test_law_of_each_mixture_of_moves(moves):
         "inverse_temperature": 0.5,
         "ordered": False,
     }
-    chain, _, _ = run_chain(GROUPS, 1_000_000, moves=moves, **setting)
+    chain, _, _ = run_chain(GROUPS, N_ITER, moves=moves, **setting)
     assert_same_law(number_indicators(chain, 4), cluster_number_law(GROUPS, **setting))
 
 
@@ -308,7 +309,7 @@ def test_law_of_algorithm_3_as_printed(prior, loss, variance_term):
     if variance_term:
         setting["step_temperatures"] = np.array([8.0, 4.0, 2.0])
         setting["forecast_losses"] = np.array([0.08, 0.02, 0.05])
-    chain, _, _ = run_chain(x, 1_000_000, proposal="student", **setting)
+    chain, _, _ = run_chain(x, 2 * N_ITER, proposal="student", **setting)
     assert_same_law(number_indicators(chain, 3), cluster_number_law(x, **setting))
 
 
@@ -364,7 +365,7 @@ def test_law_in_the_plane_and_in_space(n_features, loss, prior, ordered):
         "ordered": ordered,
     }
     law, error = law_by_draws(X, rng, n_draws=300_000, **setting)
-    chain, _, _ = run_chain(X, 1_000_000, **setting)
+    chain, _, _ = run_chain(X, 2 * N_ITER, **setting)
     joint = 3 * (chain.trace[:, 0] - 1) + chain.trace[:, 1] - 1
     assert_same_law(joint[:, None] == np.arange(9), law.ravel(), error.ravel())
     by_number, by_owned = law.sum(axis=1), law.sum(axis=0)
@@ -377,7 +378,7 @@ def test_posterior_without_data_is_the_prior():
     """As the inverse temperature goes to 0 the law of k goes to q(k)."""
     for ordered in [True, False]:
         setting = {**LINE, "inverse_temperature": 1e-9, "ordered": ordered}
-        chain, _, _ = run_chain(GROUPS, 1_000_000, **setting)
+        chain, _, _ = run_chain(GROUPS, N_ITER, **setting)
         k = np.arange(1, 4)
         prior = np.exp(-0.3 * k - (0 if ordered else gammaln(k + 1)))
         assert_same_law(number_indicators(chain, 3), prior / prior.sum())

@@ -20,7 +20,7 @@ from skpacbayes.cluster._subspace_chain import (
 )
 
 N_SAMPLES, N_FEATURES, N_CLUSTERS, CONCENTRATION = 6, 2, 2, 0.8
-N_CHAINS, N_SWEEPS, N_PRIOR = 16, 600, 16_000
+N_CHAINS, N_SWEEPS, N_PRIOR = 16, 300, 16_000
 
 
 def draw_parameters(chain):

@@ -180,7 +180,7 @@ STREAMS = {
         paco(forgetting=0.05, refresh=7),
         groups,
         length=40,
-        saturated=600,
+        saturated=150,  # seven times as many as it remembers
         places=("shifted",),
         traced=False,
     ),

@@ -303,7 +303,7 @@ def test_search_by_an_index_and_by_a_scan_agree(n_summaries):
 @pytest.mark.parametrize("metric", ["mad", "whiten", None])
 def test_the_nearest_are_those_of_a_full_sort(kind, metric):
     """Ties included, for any number of them, with an index and without."""
-    n = 20_000
+    n = 6_000
     X, y = table(n, 3)
     new = np.random.default_rng(1).normal(size=(5, 3))
     if kind == "tied":  # every distance many times, on a grid that is exact

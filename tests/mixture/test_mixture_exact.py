@@ -143,7 +143,7 @@ def normal(x, mean, covariances):
 @every_temperature
 def test_elbo_is_its_definition(name, inverse_temperature):
     """J by Monte Carlo from the definition: 4.5 standard errors, 7e-6 a case."""
-    X, size, generator = rows(), 3000, np.random.default_rng(1)
+    X, size, generator = rows(), 1500, np.random.default_rng(1)
     fitted = mixture(name, inverse_temperature).fit(X)
     w = fitted.predict_proba(X)
     means, covariances, log_ratio = draws(fitted, name, size, generator)

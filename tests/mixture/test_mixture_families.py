@@ -334,8 +334,9 @@ def test_separated_components_are_counted(family, draw):
 
 
 @pytest.mark.filterwarnings("ignore:n_components='auto' chose 3, but another")
-@pytest.mark.parametrize("degrees", [np.inf, 10.0, 4.0, 2.0])
-@pytest.mark.parametrize("n_components", [3, "auto"])
+@pytest.mark.parametrize(
+    ("degrees", "n_components"), [(np.inf, "auto"), (10.0, 3), (4.0, "auto"), (2.0, 3)]
+)
 def test_the_degrees_of_freedom_are_chosen_by_the_bound(degrees, n_components):
     """New rows lose little against the normal family, and against known degrees."""
     options = {"max_components": 5, "n_init": 1, "random_state": 0}
