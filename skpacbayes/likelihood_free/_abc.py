@@ -138,11 +138,12 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     "cv" compares the three adjustments, numbers of neighbors that grow by a factor of
     about three, and thirteen bandwidths, by the mean log-density of pairs held out;
     copies of a pair are held out with it, unless all parameters have few values and
-    summaries repeat too, so that pairs are equal by chance. For each adjustment and k the bandwidth
-    nearest to Silverman's within 1.5 standard errors of the best is taken, then the
-    largest k within one standard error of the best and 0.01 nats. Candidates with 1000
-    neighbors or more that are hopeless after 50 pairs are dropped. A warning says when
-    the smallest or the largest bandwidth is best and one beyond would be better.
+    summaries repeat too, so that pairs are equal by chance. For each adjustment and k
+    the bandwidth nearest to Silverman's within 1.5 standard errors of the best is
+    taken, then the largest k within one standard error of the best and 0.01 nats.
+    Candidates with 1000 neighbors or more that are hopeless after 50 pairs are dropped.
+    A warning says when the smallest or the largest bandwidth is best and one beyond
+    would be better.
 
     `score` is the mean log-density, so that a grid search maximises the expected
     Kullback-Leibler divergence gained; for R2 pass `predict` to

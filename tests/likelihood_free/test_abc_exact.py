@@ -282,15 +282,15 @@ def test_the_number_of_a_model_has_its_probability(way, unit, origin, discrete):
     So do copies that are held out, where models make the same summaries by chance. The
     error is .02 to .05; that of the prior's probability .5 is .2 and .36.
     """
-    generator = np.random.default_rng(0)
-    X, y = two_models(3000, generator, discrete=discrete)
+    generator, n = np.random.default_rng(0), 1000 if discrete else 3000
+    X, y = two_models(n, generator, discrete=discrete)
     observed, _ = two_models(100, generator, discrete=discrete)
     exact = probability_of_one(observed, discrete=discrete)
     posterior, y = ABCPosteriorKDE(n_validation=100, random_state=0), y * unit + origin
     if way == "stream":
         posterior.partial_fit(X, y)
     else:
-        weights = np.tile([1.0, 2.0], 1500) if way == "weights" else None
+        weights = np.tile([1.0, 2.0], n // 2) if way == "weights" else None
         posterior.fit(X, y, weights)
     found = (posterior.predict(observed) - origin) / unit
     assert abs(found - exact).mean() < 0.08
