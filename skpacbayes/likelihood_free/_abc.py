@@ -50,7 +50,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Multiple of Silverman's bandwidth for the accepted draws: a number, 1
         ("silverman"), the number chosen by held-out pairs among 0.02 to 2 ("cv"; at
         least 0.7 where a parameter has few values); or a bandwidth of Theorem 3.3's
-        order, whatever k is ("rate").
+        order, whatever k is ("rate"). That of a parameter with few values, as the
+        number of a model, is at least a sixth of the median gap between them.
     adjustment : {"cv", "linear", "heteroscedastic"} or None, default="cv"
         Local regression that moves the accepted parameters to the observed summaries:
         their mean ("linear"), or their mean and spread ("heteroscedastic"); None
@@ -136,11 +137,13 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     "cv" compares the three adjustments, numbers of neighbors that grow by a factor of
     about three, and thirteen bandwidths, by the mean log-density of pairs held out;
-    copies of a pair are held out with it. For each adjustment and k the bandwidth
-    nearest to Silverman's within 1.5 standard errors of the best is taken, then the
-    largest k within one standard error of the best and 0.01 nats. Candidates with 1000
-    neighbors or more that are hopeless after 50 pairs are dropped. A warning says when
-    the smallest or the largest bandwidth is best and one beyond would be better.
+    copies of a pair are held out with it, unless all parameters have few values and
+    summaries repeat too, so that pairs are equal by chance. For each adjustment and k
+    the bandwidth nearest to Silverman's within 1.5 standard errors of the best is
+    taken, then the largest k within one standard error of the best and 0.01 nats.
+    Candidates with 1000 neighbors or more that are hopeless after 50 pairs are dropped.
+    A warning says when the smallest or the largest bandwidth is best and one beyond
+    would be better.
 
     `score` is the mean log-density, so that a grid search maximises the expected
     Kullback-Leibler divergence gained; for R2 pass `predict` to
@@ -181,9 +184,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     >>> observed = [[0.5, 1.0]]
     >>> posterior.predict(observed).round(1)
     array([[0.5, 1.1]])
-    >>> posterior.predict_quantiles(observed, [0.05, 0.95]).round(1)
-    array([[[0.1, 0.8],
-            [0.8, 1.6]]])
+    >>> mean, deviation = posterior.predict_quantiles(observed, [0.05, 0.95])[0].T
+    >>> mean.round(1), deviation.round(1)
+    (array([0.1, 0.8]), array([0.8, 1.6]))
     """
 
     _parameter_constraints: dict = {

@@ -20,7 +20,6 @@ HOPELESS = 4.0
 # Where parameters have few values, their density is infinite: the smallest bandwidth
 # would always win, and those below this one are not compared.
 SMALLEST_OF_FEW_VALUES = 0.7
-LOOKED_AT = 2000  # rows, to see whether parameters have few values
 # A bandwidth other than Silverman's has to be better by so many standard errors.
 NEAR_SILVERMAN = 1.5
 # A group is as good as the best one within a standard error, and within these nats.
@@ -110,15 +109,6 @@ class Grid:
         return grid
 
 
-def has_few_values(table):
-    """Whether a parameter has at most half as many values as there are pairs."""
-    rows = slice(min(LOOKED_AT, table.n_rows))
-    parameters = table.parameters[rows]
-    pairs = np.column_stack([table.summaries[:, rows].T, parameters])
-    n_pairs = len(np.unique(pairs, axis=0))
-    return any(2 * len(np.unique(column)) <= n_pairs for column in parameters.T)
-
-
 def ladder(least, total):
     """Numbers of neighbors to compare, each about three times the one before."""
     most = max(1, min(int(total), MOST))
@@ -143,7 +133,8 @@ def choose(settings, table, pairs, weights, tasks):
     tasks : callable
         Given an iterable and its name, yields the same, and may stop early.
     """
-    grid = Grid(settings, settings.n_simulations - 1, has_few_values(table))
+    few_values = settings.prior.least.any()
+    grid = Grid(settings, settings.n_simulations - 1, few_values)
     scores = []
     for block in tasks(
         np.array_split(pairs, max(1, len(pairs) // BLOCK)), "held-out pairs"
@@ -332,10 +323,14 @@ def others(settings, table, pairs, observations, n_simulations):
     """Yield what `around` yields, for each pair without it and its copies.
 
     Copies of a pair, rows with the same summaries and parameters or a weight above 1,
-    would tell the answer.
+    would tell the answer, unless simulations are equal by chance: then they are draws
+    like all others, and one simulation is left out.
     """
     found = settings.around(table, observations, n_simulations + 1)
     for pair, observation, nearest in zip(pairs, observations, found, strict=True):
+        if settings.prior.equal_by_chance:
+            yield without_one(pair, *nearest)
+            continue
         kept = without(pair, table, nearest[0], nearest[2])
         n_copies = (~kept).sum() if nearest[3] is None else nearest[3][~kept].sum()
         if n_copies > 1:
@@ -357,3 +352,13 @@ def without(pair, table, rows, squares):
     copies[copies] = same
     copies |= rows == pair
     return rows != pair if copies.all() else ~copies
+
+
+def without_one(pair, rows, gaps, squares, counts):
+    """Return what `around` yields, without one simulation of a pair."""
+    kept = rows != pair
+    if counts is not None:
+        counts = np.maximum(counts - ~kept, 0.0)
+        kept = counts > 0.0
+    parts = (rows, gaps, squares, counts)
+    return tuple(part if part is None else part[kept] for part in parts)

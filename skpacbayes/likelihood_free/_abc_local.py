@@ -17,6 +17,12 @@ FARTHEST = 1e150  # deviations, at which a point is moved nearer: squares are fi
 CELLS = 2**18  # exponentials that are computed together
 SCARCE = 0.1  # degrees of freedom, of one draw
 NARROWEST = 1e-3  # deviation of draws that are all the same, in units of the prior's
+CONSTANT = 4.0 * np.finfo(float).eps  # share of a mean, that is rounding
+LOOKED_AT = 2000  # rows, to see whether parameters have few values
+# Of the gap between values, where they are few: the least bandwidth. A kernel density
+# of such a parameter grows without bound as the bandwidth falls, with more neighbors or
+# a smaller multiple, whatever they say of the values.
+SHARE_OF_GAP = 1 / 6
 
 
 def affordable(adjustment, n_neighbors, n_directions):
@@ -197,14 +203,14 @@ class LocalPosterior:
         self.prior, self.support, self.n_neighbors = prior, support, n_neighbors
         mean = weights @ draws
         deviations = np.sqrt(weights @ np.square(draws - mean))
-        same = deviations <= 1e-12 * (prior.deviations + np.abs(mean))
+        same = deviations <= 1e-12 * prior.deviations + CONSTANT * np.abs(mean)
         deviations[same] = NARROWEST * prior.deviations[same]
         self._unit = deviations * silverman(n_effective, draws.shape[1])
-        self.bandwidths = self._unit
+        self.smoothed(1.0)
 
     def smoothed(self, multiplier):
         """Set the bandwidths to a multiple of Silverman's; return self."""
-        self.bandwidths = multiplier * self._unit
+        self.bandwidths = np.maximum(multiplier * self._unit, self.prior.least)
         return self
 
     def log_density(self, points):
@@ -231,17 +237,27 @@ class LocalPosterior:
         multipliers : ndarray of shape (n_multipliers,)
             Multiples.
         """
-        found = np.empty(len(multipliers))
-        kernels.log_kernel_densities(
-            self.draws,
-            self.weights,
-            point,
-            self._unit,
-            multipliers,
-            *self.support.limits(),
-            np.empty(len(self.draws)),
-            found,
-        )
+        found, squares = np.empty(len(multipliers)), np.empty(len(self.draws))
+        limits = self.support.limits()
+
+        def fill(unit, multiples, log_densities):
+            kernels.log_kernel_densities(
+                self.draws,
+                self.weights,
+                point,
+                unit,
+                multiples,
+                *limits,
+                squares,
+                log_densities,
+            )
+
+        if not self.prior.least.any():
+            fill(self._unit, multipliers, found)
+        else:
+            for place, multiplier in enumerate(multipliers):
+                unit = self.smoothed(multiplier).bandwidths
+                fill(unit, np.ones(1), found[place : place + 1])
         return self._mixed(found, point[None])
 
     def _mass(self, draws, bandwidths):
@@ -346,10 +362,15 @@ class Prior:
         On the scale where they are smoothed; a deviation of zero counts as 1.
     support : Support
         The bounds, to which the normal distribution is truncated.
+    least : ndarray of shape (n_parameters,)
+        Least bandwidths.
+    equal_by_chance : bool
+        Whether equal simulations need not be copies, see `few_values`.
     """
 
-    def __init__(self, means, deviations, support):
-        self.means = means
+    def __init__(self, means, deviations, support, least, equal_by_chance):
+        self.means, self.least = means, least
+        self.equal_by_chance = equal_by_chance
         self.deviations = np.where(deviations > 0, deviations, 1.0)
         self.log_constant = np.log(self.deviations).sum() + len(means) * HALF_LOG_2PI
         for column, (low, high) in support.edges():
@@ -365,9 +386,36 @@ class Prior:
         means = np.average(draws, axis=0, weights=weights)
         variances = np.average(np.square(draws - means), axis=0, weights=weights)
         constant = draws.min(axis=0) == draws.max(axis=0)
-        return cls(means, np.where(constant, 0.0, np.sqrt(variances)), support)
+        deviations = np.where(constant, 0.0, np.sqrt(variances))
+        return cls(means, deviations, support, *few_values(table))
 
     def log_density(self, points):
         """Log-density of the normal distribution, finite for any finite point."""
         gaps = np.clip((points - self.means) / self.deviations, -FARTHEST, FARTHEST)
         return -0.5 * np.square(gaps).sum(axis=1) - self.log_constant
+
+
+def few_values(table):
+    """Return what follows where parameters have few values.
+
+    A parameter has few values if they are at most half as many as there are pairs.
+
+    Returns
+    -------
+    least : ndarray of shape (n_parameters,)
+        Least bandwidths: a share of the gap between values, zero where they are many.
+    equal_by_chance : bool
+        Whether equal simulations need not be copies: all parameters have few values,
+        and simulations with other parameters have the same summaries, too.
+    """
+    rows = slice(min(LOOKED_AT, table.n_rows))
+    summaries, parameters = table.summaries[:, rows].T, table.parameters[rows]
+    n_pairs = len(np.unique(np.column_stack([summaries, parameters]), axis=0))
+    least, few = np.zeros((2, parameters.shape[1]))
+    for column, draws in enumerate(parameters.T):
+        values = np.unique(draws)
+        few[column] = len(values) <= n_pairs / 2
+        if few[column] and len(values) > 1:
+            least[column] = SHARE_OF_GAP * np.median(np.diff(values))
+    by_chance = least.any() and few.all()
+    return least, bool(by_chance and len(np.unique(summaries, axis=0)) < n_pairs)
