@@ -7,7 +7,12 @@ import numpy as np
 
 from ._paco_background import fit_with_background, with_background
 from ._paco_columns import CommonColumns
-from ._paco_covariances import covariance_evidence, separated
+from ._paco_covariances import (
+    covariance_gain,
+    fit_with_covariances,
+    refit_with_covariances,
+    with_covariances,
+)
 from ._paco_evidence import evidences_of_shape, n_shape_parameters
 from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
@@ -115,17 +120,23 @@ def find_mixture(everything, shapes, kind=None):
     if several is None and best.n_clusters < _most_clusters(problem):
         best = with_background(search, best, shapes)
     best = several or best
+    search.covariances = with_covariances(search, best)
+    best = max([best, *search.covariances.values()], key=search.value)
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
     densities = partial(search.densities, best)
     of_best = (best.shape, best.own, best.dof)
-    sizes = dict(search.solutions[kind if best.background else of_best])
+    separate = best.log_joint is not None
+    sizes = search.solutions[kind if best.background or separate else of_best]
+    sizes = sizes | search.covariances if separate else dict(sizes)
     if problem is not everything:
-        if best.background:
+        if separate:
+            best = refit_with_covariances(everything, best) or best
+        elif best.background:
             best = fit_with_background(everything, best, *of_best) or best
         else:
             best = everything.fit(best, *of_best, 12) or best
     if several is not None and best.labels.size == len(everything.points):
-        best = separated(everything, best)
+        best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
     return Found(best, sizes, rivals, kind, skewed, densities)
 
@@ -167,7 +178,7 @@ class Search:
         self.problem = problem
         self.skewed = SkewedClusters(problem)
         self.common = CommonColumns(problem)
-        self.solutions, self.prices = {}, {}
+        self.solutions, self.covariances, self.prices = {}, {}, {}
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -196,7 +207,8 @@ class Search:
     @property
     def mixtures(self):
         """All mixtures kept."""
-        return [one for found in self.solutions.values() for one in found.values()]
+        several = *self.solutions.values(), self.covariances
+        return [one for found in several for one in found.values()]
 
     def fit_few_clusters(self, shapes):
         """Fit few clusters of the shapes not tried, and keep those that are skewed.
@@ -247,8 +259,7 @@ class Search:
         for mixture in self.mixtures:
             gap = self.value(single) - self.value(mixture)
             if mixture.n_clusters > 1 and gap < FAR_BEHIND:
-                gain = covariance_evidence(self.problem, mixture)
-                if gain > gap + LEAST_GAIN:
+                if covariance_gain(self.problem, mixture, 1.0) > gap:
                     differing.append(mixture)
         return max(differing, key=self.value, default=None)
 
