@@ -40,11 +40,12 @@ def with_covariances(search, best):
     for k in range(2, best.n_clusters if problem.d > 1 else 2):
         of_size = [one for one in search.mixtures if one.n_clusters == k]
         starts += sorted(of_size, key=search.value)[-_KINDS:]
-    least = value - _SHORT
+    share = share_of_evidence(problem.n_rows)
     starts = [
         (one, one.labels)
         for one in starts
-        if search.value(one) + covariance_gain(problem, one) > least
+        if search.value(one) + covariance_gain(problem, one, one.shape, share)
+        > value - _SHORT
     ]
     if not starts:
         return found
@@ -70,18 +71,16 @@ def with_covariances(search, best):
     return found if max(map(search.value, found.values())) > value else {}
 
 
-def covariance_gain(problem, mixture, share=None):
+def covariance_gain(problem, mixture, shape, share):
     """Return the log evidence that the clusters' covariances differ by more than size.
 
     Of a covariance for each, with an inverse Wishart prior about the common one of the
     number of degrees of freedom that is likeliest, over the common one for all, each
     times a size. The parts of one elliptical cluster, however heavy its tails are, do
-    not differ so. `share` of the likelihood that is evidence: the usual one by default.
+    not differ so. `share`: of the likelihood, that is evidence.
     """
-    share = share_of_evidence(problem.n_rows) if share is None else share
-    moments = _moments(problem, mixture, mixture.labels, mixture.robust)
-    masses, _, covariances = moments
-    eigenvalues = _common_and_own(covariances, masses, mixture.shape)[2]
+    masses, _, covariances = _moments(problem, mixture, mixture.labels, mixture.robust)
+    eigenvalues = _common_and_own(covariances, masses, shape)[2]
     evidence = inverse_wishart_evidence(eigenvalues, problem.d, share * masses)
     return float(evidence.sum(axis=0).max()) - LEAST_GAIN
 

@@ -259,7 +259,7 @@ class Search:
         for mixture in self.mixtures:
             gap = self.value(single) - self.value(mixture)
             if mixture.n_clusters > 1 and gap < FAR_BEHIND:
-                if covariance_gain(self.problem, mixture, 1.0) > gap:
+                if covariance_gain(self.problem, mixture, "tied", 1.0) > gap:
                     differing.append(mixture)
         return max(differing, key=self.value, default=None)
 
