@@ -104,7 +104,7 @@ def _moments(problem, mixture, labels, robust):
 
 
 def _common_and_own(covariances, masses, shape):
-    """Common covariance, own sizes of it, and own eigenvalues in units of both."""
+    """Return the common covariance, own sizes of it, and eigenvalues over both."""
     d = covariances.shape[-1]
     common, sizes = np.eye(d), np.trace(covariances, axis1=1, axis2=2) / d
     if shape != "round":

@@ -140,7 +140,7 @@ class MixtureProblem:
         return np.vdot(coordinates, self.scatter @ coordinates)
 
     def merged_in(self, coordinates):
-        """Return the covariance of the merged rows in some coordinates, and rounding."""
+        """Return the covariance of merged rows, and of rounding, in coordinates."""
         merged = self.scatter / self.n_rows + self.hidden + 1e-9 * self.total
         return coordinates.T @ merged @ coordinates
 

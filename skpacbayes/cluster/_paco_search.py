@@ -14,7 +14,7 @@ from ._paco_covariances import (
     with_covariances,
 )
 from ._paco_evidence import evidences_of_shape, n_shape_parameters
-from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
+from ._paco_mixture import STUDENT_DOF
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree
@@ -258,9 +258,10 @@ class Search:
         differing = []
         for mixture in self.mixtures:
             gap = self.value(single) - self.value(mixture)
-            if mixture.n_clusters > 1 and gap < FAR_BEHIND:
-                if covariance_gain(self.problem, mixture, "tied", 1.0) > gap:
-                    differing.append(mixture)
+            if mixture.n_clusters == 1 or gap >= FAR_BEHIND:
+                continue
+            if covariance_gain(self.problem, mixture, "tied", 1.0) > gap:
+                differing.append(mixture)
         return max(differing, key=self.value, default=None)
 
     def keep(self, mixture):
