@@ -37,7 +37,9 @@ def with_covariances(search, best):
     """
     problem, found, value = search.problem, {}, search.value(best)
     starts = []
-    for k in range(2, best.n_clusters if problem.d > 1 else 2):
+    if problem.d == 1 or problem.n_rows < 2 * problem.d:  # too few for a covariance
+        return found
+    for k in range(2, best.n_clusters):
         of_size = [one for one in search.mixtures if one.n_clusters == k]
         starts += sorted(of_size, key=search.value)[-_KINDS:]
     share = share_of_evidence(problem.n_rows)
@@ -192,7 +194,8 @@ def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
     thick, background = parts * start.robust[:, None], start.background
     before, share = -math.inf, share_of_evidence(problem.n_rows)
     for _ in range(max_iter):
-        alive = parts.sum(axis=0) >= max(1.0, d / 2)
+        alive = parts.sum(axis=0)
+        alive = alive >= min(max(1.0, d / 2), alive.max())
         parts, thick = parts[:, alive], thick[:, alive]
         masses = parts.sum(axis=0)
         centers = (points.T @ thick / thick.sum(axis=0)).T

@@ -41,7 +41,7 @@ def test_groups_of_own_covariances_are_not_cut(make, unit, stream):
     rng = np.random.default_rng(20)
     X, y = make(rng)
     X = unit * X + 7 * unit
-    model = PACOClusterer(random_state=0, n_iter=20)
+    model = PACOClusterer(random_state=0, n_iter=20, refresh=100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if stream:
@@ -78,7 +78,7 @@ def test_mergers_join_the_pieces_of_long_groups():
     y = np.repeat([0, 1], 300)
     X = (
         rng.normal(size=(600, 2)) * np.array([[9, 0.5], [0.5, 9]])[y]
-        + 16.0 * y[:, None]
+        + 32.0 * y[:, None]
     )
     X -= X.mean(axis=0)
     problem = MixtureProblem(X, np.ones(600), np.zeros(600), np.zeros((2, 2)))

@@ -11,7 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 from skpacbayes import make_paco_model
 from skpacbayes.cluster._paco_covariances import fit_with_covariances
-from skpacbayes.cluster._paco_fitting import MixtureProblem, _inverse_root
+from skpacbayes.cluster._paco_fitting import MixtureProblem, inverse_root
 from skpacbayes.cluster._paco_search import find_mixture
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
@@ -72,7 +72,7 @@ def test_coordinates_keep_their_determinant(shape, dof):
 
 
 def test_a_column_without_variance_stays_finite():
-    change = _inverse_root(np.diag([4.0, 0.0, 1e-20]))
+    change = inverse_root(np.diag([4.0, 0.0, 1e-20]))
     assert np.isfinite(change).all()
     assert_allclose(change[0, 0], 0.5)
 
