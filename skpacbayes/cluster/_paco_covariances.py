@@ -23,7 +23,8 @@ def with_covariances(search, best):
     """Return mixtures of fewer clusters, of a covariance each, if one beats `best`.
 
     Clusters that are not of one shape are cut into pieces that are. So the mixtures of
-    fewer clusters are looked at, and those that mergers of the pieces lead to.
+    fewer clusters are looked at, and those that mergers of the pieces lead to; and the
+    pieces with a covariance each, which must not be better still.
 
     Parameters
     ----------
@@ -37,7 +38,8 @@ def with_covariances(search, best):
     """
     problem, found, value = search.problem, {}, search.value(best)
     starts = []
-    if problem.d == 1 or problem.n_rows < 2 * problem.d:  # too few for a covariance
+    few = problem.d == 1 or problem.n_rows < 2 * problem.d  # for a covariance
+    if few or not problem.noisy(best):
         return found
     for k in range(2, best.n_clusters):
         of_size = [one for one in search.mixtures if one.n_clusters == k]
@@ -51,7 +53,7 @@ def with_covariances(search, best):
     ]
     if not starts:
         return found
-    starts += [(best, labels) for labels in _merged(problem, best)]
+    starts += [(best, labels) for labels in (best.labels, *_merged(problem, best))]
 
     def fit(mixture, labels, max_iter):
         mixture = fit_with_covariances(problem, mixture, labels, max_iter)
@@ -70,7 +72,9 @@ def with_covariances(search, best):
         for mixture in todo:
             done.add(mixture.n_clusters)
             fit(mixture, mixture.labels, _MAX_ITER)
-    return found if max(map(search.value, found.values())) > value else {}
+    winner = max(found.values(), key=search.value)
+    fewer = winner.n_clusters < best.n_clusters
+    return found if fewer and search.value(winner) > value else {}
 
 
 def covariance_gain(problem, mixture, shape, share):

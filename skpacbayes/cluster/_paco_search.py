@@ -73,6 +73,7 @@ def find_mixture(everything, shapes, kind=None):
     n_rows = everything.n_rows
     if n_rows < 2 * everything.d:  # no rows to learn a covariance from
         shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
+    any_shape = "tied" in shapes  # else clusters are meant to be round, or of the axes
     first = shapes[0] if kind is None else kind[0]
     tree, n_clusters = _tree_and_size(everything, first)
     wanted = _POINTS_OF_CLUSTER * n_clusters
@@ -120,7 +121,8 @@ def find_mixture(everything, shapes, kind=None):
     if several is None and best.n_clusters < _most_clusters(problem):
         best = with_background(search, best, shapes)
     best = several or best
-    search.covariances = with_covariances(search, best)
+    if any_shape:
+        search.covariances = with_covariances(search, best)
     best = max([best, *search.covariances.values()], key=search.value)
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
     densities = partial(search.densities, best)
