@@ -235,7 +235,10 @@ class PACOClusterer(
     noise describes all clusters and the evidence is close, the normalised
     quasi-likelihood of `score_samples` decides. One cluster with heavy tails gives way
     to several if these gain by covariances of their own, at an inverse Wishart prior
-    about the pooled one: the parts of one elliptical cluster have the same. lambda is
+    about the pooled one: the parts of one elliptical cluster have the same. And several
+    clusters give way to fewer, whose covariances differ by more than size, where these
+    have the larger evidence at such a prior: clusters that are not of one shape are cut
+    into pieces that are, and the pieces are merged by their covariances [6]_. lambda is
     such that splitting the noise of one cluster gains a third of what one more centre
     costs a priori, or the next value at which the quasi-posterior clearly prefers the
     number of clusters found. Along a stream this begins after 20 rows where clusters
@@ -264,6 +267,8 @@ class PACOClusterer(
     .. [5] M. A. T. Figueiredo and A. K. Jain (2002). Unsupervised learning of finite
        mixture models. IEEE Transactions on Pattern Analysis and Machine Intelligence
        24.
+    .. [6] C. Fraley (1998). Algorithms for model-based Gaussian hierarchical
+       clustering. SIAM Journal on Scientific Computing 20.
 
     Examples
     --------

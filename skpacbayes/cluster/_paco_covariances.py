@@ -1,118 +1,264 @@
-"""Clusters whose covariances differ, against one cluster with heavy tails."""
+"""Clusters with a covariance matrix each, of which clusters of one shape are pieces."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
 
-from ._paco_evidence import inverse_wishart_evidence
-from ._paco_mixture import log_components, student_weights
+from ._paco_evidence import inverse_wishart_evidence, share_of_evidence
+from ._paco_fitting import inverse_root, shaped
+from ._paco_mixture import LEAST_GAIN, log_components, student_weights
 
-# Iterations of EM with a covariance for each component.
-_MAX_ITER = 60
+# Iterations of EM, and what one must gain; and at each size, before the best ones are
+# fitted to convergence.
+_MAX_ITER, _TOLERANCE, _QUICK, _POLISHED = 60, 1e-2, 2, 3
+# Mixtures of each size that are looked at.
+_KINDS = 2
+# Log evidence that may be missing before EM, which gains some.
+_SHORT = 10.0
 
 
-def covariance_evidence(problem, mixture):
+def with_covariances(search, best):
+    """Return mixtures of fewer clusters, of a covariance each, if one beats `best`.
+
+    Clusters that are not of one shape are cut into pieces that are. So the mixtures of
+    fewer clusters are looked at, and those that mergers of the pieces lead to; and the
+    pieces with a covariance each, which must not be better still.
+
+    Parameters
+    ----------
+    search : Search
+    best : Mixture
+
+    Returns
+    -------
+    found : dict
+        Mixtures by number of clusters; empty if none beats `best`.
+    """
+    problem, found, value = search.problem, {}, search.value(best)
+    starts = []
+    few = problem.d == 1 or problem.n_rows < 2 * problem.d  # for a covariance
+    if few or not problem.noisy(best):
+        return found
+    for k in range(2, best.n_clusters):
+        of_size = [one for one in search.mixtures if one.n_clusters == k]
+        starts += sorted(of_size, key=search.value)[-_KINDS:]
+    share = share_of_evidence(problem.n_rows)
+    starts = [
+        (one, one.labels)
+        for one in starts
+        if search.value(one) + covariance_gain(problem, one, one.shape, share)
+        > value - _SHORT
+    ]
+    if not starts:
+        return found
+    starts += [(best, labels) for labels in (best.labels, *_merged(problem, best))]
+
+    def fit(mixture, labels, max_iter):
+        mixture = fit_with_covariances(problem, mixture, labels, max_iter)
+        other = found.get(mixture.n_clusters)
+        if other is None or search.value(mixture) > search.value(other):
+            found[mixture.n_clusters] = mixture
+
+    for mixture, labels in starts:
+        fit(mixture, labels, _QUICK)
+    done = set()
+    while True:
+        ranked = sorted(found.values(), key=search.value)[-_POLISHED:]
+        todo = [one for one in ranked if one.n_clusters not in done]
+        if not todo:
+            break
+        for mixture in todo:
+            done.add(mixture.n_clusters)
+            fit(mixture, mixture.labels, _MAX_ITER)
+    winner = max(found.values(), key=search.value)
+    fewer = winner.n_clusters < best.n_clusters
+    return found if fewer and search.value(winner) > value else {}
+
+
+def covariance_gain(problem, mixture, shape, share):
     """Return the log evidence that the clusters' covariances differ by more than size.
 
-    Of a covariance for each, with an inverse Wishart prior about the pooled one of the
-    number of degrees of freedom that is likeliest, over the pooled one for all, each
-    divided by its mean eigenvalue. The parts of one elliptical cluster, however heavy
-    its tails are, do not differ so.
+    Of a covariance for each, with an inverse Wishart prior about the common one of the
+    number of degrees of freedom that is likeliest, over the common one for all, each
+    times a size. The parts of one elliptical cluster, however heavy its tails are, do
+    not differ so. `share`: of the likelihood, that is evidence.
     """
-    d, sizes = problem.d, mixture.masses
-    covariances = _covariances(
-        problem,
-        problem.points @ mixture.coordinates,
-        mixture.centers,
-        np.eye(mixture.n_clusters)[mixture.labels] * problem.weights[:, None],
-        mixture.robust[:, None],
-        mixture.coordinates,
-    )
-    covariances *= d / np.trace(covariances, axis1=1, axis2=2)[:, None, None]
-    pooled = np.tensordot(sizes, covariances, 1) / sizes.sum()
-    inverse = np.linalg.inv(np.linalg.cholesky(pooled))
-    eigenvalues = np.linalg.eigvalsh(inverse @ covariances @ inverse.T)
-    evidence = sum(
-        inverse_wishart_evidence(np.maximum(values, 0.0), d, size)
-        for values, size in zip(eigenvalues, sizes, strict=True)
-    )
-    return float(evidence.max())
+    masses, _, covariances = _moments(problem, mixture, mixture.labels, mixture.robust)
+    eigenvalues = _common_and_own(covariances, masses, shape)[2]
+    evidence = inverse_wishart_evidence(eigenvalues, problem.d, share * masses)
+    return float(evidence.sum(axis=0).max()) - LEAST_GAIN
 
 
-def separated(problem, mixture):
-    """Return a mixture of one shape, with the clusters that own covariances find.
+def _moments(problem, mixture, labels, robust):
+    """Masses, means and covariances of clusters of weighted and of merged rows."""
+    points = problem.points @ mixture.coordinates
+    order = np.argsort(labels, kind="stable")
+    points, weights = points[order], problem.weights[order]
+    thick, counts = weights * robust[order], np.bincount(labels)
+    counts = counts[counts > 0]
+    masses, centers = np.empty(len(counts)), np.empty((len(counts), problem.d))
+    covariances = np.empty((len(counts), problem.d, problem.d))
+    for j, end in enumerate(np.cumsum(counts)):
+        rows = slice(end - counts[j], end)
+        masses[j] = weights[rows].sum()
+        centers[j] = thick[rows] @ points[rows] / thick[rows].sum()
+        gaps = points[rows] - centers[j]
+        covariances[j] = (gaps * thick[rows, None]).T @ gaps / masses[j]
+    return masses, centers, covariances + problem.merged_in(mixture.coordinates)
 
-    EM with a covariance for each component, pulled to the pooled one by as many rows as
-    there are features; then the shape, the centres and the variances of its clusters.
+
+def _common_and_own(covariances, masses, shape):
+    """Return the common covariance, own sizes of it, and eigenvalues over both."""
+    d = covariances.shape[-1]
+    common, sizes = np.eye(d), np.trace(covariances, axis1=1, axis2=2) / d
+    if shape != "round":
+        common = np.tensordot(masses, covariances, 1) / masses.sum()
+        common = shaped(common, shape)
+        inverse = inverse_root(common)
+        covariances = inverse @ covariances @ inverse.T
+        sizes = np.trace(covariances, axis1=1, axis2=2) / d
+    eigenvalues = np.linalg.eigvalsh(covariances / sizes[:, None, None])
+    return common, sizes, np.maximum(eigenvalues, 0.0)
+
+
+def _merged(problem, mixture):
+    """Yield labels of clusters merged one by one, as normal ones of own covariances.
+
+    The merger of two costs least in likelihood of the classification [1]_.
+
+    References
+    ----------
+    .. [1] C. Fraley (1998). Algorithms for model-based Gaussian hierarchical
+       clustering. SIAM Journal on Scientific Computing 20.
     """
-    d, points = problem.d, problem.points @ mixture.coordinates
-    weights, dof = problem.weights, mixture.dof
-    centers, k = mixture.centers, mixture.n_clusters
-    shares, robust = np.eye(k)[mixture.labels], mixture.robust[:, None]
-    squares = np.empty((len(points), k))
-    for _ in range(_MAX_ITER):
-        parts = weights[:, None] * shares
-        masses, thick = parts.sum(axis=0), parts * robust
-        if masses.min() < 1.0:
-            return mixture
-        centers = thick.T @ points / thick.sum(axis=0)[:, None]
-        covariances = _covariances(
-            problem, points, centers, parts, robust, mixture.coordinates
+    d, ones = problem.d, np.ones(len(problem.points))
+    labels = np.unique(mixture.labels, return_inverse=True)[1]
+    masses, centers, scatters = _moments(problem, mixture, labels, ones)
+    scatters = scatters * masses[:, None, None]
+
+    def losses(n, scatters):
+        sizes = np.trace(scatters, axis1=1, axis2=2) / n
+        own = scatters + sizes[:, None, None] * np.eye(d)
+        return n / 2 * (np.linalg.slogdet(own)[1] - d * np.log(n + d)) - xlogy(n, n)
+
+    def both(j):
+        n = masses[j] + masses
+        gaps = centers - centers[j]
+        between = (masses[j] * masses / n)[:, None, None]
+        between = between * gaps[:, :, None] * gaps[:, None]
+        return n, scatters + scatters[j] + between
+
+    def prices(j):
+        price = losses(*both(j)) - own - own[j]
+        price[j] = math.inf
+        return price
+
+    own = losses(masses, scatters)
+    table = np.array([prices(j) for j in range(len(masses))])
+    while len(masses) > 2:
+        a, b = sorted(np.unravel_index(table.argmin(), table.shape))
+        n, together = both(a)
+        centers[a] += masses[b] / n[b] * (centers[b] - centers[a])
+        masses[a], scatters[a] = n[b], together[b]
+        masses, centers, scatters = (
+            np.delete(one, b, axis=0) for one in (masses, centers, scatters)
         )
-        pooled = np.tensordot(masses, covariances, 1) / masses.sum()
-        sizes = np.trace(np.linalg.solve(pooled, covariances), axis1=1, axis2=2) / d
-        own = masses[:, None, None] * covariances
-        own += d * sizes[:, None, None] * pooled
+        table = np.delete(np.delete(table, b, axis=0), b, axis=1)
+        labels = np.where(labels == b, a, labels)
+        labels = labels - (labels > b)
+        own = losses(masses, scatters)
+        table[a] = table[:, a] = prices(a)
+        yield labels
+
+
+def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
+    """EM with a covariance for each component; those that lose their rows go.
+
+    Covariances are pulled to the common shape by as many rows as there are features.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+    start : Mixture
+        Its shape, coordinates, tails and background are those of the result.
+    labels : ndarray of shape (n_points,)
+    max_iter : int
+
+    Returns
+    -------
+    mixture : Mixture
+    """
+    d, weights, dof = problem.d, problem.weights, start.dof
+    points = problem.points @ start.coordinates
+    merged, widths = problem.merged_in(start.coordinates), problem.spreads
+    widths = widths / (widths @ weights / problem.n_rows) if widths.any() else 1.0
+    parts = np.eye(int(labels.max()) + 1)[labels] * weights[:, None]
+    thick, background = parts * start.robust[:, None], start.background
+    before, share = -math.inf, share_of_evidence(problem.n_rows)
+    for _ in range(max_iter):
+        alive = parts.sum(axis=0)
+        alive = alive >= min(max(1.0, d / 2), alive.max())
+        parts, thick = parts[:, alive], thick[:, alive]
+        masses = parts.sum(axis=0)
+        centers = (points.T @ thick / thick.sum(axis=0)).T
+        covariances = np.empty((len(masses), d, d))
+        for j, center in enumerate(centers):
+            gaps = points - center
+            covariances[j] = (gaps * thick[:, j : j + 1]).T @ gaps / masses[j]
+        covariances += merged
+        common, sizes, eigenvalues = _common_and_own(covariances, masses, start.shape)
+        own = masses[:, None, None] * covariances + d * sizes[:, None, None] * common
         factors = np.linalg.cholesky(own / (masses + d)[:, None, None])
+        squares = np.empty((len(points), len(masses)))
         for j, factor in enumerate(factors):
-            gaps = np.linalg.solve(factor, (points - centers[j]).T)
-            squares[:, j] = (gaps**2).sum(axis=0)
-        log_joint = np.log(masses / masses.sum()) - np.log(
-            np.diagonal(factors, axis1=1, axis2=2)
-        ).sum(axis=1)
-        log_joint = log_joint + log_components(squares, 1.0, dof, d)
-        shares = np.exp(log_joint - logsumexp(log_joint, axis=1)[:, None])
-        robust = student_weights(squares, dof, d)
-    return _of_one_shape(problem, mixture, centers, log_joint.argmax(axis=1), robust)
-
-
-def _of_one_shape(problem, mixture, centers, labels, robust):
-    """Return the mixture of one shape with these clusters."""
-    d, k = problem.d, mixture.n_clusters
-    points, everyone = problem.points @ mixture.coordinates, np.arange(len(labels))
-    robust = robust[everyone, labels]
-    parts = np.eye(k)[labels] * problem.weights[:, None]
-    masses = parts.sum(axis=0)
-    if masses.min() < 1.0:
-        return mixture
-    covariances = _covariances(
-        problem, points, centers, parts, robust[:, None], mixture.coordinates
-    )
-    pooled = np.tensordot(masses, covariances, 1) / masses.sum()
-    values, vectors = np.linalg.eigh(pooled)
-    log_values = np.log(np.maximum(values, 1e-12 * values[-1]))
-    turned = vectors * np.exp(0.5 * (log_values.mean() - log_values))
-    spreads = np.trace(turned.T @ covariances @ turned, axis1=1, axis2=2)
+            inverse = np.linalg.inv(factor)
+            squares[:, j] = (((points - centers[j]) @ inverse.T) ** 2).sum(axis=1)
+            squares[:, j] += widths * np.vdot(inverse, inverse @ merged)
+        log_joint = log_components(squares, 1.0, dof, d)
+        log_joint -= np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+        log_joint += np.log(masses / masses.sum() * (1.0 - background))
+        totals, others = logsumexp(log_joint, axis=1), np.zeros(len(points))
+        if background:
+            alone = math.log(background) + start.log_uniform
+            totals = np.logaddexp(totals, alone)
+            others = np.exp(alone - totals)
+            background = max(float(weights @ others) / problem.n_rows, 1e-9)
+        parts = weights[:, None] * np.exp(log_joint - totals[:, None])
+        thick = parts * student_weights(squares, dof, d)
+        if not weights @ totals - before > _TOLERANCE:
+            break
+        before = weights @ totals
+    labels, highest = log_joint.argmax(axis=1), log_joint.max(axis=1)
+    robust = student_weights(squares[np.arange(len(labels)), labels], dof, d)
+    if background:
+        highest = np.maximum(highest, alone)
+    pulled = (masses[:, None] * eigenvalues + d) / (masses + d)[:, None]
+    gains = d - np.log(pulled).sum(axis=1) - (eigenvalues / pulled).sum(axis=1)
+    evidence = inverse_wishart_evidence(eigenvalues, d, share * masses).sum(axis=0)
+    change = inverse_root(common)
+    change /= math.exp(np.log(np.diag(change)).mean())
     return replace(
-        mixture,
-        coordinates=mixture.coordinates @ turned,
-        centers=centers @ turned,
-        scales=spreads / d,
-        shares=masses / masses.sum(),
+        start,
+        own=True,
+        coordinates=start.coordinates @ change.T,
+        centers=centers @ change.T,
+        scales=np.trace(change @ covariances @ change.T, axis1=1, axis2=2) / d,
+        shares=masses / masses.sum() * (1.0 - background),
         masses=masses,
         labels=labels,
-        robust=robust,
+        robust=robust * (1.0 - others),
+        log_likelihoods=(float(weights @ totals), float(weights @ highest)),
+        background=background,
+        log_joint=highest,
+        price=LEAST_GAIN + share / 2 * masses @ gains - evidence.max(),
     )
 
 
-def _covariances(problem, points, centers, parts, robust, coordinates):
-    """Covariance of each component, of weighted and of merged rows."""
-    common = problem.scatter / problem.n_rows + problem.hidden + 1e-9 * problem.total
-    common = coordinates.T @ common @ coordinates
-    masses, thick = parts.sum(axis=0), parts * robust
-    covariances = np.empty((len(centers), problem.d, problem.d))
-    for j, center in enumerate(centers):
-        gaps = points - center
-        covariances[j] = (gaps * thick[:, j : j + 1]).T @ gaps / max(masses[j], 1e-300)
-    return covariances + common
+def refit_with_covariances(problem, mixture):
+    """EM on the points of a problem, from a mixture of some of them."""
+    points = problem.points @ mixture.coordinates
+    spreads = problem.widths_in(mixture.coordinates)
+    labels, robust = mixture.robust_weights(points, spreads)
+    return fit_with_covariances(problem, replace(mixture, robust=robust), labels)

@@ -62,17 +62,28 @@ def _evidence_of_blocks(eigenvalues, size, n_parameters, n_rows):
 def inverse_wishart_evidence(eigenvalues, size, n_rows):
     """Return the log evidence of own blocks over that of the identity matrix.
 
-    `eigenvalues` of the covariance of so many rows, in blocks of `size` features. The
-    prior is an inverse Wishart distribution whose mean is the identity matrix; an entry
-    for each of some numbers of degrees of freedom.
+    The prior is an inverse Wishart distribution whose mean is the identity matrix; an
+    entry for each of some numbers of degrees of freedom.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (..., n_features)
+        Of covariances of so many rows, in blocks of `size` features.
+    size : int
+    n_rows : float or ndarray of shape (...,)
+
+    Returns
+    -------
+    evidence : ndarray of shape (..., n_dof)
     """
-    dof = size + 1 + _PRIOR_DOF
-    n_blocks = len(eigenvalues) // size
+    n_rows = np.asarray(n_rows)[..., None]
+    d, dof = eigenvalues.shape[-1], size + 1 + _PRIOR_DOF
     value = multigammaln((dof + n_rows) / 2, size) - multigammaln(dof / 2, size)
-    value = n_blocks * (value + dof / 2 * size * np.log(_PRIOR_DOF))
-    sums = _PRIOR_DOF[:, None] + n_rows * eigenvalues
-    value -= (dof + n_rows) / 2 * np.log(sums).sum(axis=1)
-    return value + n_rows / 2 * (eigenvalues.sum() + len(eigenvalues) * math.log(2))
+    value = d // size * (value + dof / 2 * size * np.log(_PRIOR_DOF))
+    sums = _PRIOR_DOF[:, None] + (n_rows * eigenvalues)[..., None, :]
+    value -= (dof + n_rows) / 2 * np.log(sums).sum(axis=-1)
+    squares = eigenvalues.sum(axis=-1, keepdims=True) + d * math.log(2)
+    return value + n_rows / 2 * squares
 
 
 def share_of_evidence(n_rows, share=EVIDENCE):

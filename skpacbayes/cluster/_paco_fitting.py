@@ -121,6 +121,8 @@ class MixtureProblem:
 
     def log_joint(self, mixture):
         """Log of share and density of the likeliest component, at each point."""
+        if mixture.log_joint is not None:
+            return mixture.log_joint
         points = self.points @ mixture.coordinates
         squares = cdist(points, mixture.centers, "sqeuclidean")
         squares += self.widths_in(mixture.coordinates)[:, None]
@@ -136,6 +138,11 @@ class MixtureProblem:
     def scatter_in(self, coordinates):
         """Return the trace of the scatter in some coordinates."""
         return np.vdot(coordinates, self.scatter @ coordinates)
+
+    def merged_in(self, coordinates):
+        """Return the covariance of merged rows, and of rounding, in coordinates."""
+        merged = self.scatter / self.n_rows + self.hidden + 1e-9 * self.total
+        return coordinates.T @ merged @ coordinates
 
     def noisy(self, mixture):
         """Whether the components' variances are more than rounding."""
@@ -276,15 +283,15 @@ class EMState:
         """
         n_rows, d, k = self.problem.n_rows, self.problem.d, self.k
         merged = self.masses[:k] @ self.moments[2, :k] / n_rows
-        covariance += merged * _shaped(self.scatter, self.shape)
+        covariance += merged * shaped(self.scatter, self.shape)
         if not np.trace(covariance) > 1e-3 * n_rows:
             return
-        overall = _shaped(self.overall, self.shape)
-        inverse = _inverse_root(overall)
+        overall = shaped(self.overall, self.shape)
+        inverse = inverse_root(overall)
         if inverse is not None:  # shrunk by n_features rows' worth of all rows'
             ratio = np.vdot(inverse, inverse @ covariance) / d
             covariance += ratio * (d / n_rows + 1e-9) * overall
-        change = _inverse_root(covariance)
+        change = inverse_root(covariance)
         if change is None:
             return
         change /= math.exp(np.log(np.diag(change)).mean())
@@ -372,14 +379,14 @@ class EMState:
         )
 
 
-def _shaped(matrix, shape):
+def shaped(matrix, shape):
     """Return a symmetric matrix, or its diagonal alone."""
     if shape == "tied":
         return np.tril(matrix) + np.tril(matrix, -1).T  # to the last bit
     return np.diag(np.diag(matrix))
 
 
-def _inverse_root(matrix):
+def inverse_root(matrix):
     """Inverse of the Cholesky factor of a covariance; None if it has none.
 
     Directions without variance count as having next to none.

@@ -37,7 +37,9 @@ class Mixture:
     `scales` (n_clusters,) are variances there. `labels` and `robust` (n_points,): the
     cluster of each point, and its Student weight (1 if normal). `log_likelihoods`: of
     the mixture, and of the classification. `background`: share of the rows of no
-    cluster, whose log density is `log_uniform`.
+    cluster, whose log density is `log_uniform`. `price`: what a covariance for each
+    cluster costs; `log_joint` (n_points,): log of share and density of the likeliest
+    cluster then; else None.
     """
 
     shape: str
@@ -53,6 +55,8 @@ class Mixture:
     log_likelihoods: tuple = (-math.inf, -math.inf)
     background: float = 0.0
     log_uniform: float = -math.inf
+    price: float = 0.0
+    log_joint: np.ndarray = None
 
     @property
     def n_clusters(self):
@@ -103,7 +107,7 @@ class Mixture:
             n_evidence = share_of_evidence(total, share) * total
             ratios = k * self.masses[self.apart] / total
             value += rebate_of_small(ratios, n_evidence, k, d)
-        return value - LEAST_GAIN * alternatives
+        return value - LEAST_GAIN * alternatives - self.price
 
     @property
     def apart(self):

@@ -56,7 +56,7 @@ def regret_certificate(setting, stream, observed, radius):
     given = setting.radius != "auto"
     return Certificate(
         "Li, Guedj and Loustau (2016), Theorem 2 and Corollaries 1 to 6, at "
-        f"{n_clusters} clusters",
+        + ("1 cluster" if n_clusters == 1 else f"{n_clusters} clusters"),
         observed,
         sum(terms.values()),
         terms,

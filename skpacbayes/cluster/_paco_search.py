@@ -7,9 +7,14 @@ import numpy as np
 
 from ._paco_background import fit_with_background, with_background
 from ._paco_columns import CommonColumns
-from ._paco_covariances import covariance_evidence, separated
+from ._paco_covariances import (
+    covariance_gain,
+    fit_with_covariances,
+    refit_with_covariances,
+    with_covariances,
+)
 from ._paco_evidence import evidences_of_shape, n_shape_parameters
-from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
+from ._paco_mixture import STUDENT_DOF
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree
@@ -68,6 +73,7 @@ def find_mixture(everything, shapes, kind=None):
     n_rows = everything.n_rows
     if n_rows < 2 * everything.d:  # no rows to learn a covariance from
         shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
+    any_shape = "tied" in shapes  # else clusters are meant to be round, or of the axes
     first = shapes[0] if kind is None else kind[0]
     tree, n_clusters = _tree_and_size(everything, first)
     wanted = _POINTS_OF_CLUSTER * n_clusters
@@ -115,17 +121,24 @@ def find_mixture(everything, shapes, kind=None):
     if several is None and best.n_clusters < _most_clusters(problem):
         best = with_background(search, best, shapes)
     best = several or best
+    if any_shape:
+        search.covariances = with_covariances(search, best)
+    best = max([best, *search.covariances.values()], key=search.value)
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
     densities = partial(search.densities, best)
     of_best = (best.shape, best.own, best.dof)
-    sizes = dict(search.solutions[kind if best.background else of_best])
+    separate = best.log_joint is not None
+    sizes = search.solutions[kind if best.background or separate else of_best]
+    sizes = sizes | search.covariances if separate else dict(sizes)
     if problem is not everything:
-        if best.background:
+        if separate:
+            best = refit_with_covariances(everything, best) or best
+        elif best.background:
             best = fit_with_background(everything, best, *of_best) or best
         else:
             best = everything.fit(best, *of_best, 12) or best
     if several is not None and best.labels.size == len(everything.points):
-        best = separated(everything, best)
+        best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
     return Found(best, sizes, rivals, kind, skewed, densities)
 
@@ -167,7 +180,7 @@ class Search:
         self.problem = problem
         self.skewed = SkewedClusters(problem)
         self.common = CommonColumns(problem)
-        self.solutions, self.prices = {}, {}
+        self.solutions, self.covariances, self.prices = {}, {}, {}
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -196,7 +209,8 @@ class Search:
     @property
     def mixtures(self):
         """All mixtures kept."""
-        return [one for found in self.solutions.values() for one in found.values()]
+        several = *self.solutions.values(), self.covariances
+        return [one for found in several for one in found.values()]
 
     def fit_few_clusters(self, shapes):
         """Fit few clusters of the shapes not tried, and keep those that are skewed.
@@ -246,10 +260,10 @@ class Search:
         differing = []
         for mixture in self.mixtures:
             gap = self.value(single) - self.value(mixture)
-            if mixture.n_clusters > 1 and gap < FAR_BEHIND:
-                gain = covariance_evidence(self.problem, mixture)
-                if gain > gap + LEAST_GAIN:
-                    differing.append(mixture)
+            if mixture.n_clusters == 1 or gap >= FAR_BEHIND:
+                continue
+            if covariance_gain(self.problem, mixture, "tied", 1.0) > gap:
+                differing.append(mixture)
         return max(differing, key=self.value, default=None)
 
     def keep(self, mixture):

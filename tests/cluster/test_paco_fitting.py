@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from skpacbayes import make_paco_model
-from skpacbayes.cluster._paco_covariances import separated
-from skpacbayes.cluster._paco_fitting import MixtureProblem, _inverse_root
+from skpacbayes.cluster._paco_covariances import fit_with_covariances
+from skpacbayes.cluster._paco_fitting import MixtureProblem, inverse_root
 from skpacbayes.cluster._paco_search import find_mixture
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
@@ -72,7 +72,7 @@ def test_coordinates_keep_their_determinant(shape, dof):
 
 
 def test_a_column_without_variance_stays_finite():
-    change = _inverse_root(np.diag([4.0, 0.0, 1e-20]))
+    change = inverse_root(np.diag([4.0, 0.0, 1e-20]))
     assert np.isfinite(change).all()
     assert_allclose(change[0, 0], 0.5)
 
@@ -131,7 +131,7 @@ def test_covariances_of_their_own_with_normal_tails():
     X[200:] = X[200:] * [1, 8] + [0, 12]
     problem = problem_of(X)
     start = problem.fit(Tree(problem, "round").mixture(2), "round", False, math.inf, 20)
-    found = separated(problem, start)
+    found = fit_with_covariances(problem, start, start.labels)
     expected = GaussianMixture(2, random_state=0).fit_predict(X)
     assert adjusted_rand_score(expected, found.labels) > 0.98
     assert_array_equal(found.robust, 1.0)

@@ -11,8 +11,8 @@ from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_gaps import n_groups_with_gaps, places_of_clusters
 
 
-def messages_of(X, **parameters):
-    model = PACOClusterer(random_state=0, n_iter=20)
+def messages_of(X, shape="auto", **parameters):
+    model = PACOClusterer(shape=shape, random_state=0, n_iter=20)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, **parameters)
@@ -45,7 +45,7 @@ def test_halves_of_one_group_are_warned_of(seed):
 
 def test_pieces_of_handwritten_digits_are_warned_of():
     X = PCA(5, random_state=0).fit_transform(load_digits().data)
-    model, messages = messages_of(X)
+    model, messages = messages_of(X, shape="round")
     assert model.n_clusters_ > 10
     assert "groups have gaps between them" in messages
 
