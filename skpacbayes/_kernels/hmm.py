@@ -10,6 +10,7 @@ import numpy as np
 
 from . import allocating, kernel, part
 
+_HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
 _PER_LOG_2 = 1.0 / math.log(2.0)
@@ -46,23 +47,39 @@ def _exp(x):
 
 @kernel
 def emission_densities(
-    columns, factors, shifts, constants, full, uniforms, highest, densities, atoms, work
+    columns,
+    factors,
+    means,
+    locations,
+    log_weights,
+    rounding,
+    full,
+    uniforms,
+    highest,
+    densities,
+    atoms,
+    work,
 ):
     """Densities of rows in each state, and an atom for each row and state.
 
-    The log density of row y in component c, its weight included, is ``constants[c] -
-    0.5 * |factors[c] y - shifts[c]|^2`` with `factors` (n_components, n_features,
-    n_features) lower triangular (diagonal unless `full`), `shifts` (n_components,
-    n_features). `highest` (n_rows,) receives the largest of a row, `densities`
-    (n_states, n_rows) the density in each state divided by the exponential of that;
-    none is below exp(-700). If `atoms` (n_states, n_rows) is not empty it receives, for
-    each state, the atom at the quantile `uniforms` (n_rows,) of its distribution given
-    the row and the state. `work` (n_components + 3, any) is work space.
+    Atom a of state j has the log density ``log_weights[g, a] + log(det(F)) - 0.5 *
+    |F (y - c)|^2`` at row y, but for the constant of the normal distribution, with F =
+    ``factors[g, a]``, lower triangular (diagonal unless `full`), and c =
+    ``locations[j] + means[g, a]``. The shape g is j, or 0 if all states share one:
+    `factors` (n_shapes, n_atoms, n_features, n_features), `means` (n_shapes, n_atoms,
+    n_features), `locations` (n_states, n_features), `log_weights` (n_shapes, n_atoms).
+    A value that was rounded by an unknown error has the geometric mean of its density
+    over the error, whose variance is `rounding` (n_features,). `highest` (n_rows,)
+    receives the largest log density of a row, `densities` (n_states, n_rows) the
+    density in each state divided by the exponential of that; none is below exp(-700).
+    If `atoms` (n_states, n_rows) is not empty it receives, for each state, the atom at
+    the quantile `uniforms` (n_rows,) of its distribution given the row and the state.
+    `work` (n_components + 3, any) is work space.
     """
     n_features, n_rows = columns.shape
-    n_components, block = shifts.shape[0], work.shape[1]
-    n_states = densities.shape[0]
-    n_atoms = n_components // n_states
+    n_states, block = densities.shape[0], work.shape[1]
+    n_shapes, n_atoms = log_weights.shape
+    n_components = n_states * n_atoms
     best, total = work[n_components], work[n_components + 1]
     gap = work[n_components + 2]
     for first in range(0, n_rows, block):
@@ -70,10 +87,18 @@ def emission_densities(
         for t in range(size):
             best[t] = -math.inf
         for c in range(n_components):
+            j, a = c // n_atoms, c % n_atoms
+            shape = 0 if n_shapes == 1 else j
+            constant = log_weights[shape, a] - n_features * _HALF_LOG_2_PI
             for t in range(size):
                 work[c, t] = 0.0
             for f in range(n_features):
-                shift, factor = shifts[c, f], factors[c, f, f]
+                factor, shift = factors[shape, a, f, f], 0.0
+                constant += math.log(factor)
+                for g in range(0 if full else f, f + 1):
+                    entry = factors[shape, a, f, g]
+                    shift += entry * (locations[j, g] + means[shape, a, g])
+                    constant -= 0.5 * entry * entry * rounding[g]
                 if not full:
                     for t in range(size):
                         value = factor * columns[f, first + t] - shift
@@ -82,12 +107,11 @@ def emission_densities(
                 for t in range(size):
                     gap[t] = -shift
                 for g in range(f + 1):
-                    factor = factors[c, f, g]
+                    factor = factors[shape, a, f, g]
                     for t in range(size):
                         gap[t] += factor * columns[g, first + t]
                 for t in range(size):
                     work[c, t] += gap[t] * gap[t]
-            constant = constants[c]
             for t in range(size):
                 exponent = constant - 0.5 * work[c, t]
                 work[c, t] = exponent

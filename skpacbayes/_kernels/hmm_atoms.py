@@ -18,6 +18,8 @@ import numpy as np
 
 from . import kernel, part
 
+_ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
+
 
 @part
 def _log_predictive(
@@ -77,6 +79,8 @@ def _join(
             work[f] = math.sqrt((total - 1.0) / total) * gap
         for first in range(start - 1, stop):
             if first >= start:
+                if rounding[first] == 0.0:
+                    continue
                 for g in range(start, stop):
                     work[g] = 0.0
                 work[first] = math.sqrt(rounding[first])
@@ -239,28 +243,50 @@ def stick_log_weights(taken, left, log_weights):
 
 
 @kernel
-def diagonal_atoms(
-    counts, sums, products, origins, scales, mean_count, gammas, noise, means, factors
+def draw_gaussians(
+    counts, sums, products, origins, scales, mean_count, noise, means, factors, work
 ):
-    """Draw means and variances of atoms whose features are independent, given rows.
+    """Draw means and factors of atoms with full covariances, given their rows.
 
     The moments `counts`, `sums` (n_shapes, n_atoms, n_features) and `products`, of
-    which the diagonals are read, are about `means`, which the draws replace. `origins`
-    and `scales` (n_shapes, n_features): the prior. `gammas`, gamma variables whose
-    shapes are those of the precisions, and `noise`, normal variables, decide. The
-    diagonals of `factors`, zeros, receive the square roots of the precisions.
+    which the lower triangles are read, are about `means`, which the draws replace;
+    `origins` and `scales` (n_shapes, n_features): the prior. `noise` (n_shapes,
+    n_atoms, n_features): normal variables. `factors` (n_shapes, n_atoms, n_features,
+    n_features): Bartlett's lower triangles, of normal variables under roots of
+    chi-squares; they are multiplied by the inverse of the Cholesky factor of the
+    scatter. `work` (n_features + 3, n_features) is work space.
     """
     n_shapes, n_atoms, n_features = means.shape
-    for g in range(n_shapes):
+    step, gaps, move = work[n_features], work[n_features + 1], work[n_features + 2]
+    for shape in range(n_shapes):
         for a in range(n_atoms):
+            factor, n = factors[shape, a], counts[shape, a, 0]
             for f in range(n_features):
-                n, total = counts[g, a, f], mean_count + counts[g, a, f]
-                gap = means[g, a, f] - origins[g, f]
-                step = (sums[g, a, f] - mean_count * gap) / total
-                square = products[g, a, f, f] + step * (n * step - 2.0 * sums[g, a, f])
-                gap = means[g, a, f] + step - origins[g, f]
-                square += mean_count * gap * gap
-                rate = scales[g, f] + 0.5 * (square if square > 0.0 else 0.0)
-                root = math.sqrt(gammas[g, a, f] / rate)
-                factors[g, a, f, f] = root
-                means[g, a, f] += step + noise[g, a, f] / root / math.sqrt(total)
+                total, gap = sums[shape, a, f], means[shape, a, f] - origins[shape, f]
+                step[f] = (total - mean_count * gap) / (mean_count + n)
+                gaps[f] = gap + step[f]
+                move[f] = noise[shape, a, f]
+                for g in range(f + 1):
+                    # The scatter about the new mean, and about the origin.
+                    value = products[shape, a, f, g] + n * step[f] * step[g]
+                    value -= step[f] * sums[shape, a, g] + step[g] * total
+                    value += mean_count * gaps[f] * gaps[g]
+                    if g == f:
+                        value = (value + 2.0 * scales[shape, f]) * (1.0 + _ROUNDING)
+                    least = _ROUNDING * value
+                    for h in range(g):
+                        value -= work[f, h] * work[g, h]
+                    if g == f:
+                        work[f, f] = math.sqrt(value if value > least else least)
+                    else:
+                        work[f, g] = value / work[g, g]
+            for f in range(n_features):
+                for g in range(f, -1, -1):
+                    value = factor[f, g]
+                    for h in range(g + 1, f + 1):
+                        value -= factor[f, h] * work[h, g]
+                    factor[f, g] = value / work[g, g]
+                for g in range(f):
+                    move[f] -= factor[f, g] * move[g]
+                move[f] /= factor[f, f]
+                means[shape, a, f] += step[f] + move[f] / math.sqrt(mean_count + n)

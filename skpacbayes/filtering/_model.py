@@ -20,6 +20,17 @@ FUNCTIONS = {
     "log_lookahead": ("x, y, t", ("y_prev", "u")),
 }
 
+N_NOISE = {"n_noise": "move a particle", "n_noise_observation": "make a row"}
+# Kinds of arrays that NumPy would convert to numbers, and what they are.
+NO_NUMBERS = {
+    "b": "truth values",
+    "c": "complex numbers",
+    "S": "text",
+    "U": "text",
+    "M": "dates",
+    "m": "spans of time",
+}
+
 
 def asked_for(model, has_inputs):
     """Names that each function of a model asks for besides its first arguments.
@@ -36,12 +47,14 @@ def asked_for(model, has_inputs):
     asks : dict of str to tuple of str
         One entry for each function that the model has.
     """
-    n_noise = getattr(model, "n_noise", 0)  # LocalLevel has none before any row
-    if not (isinstance(n_noise, Integral) and n_noise >= 0):
-        raise ValueError(
-            f"{type(model).__name__}.n_noise={n_noise!r} should be an integer, the "
-            "number of standard normals that move a particle."
-        )
+    for name, use in N_NOISE.items():
+        number = getattr(model, name, 0)  # LocalLevel has none before any row
+        counts = isinstance(number, Integral) and not isinstance(number, bool)
+        if not counts or number < 0:
+            raise ValueError(
+                f"{type(model).__name__}.{name}={number!r} should be an integer, the "
+                f"number of standard normals that {use}."
+            )
     asks = {
         name: _names_asked(model, name, has_inputs)
         for name in FUNCTIONS
@@ -230,11 +243,10 @@ class CalledModel:
             and values.dtype is FLOAT64
             and values.flags.c_contiguous
         ):
-            values = np.asarray(values)
-            if values.dtype.kind in "bc":
-                kind = "complex numbers" if values.dtype.kind == "c" else "truth values"
-                raise ValueError(f"{self.name}.{name} returned {kind}.")
-            values = np.ascontiguousarray(values, dtype=np.float64)
+            try:
+                values = np.ascontiguousarray(_numbers(values))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{self.name}.{name} returned {error}.") from error
         if values.shape != shape:
             expected = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
             raise ValueError(
@@ -255,6 +267,19 @@ class CalledModel:
             )
 
 
+def _numbers(values):
+    """Return an array of float64; raise where something else would be read as one."""
+    if np.ma.is_masked(values):
+        raise ValueError("an array of which values are masked, and no mask is read")
+    found = np.asarray(values)
+    if found.dtype.kind in NO_NUMBERS:
+        raise ValueError(NO_NUMBERS[found.dtype.kind])
+    try:
+        return found.astype(np.float64, copy=False)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{type(values).__name__}, no numbers ({error})") from error
+
+
 def _copied(value):
     return value.copy() if isinstance(value, np.ndarray) else value
 
@@ -265,8 +290,7 @@ def _moved_noise(noise, location, scale):
     The diagonal has the shape (1 or n_particles, n_noise).
     """
     n_noise = noise.shape[1]
-    location = np.asarray(location, dtype=np.float64)
-    scale = np.asarray(scale, dtype=np.float64)
+    location, scale = _numbers(location), _numbers(scale)
     if scale.ndim < 3:
         drawn = scale * noise
         widths = np.broadcast_to(scale, (*scale.shape[:-1], n_noise)).reshape(

@@ -47,7 +47,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
+from .._base import warn_user
 from ._gaussian import LOG_2_PI, factored, gain_of, gaussian_log_density
 
 
@@ -111,12 +113,23 @@ class LocalLevel(BaseEstimator):
         model.jump_ = first if moves else np.zeros(X.shape[1])
         model.first_, model.seen_ = model.first_ + first, model.seen_ | new
         model.n_rows_ += len(X)
-        model._add_steps(X)
+        vanish = model._add_steps(X)
         model._estimate()
+        vanish &= model.noise_ <= SMALLEST
+        if vanish.any():
+            warn_user(
+                "Differences between rows are so small that their squares are no "
+                f"numbers, in the features {np.flatnonzero(vanish).tolist()}: these "
+                "are not filtered by LocalLevel. Divide X by its scale.",
+                ConvergenceWarning,
+            )
         return model
 
     def _add_steps(self, X):
-        """Sum squares and products of steps, in order: no cut changes the sums."""
+        """Sum squares and products of steps, in order: no cut changes the sums.
+
+        Returns which features have steps whose squares vanish, (n_features,).
+        """
         values = np.concatenate([self.last_[None], X])
         steps, latest, gaps = values[1:] - values[:-1], values, 1.0
         if np.isnan(steps).any() or self.age_.any():
@@ -135,6 +148,7 @@ class LocalLevel(BaseEstimator):
         np.multiply(parts[2, 1:], gaps, out=parts[4, 1:])
         self.sums_ = parts.cumsum(axis=1)[:, -1]
         self.last_, self.last_step_ = latest[-1].copy(), latest_steps[-1].copy()
+        return ((parts[0, 1:] <= SMALLEST) & (np.abs(steps[1:]) > 0)).any(axis=0)
 
     def _estimate(self):
         squares, products, n_squares, n_products, n_rows = self.sums_
@@ -147,7 +161,7 @@ class LocalLevel(BaseEstimator):
         self.step_ = np.sqrt(self._given("transition_variance", drift))
         self.noise_ = self._given("observation_variance", noise)
         placed = self.seen_ | (self.initial_mean is not None)
-        self.weighed_ = placed & (self.noise_ > 0)
+        self.weighed_ = placed & (self.noise_ > SMALLEST)
         with np.errstate(divide="ignore"):
             self.normaliser_ = -0.5 * (LOG_2_PI + np.log(self.noise_))
 
@@ -226,6 +240,7 @@ def _latest(values, age):
     return np.take_along_axis(values, places, axis=0), ages
 
 
+SMALLEST = 1e-305  # variance: the inverse of a smaller one may be infinite
 PARAMETERS = (
     "initial_mean",
     "initial_variance",

@@ -18,47 +18,32 @@ from ._dirichlet_process_gibbs import GibbsChain
 from ._dirichlet_process_model import BLOCK, Parameters, covariances, precisions_of
 from ._dirichlet_process_start import groups
 
-_LOG_2_PI = np.log(2 * np.pi)
 _SPLIT_RATE = 0.25  # of sweeps: to propose a split or merger is expensive
 _N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
 
 
-def components(parameters, model, features, rounding):
-    """Factors, shifts and constants of all components, in the given features.
-
-    A value that was rounded by an unknown error has the geometric mean of its density
-    over the error: the constants contain the variance that `rounding` (n_features,)
-    adds to the squares.
-    """
-    shape = model.n_states, model.n_atoms, len(features)
-    factors, centers = parameters.factors, parameters.centers()
-    diagonals = factors.diagonal(axis1=-2, axis2=-1)
-    precisions = precisions_of(factors, True) if model.full else diagonals**2
-    if shape[2] < model.n_features:
+def mixture_of(parameters, model, features, rounding):
+    """Return factors, means, locations, log weights and rounding in given features."""
+    factors, means, locations = (
+        parameters.factors,
+        parameters.means,
+        parameters.locations,
+    )
+    log_weights = parameters.log_weights
+    if len(features) < model.n_features:
         of_features = np.ix_(features, features)
         if model.full:
+            # Gaps are filled in: what rounding adds is that of all features.
+            log_weights = log_weights - 0.5 * precisions_of(factors, True) @ rounding
+            rounding = np.zeros_like(rounding)
             seen = covariances(factors)[(..., *of_features)]
             factors = np.linalg.inv(np.linalg.cholesky(seen))
         else:
-            factors, precisions = (
-                factors[(..., *of_features)],
-                precisions[..., features],
-            )
-            rounding = rounding[features]
-        centers = centers[..., features]
-        diagonals = factors.diagonal(axis1=-2, axis2=-1)
-    constants = parameters.log_weights - 0.5 * shape[2] * _LOG_2_PI
-    constants -= 0.5 * precisions @ rounding  # if full, gaps are filled in
-    constants += np.add.reduce(np.log(diagonals), axis=-1)
-    if model.full:
-        shifts = (factors @ centers[..., None])[..., 0]
-    else:
-        shifts = diagonals * centers
-    # Copies, which are writable and contiguous: one compilation serves all models.
-    all_factors, all_constants = np.empty((*shape, shape[2])), np.empty(shape[:2])
-    all_factors[:], all_constants[:] = factors, constants
-    all_factors = all_factors.reshape(-1, *shape[2:] * 2)
-    return all_factors, shifts.reshape(-1, shape[2]), all_constants.ravel()
+            factors = np.ascontiguousarray(factors[(..., *of_features)])
+        means = np.ascontiguousarray(means[..., features])
+        locations = np.ascontiguousarray(locations[:, features])
+        rounding = rounding[features]
+    return factors, means, locations, log_weights, rounding, model.full
 
 
 def densities_of(rows, parameters, model, uniforms=None):
@@ -81,7 +66,7 @@ def densities_of(rows, parameters, model, uniforms=None):
     uniforms = highest if uniforms is None else uniforms
     work = np.empty((k * model.n_atoms + 3, BLOCK))
     for index, features, columns in rows.groups:
-        mixture = *components(parameters, model, features, rows.rounding), model.full
+        mixture = mixture_of(parameters, model, features, rows.rounding)
         if index is None:
             emission_densities(
                 columns, *mixture, uniforms, highest, densities, atoms, work

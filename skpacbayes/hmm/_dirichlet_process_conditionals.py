@@ -6,12 +6,11 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from .._kernels.hmm import accept_transitions, add_moments
-from .._kernels.hmm_atoms import diagonal_atoms, stick_log_weights
+from .._kernels.hmm_atoms import draw_gaussians, stick_log_weights
 from ._dirichlet_process_durations import stationary_of
 from ._dirichlet_process_model import precisions_of
 
 _N_TRIES = 16  # draws of a row of transitions, before slices take over
-_ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 _N_SLICES = 4  # steps for each state, where they do
 _N_COMPARED = 50  # draws that compare two distributions of the first states
 
@@ -58,9 +57,11 @@ def draw_log_weights(sizes, concentration, rng):
     `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta; as a
     ratio of gamma variables, so that what is left of the stick keeps its digits.
     """
-    after = np.add.accumulate(sizes[:, :0:-1], axis=1)[:, ::-1]
-    taken = rng.standard_gamma(1.0 + sizes[:, :-1])
-    left = rng.standard_gamma(concentration + after)
+    shapes = np.empty((2, len(sizes), sizes.shape[1] - 1))
+    np.add(sizes[:, :-1], 1.0, out=shapes[0])
+    np.add.accumulate(sizes[:, :0:-1], axis=1, out=shapes[1, :, ::-1])
+    shapes[1] += concentration
+    taken, left = rng.standard_gamma(shapes)
     log_weights = np.empty(sizes.shape)
     stick_log_weights(taken, left, log_weights)
     return log_weights
@@ -72,24 +73,20 @@ def draw_base(occupied, parameters, model, rng):
     `occupied` (n_shapes, n_atoms). Atoms without rows are summed out: their values say
     nothing, and are drawn anew next.
     """
-    factors, means = parameters.factors, parameters.means
+    factors, means, d = parameters.factors, parameters.means, model.n_features
     if model.full:
-        precisions = factors.swapaxes(-1, -2) @ factors
-        precisions = precisions * occupied[..., None, None]
-        total = precisions.sum(axis=1)
+        known = (parts[own] for parts, own in zip(factors, occupied, strict=True))
+        stacks = [roots.reshape(-1, d) for roots in known]
+        total = np.array([stack.T @ stack for stack in stacks])
         rates = np.einsum("gff->gf", total)
     else:
         precisions = precisions_of(factors, full=False)
         precisions *= occupied[..., None]
         total = rates = np.add.reduce(precisions, axis=1)
     # A Wishart distribution counts half its degrees of freedom for each feature.
-    shape = model.shape + (0.5 * (model.n_features - 1) if model.full else 0.0)
-    shapes = np.empty(rates.shape)
-    shapes[:] = np.add.reduce(occupied, axis=1, keepdims=True)
-    shapes *= shape
-    shapes += model.scale_shape
-    scales = rng.standard_gamma(shapes)
-    scales /= model.scale_rate + rates
+    shape = model.shape + (0.5 * (d - 1) if model.full else 0.0)
+    shapes = model.scale_shape + shape * np.add.reduce(occupied, axis=1, keepdims=True)
+    scales = rng.standard_gamma(shapes, rates.shape) / (model.scale_rate + rates)
     if model.shared:
         return parameters.origins, scales
     noise = rng.standard_normal(rates.shape)
@@ -98,12 +95,15 @@ def draw_base(occupied, parameters, model, rng):
         precisions *= means
         best = model.mean_count * np.add.reduce(precisions, axis=1) / precision
         return best + noise / np.sqrt(precision), scales
-    prior = np.eye(model.n_features) / model.location_variance
-    precision = prior + model.mean_count * total
-    pull = model.mean_count * (precisions @ means[..., None])[..., 0].sum(axis=1)
-    best = np.linalg.solve(precision, pull[..., None])[..., 0]
-    root = np.linalg.cholesky(precision).swapaxes(-1, -2)
-    return best + np.linalg.solve(root, noise[..., None])[..., 0], scales
+    precision = np.eye(d) / model.location_variance + model.mean_count * total
+    pulls = zip(stacks, factors, means, occupied, strict=True)
+    pull = [
+        stack.T @ (roots[own] @ centers[own][..., None]).ravel()
+        for stack, roots, centers, own in pulls
+    ]
+    upper = np.linalg.cholesky(precision).swapaxes(-1, -2)
+    best = np.linalg.solve(precision, model.mean_count * np.array(pull)[..., None])
+    return (best + np.linalg.solve(upper, noise[..., None]))[..., 0], scales
 
 
 def draw_atoms(moments, means, origins, scales, model, rng):
@@ -113,41 +113,23 @@ def draw_atoms(moments, means, origins, scales, model, rng):
     and `scales` (n_shapes, n_features).
     """
     _, counts, sums, products = moments
-    noise = rng.standard_normal(means.shape)
-    if not model.full:
-        gammas = rng.standard_gamma(model.shape + 0.5 * counts)
-        means, factors = means.copy(), np.zeros(products.shape)
-        prior = origins, scales, model.mean_count
-        diagonal_atoms(counts, sums, products, *prior, gammas, noise, means, factors)
+    noise, shapes = rng.standard_normal(means.shape), model.shape + 0.5 * counts
+    if model.full:
+        d, means = means.shape[-1], means.copy()
+        factors = np.tril(rng.standard_normal(products.shape), -1)
+        chi_squares = 2.0 * rng.standard_gamma(shapes + 0.5 * np.arange(d))
+        np.einsum("...ff->...f", factors)[:] = np.sqrt(chi_squares)
+        given = counts, sums, products, origins, scales, model.mean_count
+        draw_gaussians(*given, noise, means, factors, np.empty((d + 3, d)))
         return means, factors
-    total = model.mean_count + counts
-    origins, scales = origins[:, None], scales[:, None]
-    step = (sums - model.mean_count * (means - origins)) / total
-    best = means + step
-    prior = (best - origins, scales)
-    factors = _draw_factors(model, counts[..., 0], sums, products, step, prior, rng)
-    noise = np.linalg.solve(factors, noise[..., None])[..., 0]
-    return best + noise / np.sqrt(total), factors
-
-
-def _draw_factors(model, counts, sums, products, step, prior, rng):
-    """Factors of Wishart matrices, inverse covariances, by Bartlett's decomposition."""
-    d = sums.shape[-1]
-    gaps, scales = prior
-    below = np.tri(d, k=-1)
-    scatter = products + (below * products).swapaxes(-1, -2)
-    cross = step[..., :, None] * sums[..., None, :]
-    scatter += counts[..., None, None] * step[..., :, None] * step[..., None, :]
-    scatter += model.mean_count * gaps[..., :, None] * gaps[..., None, :]
-    scatter += 2 * scales[..., None] * np.eye(d) - cross - cross.swapaxes(-1, -2)
-    np.einsum("...ff->...f", scatter)[:] *= 1 + _ROUNDING
-    degrees = 2 * model.shape + d - 1 + counts
-    bartlett = below * rng.standard_normal(scatter.shape)
-    chi_squares = 2 * rng.standard_gamma(
-        0.5 * (degrees[..., None] - np.arange(d)[::-1])
-    )
-    np.einsum("...ff->...f", bartlett)[:] = np.sqrt(chi_squares)
-    return bartlett @ np.linalg.inv(np.linalg.cholesky(scatter))
+    total, gaps = model.mean_count + counts, means - origins[:, None]
+    step = (sums - model.mean_count * gaps) / total
+    squares = np.einsum("...ff->...f", products) + step * (counts * step - 2.0 * sums)
+    squares = np.maximum(squares, 0.0) + model.mean_count * (gaps + step) ** 2
+    roots = np.sqrt(rng.standard_gamma(shapes) / (scales[:, None] + 0.5 * squares))
+    factors = np.zeros(products.shape)
+    np.einsum("...ff->...f", factors)[:] = roots
+    return means + step + noise / (roots * np.sqrt(total)), factors
 
 
 def draw_locations(moments, moved, parameters, model, rng):

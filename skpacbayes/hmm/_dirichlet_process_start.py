@@ -27,7 +27,6 @@ _PIECES = 5, 20, 80  # rows of the random pieces that short chains start from
 # are compared.
 _N_SWEEPS, _N_COUNTED = (20, 40), 10
 _N_FOR_LUMPS = 40  # sweeps of the chain that finds lumps
-_LOG_2_PI = np.log(2 * np.pi)
 
 
 def groups(values, n_groups, rng):
@@ -178,6 +177,7 @@ class Gaussians:
         n, d = values.shape
         self._columns = np.ascontiguousarray(values.T)
         self._one, self._zeros = np.zeros(n, dtype=np.int64), np.zeros((n_states, d))
+        self._neutral = np.zeros((n_states, 1)), np.zeros(d)  # log weights, rounding
         # What the kernel of emissions fills in: there are no atoms to draw.
         self._highest, self._densities = np.empty(n), np.empty((n_states, n))
         self._atoms = np.empty((n_states, 0), dtype=np.int64)
@@ -209,12 +209,11 @@ class Gaussians:
             squares += _least(squares.sum(axis=1, keepdims=True), d)
             factors = np.zeros((k, d, d))
             np.einsum("kff->kf", factors)[:] = np.sqrt(degrees / squares)
-        shifts = (factors @ means[..., None])[..., 0]
-        constants = np.log(np.einsum("kff->kf", factors)).sum(axis=1)
-        mixture = factors, shifts, constants, self.full
+        mixture = factors[:, None], means[:, None], self._zeros, *self._neutral
         found = self._highest, self._densities, self._atoms
-        emission_densities(self._columns, *mixture, self._highest, *found, self._work)
-        return self._highest - 0.5 * d * _LOG_2_PI, self._densities
+        given = *mixture, self.full, self._highest
+        emission_densities(self._columns, *given, *found, self._work)
+        return self._highest, self._densities
 
 
 def _least(trace, d):

@@ -377,10 +377,11 @@ def test_a_transition_that_draws_random_numbers_itself():
         tracker(Unsteady()).fit(returns(3))
 
 
-@pytest.mark.parametrize("n_noise", [1.0, "1", -1, None])
-def test_a_number_of_normals_that_is_none(n_noise):
-    model = type("Wrong", (StochasticVolatility,), {"n_noise": n_noise})()
-    with pytest.raises(ValueError, match=r"n_noise=.* should be an integer"):
+@pytest.mark.parametrize("name", ["n_noise", "n_noise_observation"])
+@pytest.mark.parametrize("number", [1.0, "1", -1, None, True, np.True_, [1], np.nan])
+def test_a_number_of_normals_that_is_none(name, number):
+    model = type("Wrong", (StochasticVolatility,), {name: number})()
+    with pytest.raises(ValueError, match=rf"{name}=.* should be an integer"):
         tracker(model).fit(returns(3))
 
 

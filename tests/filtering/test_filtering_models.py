@@ -609,23 +609,68 @@ def test_a_linear_model_of_the_wrong_form(name, value, complaint):
             tracker(line().set_params(**{name: value}), proposal=proposal).fit(rows(4))
 
 
-@pytest.mark.parametrize("name", ["initial", "transition", "log_likelihood"])
+def masked(values):
+    """Hide one value."""
+    found = np.ma.array(values)
+    found[0] = np.ma.masked
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", ["initial", "transition", "log_likelihood", "proposal"]
+)
 @pytest.mark.parametrize(
     ("of", "what"),
-    [(lambda x: 1j * x, "complex numbers"), (np.isfinite, "truth values")],
+    [
+        (lambda x: 1j * x, "complex numbers"),
+        (np.isfinite, "truth values"),
+        (masked, "an array of which values are masked"),
+        (lambda x: np.asarray(x).astype(str), "text"),
+        (lambda x: np.zeros(np.shape(x), "M8[s]"), "dates"),
+        (lambda x: np.zeros(np.shape(x), "m8[s]"), "spans of time"),
+        (lambda x: {"values": x}, "dict, no numbers"),
+        (lambda x: None, "an array of shape|is not a density"),
+        (lambda x: np.full(np.shape(x), "a", object), "ndarray, no numbers"),
+    ],
 )
 def test_a_model_that_returns_what_is_no_number(name, of, what):
-    model = LocalLevel(0.0, 1.0, 1.0, 1.0)
     right = getattr(LocalLevel, name)
 
-    class Wrong(LocalLevel):
-        pass
+    def wrong(self, *given):
+        found = right(self, *given)
+        return (of(found[0]), found[1]) if name == "proposal" else of(found)
 
-    setattr(Wrong, name, lambda self, *given: of(right(self, *given)))
-    Wrong.__init__ = LocalLevel.__init__
-    model = Wrong(0.0, 1.0, 1.0, 1.0)
-    with pytest.raises(ValueError, match=f"Wrong.{name} returned {what}"):
-        tracker(model).fit(rows(4))
+    kind = type("Wrong", (LocalLevel,), {name: wrong})
+    kind.__init__ = LocalLevel.__init__
+    model = kind(0.0, 1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match=rf"Wrong.{name} (.* )?({what})"):
+        tracker(model, proposal="auto").fit(rows(4))
+
+
+@pytest.mark.parametrize("unit", [1e-155, 1e-160, 1e-200, 1e-300])
+@pytest.mark.parametrize("streams", [False, True])
+def test_squares_that_are_no_numbers_are_named(unit, streams):
+    """What else is filtered is so to the last digit: it has the same noise."""
+    X = np.column_stack([rows(20), rows(20)])
+    there, nowhere = X * [unit, 1.0], X * [0.0, 1.0]
+
+    def fitted(X):
+        model = tracker(None, n_clusters=None)  # clusters would look at all features
+        for part in np.split(X, 4) if streams else [X]:
+            model.partial_fit(part)
+        return model
+
+    with pytest.warns(ConvergenceWarning, match=r"in the features \[0\]"):
+        found = fitted(there)
+    assert_array_equal(found.mean_[1], fitted(nowhere).mean_[1])
+    assert np.isfinite(found.mean_).all()
+    assert found.log_likelihood_ == fitted(nowhere).log_likelihood_
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [0.0, 1e-145, 1e-100, 1e100])
+def test_squares_that_are_numbers_are_not(unit):
+    tracker(None).fit(rows(20) * unit)
 
 
 MAP = np.zeros((3, 3))

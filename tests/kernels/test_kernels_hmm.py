@@ -16,46 +16,49 @@ N_STATES, N_ATOMS = 3, 4
 both = pytest.mark.parametrize("full", [False, True])
 
 
-def components(full, n_features, rng):
-    """Factors, shifts and constants of components, and their log densities."""
-    count = N_STATES * N_ATOMS
-    factors = np.tril(rng.normal(size=(count, n_features, n_features)))
+def mixture(full, n_features, shared, rng):
+    """Arguments that describe a mixture, and its log densities."""
+    count = (1 if shared else N_STATES), N_ATOMS
+    factors = np.tril(rng.normal(size=(*count, n_features, n_features)))
     diagonal = np.arange(n_features)
-    factors[:, diagonal, diagonal] = rng.uniform(0.5, 2.0, (count, n_features))
+    factors[..., diagonal, diagonal] = rng.uniform(0.5, 2.0, (*count, n_features))
     if not full:
         factors *= np.eye(n_features)
-    means = rng.normal(size=(count, n_features))
-    log_weights = np.log(rng.dirichlet(np.ones(N_ATOMS), N_STATES)).ravel()
-    shifts = np.einsum("cfg,cg->cf", factors, means)
-    constants = log_weights + np.log(factors[:, diagonal, diagonal]).sum(axis=1)
-    constants -= 0.5 * n_features * math.log(2 * math.pi)
+    means = rng.normal(size=(*count, n_features))
+    locations = rng.normal(size=(N_STATES, n_features))
+    log_weights = np.log(rng.dirichlet(np.ones(N_ATOMS), count[0]))
+    rounding = rng.uniform(0.0, 0.1, n_features)
 
     def log_density(X):
-        laws = [
-            weight
-            + multivariate_normal(mean, np.linalg.inv(factor.T @ factor)).logpdf(X)
-            for weight, mean, factor in zip(log_weights, means, factors, strict=True)
-        ]
-        return np.array(laws).reshape(N_STATES, N_ATOMS, len(X))
+        found = np.empty((N_STATES, N_ATOMS, len(X)))
+        for j, a in np.ndindex(N_STATES, N_ATOMS):
+            g = 0 if shared else j
+            precision = factors[g, a].T @ factors[g, a]
+            center, covariance = means[g, a] + locations[j], np.linalg.inv(precision)
+            found[j, a] = multivariate_normal(center, covariance).logpdf(X)
+            found[j, a] += log_weights[g, a]
+            found[j, a] -= 0.5 * np.diag(precision) @ rounding
+        return found
 
-    return (factors, shifts, constants), log_density
+    return (factors, means, locations, log_weights, rounding, full), log_density
 
 
 @both
-@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("n_features", [1, 3, 4])
 @twin_of(hmm.emission_densities)
-def test_emission_densities(kernel, n_features, full):
+def test_emission_densities(kernel, n_features, shared, full):
     """In blocks of 4 rows, the last of which is short."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(11, n_features))
-    parameters, log_density = components(full, n_features, rng)
+    parameters, log_density = mixture(full, n_features, shared, rng)
     expected = log_density(X)
     highest, densities = np.empty(11), np.empty((N_STATES, 11))
     atoms = np.empty((N_STATES, 11), dtype=np.int64)
     uniforms, work = rng.random(11), np.empty((N_STATES * N_ATOMS + 3, 4))
     columns = np.ascontiguousarray(X.T)
     found = highest, densities, atoms
-    kernel(columns, *parameters, full, uniforms, *found, work)
+    kernel(columns, *parameters, uniforms, *found, work)
     assert_allclose(highest, expected.max(axis=(0, 1)), rtol=1e-12)
     actual = np.log(densities) + highest
     assert_allclose(actual, logsumexp(expected, axis=1), rtol=1e-12)
@@ -65,22 +68,22 @@ def test_emission_densities(kernel, n_features, full):
     assert len(np.unique(atoms)) > 1
     again = np.empty((N_STATES, 11))
     nothing = np.empty((N_STATES, 0), dtype=np.int64)
-    kernel(columns, *parameters, full, highest, highest.copy(), again, nothing, work)
+    kernel(columns, *parameters, highest, highest.copy(), again, nothing, work)
     assert_array_equal(again, densities)
 
 
 @twin_of(hmm.emission_densities)
 def test_emission_densities_of_rows_far_away(kernel):
     """The ratio of densities is exp(-700) at least, and 1 for the nearest state."""
-    factors = np.ones((2, 1, 1))
-    shifts, constants = np.array([[0.0], [1.0]]), np.zeros(2)
+    factors, means = np.ones((2, 1, 1, 1)), np.array([[[0.0]], [[1.0]]])
     columns = np.array([[1e3, -1e3, 1e100]])
     highest, densities = np.empty(3), np.empty((2, 3))
     nothing = np.empty((2, 0), dtype=np.int64)
-    law = factors, shifts, constants, False
+    law = factors, means, np.zeros((2, 1)), np.zeros((2, 1)), np.zeros(1), False
     work = np.empty((5, 8))
     kernel(columns, *law, highest, highest, densities, nothing, work)
-    assert_allclose(highest[:2], [-0.5 * 999**2, -0.5 * 1e6])
+    squares = np.array([999.0**2, 1e6]) + math.log(2 * math.pi)
+    assert_allclose(highest[:2], -0.5 * squares)
     smallest = math.exp(-700)
     assert_allclose(densities[:, :2], [[smallest, 1], [1, smallest]], rtol=1e-12)
     assert np.isfinite(densities).all()

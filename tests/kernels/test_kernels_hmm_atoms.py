@@ -11,8 +11,10 @@ from twins import twin_of
 
 from skpacbayes._kernels import hmm_atoms
 from skpacbayes.hmm import _dirichlet_process_atoms as _atoms
+from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
 
 CONCENTRATION, MEAN_COUNT, SHAPE = 1.3, 0.3, 2.5
+both = pytest.mark.parametrize("full", [False, True])
 
 
 def log_sticks(sizes):
@@ -97,7 +99,7 @@ def proposed(rows, shapes, atoms, sizes, marginal_of, order, uniforms):
     return new, log_ratio + log_sticks(counts[0]) - log_sticks(counts[1])
 
 
-@pytest.mark.parametrize("full", [False, True])
+@both
 @twin_of(hmm_atoms.share_out)
 def test_split_or_merge(kernel, full, monkeypatch):
     """Of two shapes, with rows to leave out and, if diagonal, missing values."""
@@ -106,7 +108,7 @@ def test_split_or_merge(kernel, full, monkeypatch):
         mean_count=MEAN_COUNT, shape=SHAPE, concentration=CONCENTRATION, full=full
     )
     rng, d, n, done = np.random.default_rng(0), 2, 14, []
-    for _ in range(150):
+    for number in range(150):
         rows = rng.normal(size=(n, d)) + 3 * rng.integers(2, size=(n, 1))
         if not full:
             rows[rng.random((n, d)) < 0.1] = np.nan
@@ -115,7 +117,7 @@ def test_split_or_merge(kernel, full, monkeypatch):
         index = (4 * shapes + atoms)[atoms >= 0]
         sizes = np.bincount(index, minlength=8).reshape(2, 4) * 1.0
         base = rng.normal(size=(2, d)), rng.uniform(0.2, 1.0, (2, d))
-        rounding = np.array([0.01, 0.04])
+        rounding = np.array([0.01, 0.04 if number % 2 else 0.0])
         order, uniforms = rng.permutation(n), rng.random(n + 2)
         g = shapes[next(t for t in order if atoms[t] >= 0)]
 
@@ -191,22 +193,64 @@ def test_stick_log_weights(kernel):
     assert_allclose(np.exp(found), expected)
 
 
-@twin_of(hmm_atoms.diagonal_atoms)
-def test_diagonal_atoms(kernel):
+@both
+@twin_of(hmm_atoms.draw_gaussians)
+def test_draw_atoms(kernel, full, monkeypatch):
     """Against the conjugate posterior of the rows themselves."""
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(6, 2)) + 1.0
-    center, origin, scale = rng.normal(size=(3, 2)) ** 2
+    monkeypatch.setattr(_conditionals, "draw_gaussians", kernel)
+    rng, d = np.random.default_rng(3), 3
+    rows = rng.normal(size=(6, d)) + 1.0
+    center, origin, scale = rng.normal(size=(3, d)) ** 2
     gaps = rows - center
-    moments = np.full((1, 1, 2), 6.0), gaps.sum(axis=0).reshape(1, 1, 2)
-    products = (gaps.T @ gaps)[None, None]
-    gammas, noise = rng.gamma(4.0, size=(1, 1, 2)), rng.normal(size=(1, 1, 2))
-    means, factors = center.reshape(1, 1, 2).copy(), np.zeros((1, 1, 2, 2))
-    prior = origin[None], scale[None], MEAN_COUNT
-    kernel(*moments, products, *prior, gammas, noise, means, factors)
+    counts, sums = np.full((1, 1, d), 6.0), gaps.sum(axis=0).reshape(1, 1, d)
+    moments = counts[..., 0], counts, sums, np.tril(gaps.T @ gaps)[None, None]
+    model = SimpleNamespace(mean_count=MEAN_COUNT, shape=SHAPE, full=full)
+    given = moments, center.reshape(1, 1, d), origin[None], scale[None], model
+    means, factors = _conditionals.draw_atoms(*given, np.random.default_rng(5))
     total = MEAN_COUNT + 6
     best = (MEAN_COUNT * origin + rows.sum(axis=0)) / total
-    squares = ((rows - best) ** 2).sum(axis=0) + MEAN_COUNT * (origin - best) ** 2
-    precisions = gammas[0, 0] / (scale + squares / 2)
-    assert_allclose(factors[0, 0], np.diag(np.sqrt(precisions)))
-    assert_allclose(means[0, 0], best + noise[0, 0] / np.sqrt(total * precisions))
+    scatter = 2 * np.diag(scale) + (rows - best).T @ (rows - best)
+    scatter += MEAN_COUNT * np.outer(origin - best, origin - best)
+    draws = np.random.default_rng(5)
+    noise, root = draws.standard_normal(d), np.zeros((d, d))
+    if full:
+        root = np.tril(draws.standard_normal((d, d)), -1)
+    else:
+        scatter = np.diag(np.diag(scatter))
+    shapes = SHAPE + 3.0 + 0.5 * full * np.arange(d)
+    root += np.diag(np.sqrt(2.0 * draws.standard_gamma(shapes)))
+    expected = root @ np.linalg.inv(np.linalg.cholesky(scatter))
+    assert_allclose(factors[0, 0], expected, rtol=1e-8, atol=1e-9)
+    moved = np.linalg.solve(expected, noise) / np.sqrt(total)
+    assert_allclose(means[0, 0], best + moved, rtol=1e-8)
+
+
+def test_draw_base():
+    """Against the normal equations of the atoms that have rows."""
+    rng, d, n_shapes = np.random.default_rng(4), 3, 2
+    means, occupied = rng.normal(size=(2, 4, d)), rng.random((2, 4)) < 0.7
+    roots = np.tril(rng.normal(size=(2, 4, d, d))) + 2 * np.eye(d)
+    for full, shared in itertools.product([False, True], repeat=2):
+        factors = roots if full else roots * np.eye(d)
+        parameters = SimpleNamespace(factors=factors, means=means, origins=None)
+        prior = {"location_variance": 10.0, "scale_shape": 0.5, "scale_rate": 2.0}
+        own = {"mean_count": MEAN_COUNT, "shape": SHAPE, "n_features": d}
+        model = SimpleNamespace(full=full, shared=shared, **prior, **own)
+        given = occupied, parameters, model
+        origins, scales = _conditionals.draw_base(*given, np.random.default_rng(6))
+        draws, shape = np.random.default_rng(6), SHAPE + full * 0.5 * (d - 1)
+        of_shapes = 0.5 + shape * occupied.sum(axis=1, keepdims=True)
+        gammas = draws.standard_gamma(of_shapes, (n_shapes, d))
+        noise = draws.standard_normal((n_shapes, d))
+        assert not shared or origins is None
+        for g in range(n_shapes):
+            precisions = [f.T @ f for f in factors[g][occupied[g]]]
+            assert_allclose(scales[g], gammas[g] / (2.0 + np.diag(sum(precisions))))
+            if shared:
+                continue
+            precision = np.eye(d) / 10.0 + MEAN_COUNT * sum(precisions)
+            pairs = zip(precisions, means[g][occupied[g]], strict=True)
+            pull = MEAN_COUNT * sum(p @ mean for p, mean in pairs)
+            upper = np.linalg.cholesky(precision).T
+            best = np.linalg.solve(precision, pull) + np.linalg.solve(upper, noise[g])
+            assert_allclose(origins[g], best)
