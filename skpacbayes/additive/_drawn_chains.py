@@ -1,10 +1,14 @@
 """Chains that draw coefficients, by likelihood: logistic, softmax and Poisson."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, log_softmax, logsumexp, xlogy
+from scipy.linalg.lapack import dpotrs, dtrtrs
+from scipy.special import expit, log_expit, log_softmax, logsumexp, xlogy
 
+from ._chain import log_binomial
+from ._gram import precision_factor
 from ._rated_chain import (
     INTERCEPT_VARIANCE,
     MOVES,
@@ -24,6 +28,31 @@ LEAST_TOTAL = 1.0
 FEWEST, MOST = 0.25, 8.0  # shapes between which whole ones are drawn, which is quicker
 LARGEST_LOG = 600.0  # log means whose exponential, times weights, does not overflow
 N_SETTLING = 20  # sweeps that are not corrected, and find the means
+
+LOG_2_PI = math.log(2 * math.pi)
+# Of moves between models without rates. Newton's ascent to a mode ends at a decrement
+# of the log density; where a variable comes in, so many steps are made beyond it.
+ARRIVED, MOST_STEPS, MORE_STEPS = 1e-8, 50, 2
+# What comes in is drawn by its gain to this power, or else with equal probabilities.
+SHARPNESS, SHARE_EVEN = 0.7, 0.1
+
+
+class Normal(NamedTuple):
+    """A normal approximation of intercept and coefficients, about a mode."""
+
+    mean: np.ndarray
+    factor: np.ndarray  # lower Cholesky factor of the precision
+    probabilities: np.ndarray  # of the rows, of the label, at the mean
+    value: float  # log posterior density at the mean, up to a constant
+    step: np.ndarray  # Newton's, from the mean
+    decrement: float  # Newton's: twice what the step would gain
+
+    def log_density(self, whitened):
+        """Log density of a point that is so far from the mean, in units of the factor.
+
+        Without the square, and the constant, which a proposal keeps.
+        """
+        return np.log(self.factor.diagonal()).sum() - 0.5 * (whitened @ whitened)
 
 
 class LogisticChain(RatedChain):
@@ -55,6 +84,144 @@ class LogisticChain(RatedChain):
         """Tempered log likelihood of the current draw."""
         scores = self.scores
         return self.weights @ log_expit(np.where(self.positive, scores, -scores))
+
+    def change_model(self):
+        """Propose that a variable comes in, goes, or makes way for another one.
+
+        Where classes are separable, the likelihood is flat over a wide range of scores.
+        Given the rates it is not, and the chain walks through this range in short steps
+        [1]_. So these moves do without the rates. All other coefficients move along:
+        relative to the normal approximations of the posteriors of the two models, whose
+        modes and precisions differ, they stay where they were [2]_.
+
+        Which variable comes in, and with how many functions, is drawn by what they gain
+        to the second order at the mode of the model without it; so the draw has the
+        same probabilities on the way back.
+
+        References
+        ----------
+        .. [1] J. E. Johndrow, A. Smith, N. Pillai and D. B. Dunson (2019). MCMC for
+           imbalanced categorical data. JASA 114.
+        .. [2] S. P. Brooks, P. Giudici and G. O. Roberts (2003). Efficient construction
+           of reversible jump Markov chain Monte Carlo proposal distributions. JRSS B.
+        """
+        draw, rng, width = self.draw, self.rng, self.values.shape[1]
+        features, _ = self.model
+        comes, goes = ((True, False), (False, True), (True, True))[rng.integers(3)]
+        if goes and len(features) == 0:
+            return
+        chosen = self._choice(features)
+        goner = features[rng.integers(len(features))] if goes else -1
+        moving = draw.columns // width == goner
+        old, kept = draw.columns[moving], draw.columns[~moving]
+        point = np.concatenate(
+            [[draw.intercept], draw.coefficients[~moving], draw.coefficients[moving]]
+        )
+        base = self._approximation(kept, point[: 1 + len(kept)])
+        others = np.setdiff1d(chosen, kept // width)
+        log_shares = self._log_shares(base, others)
+        new, log_ratio = kept[:0], 0.0
+        if comes:
+            if log_shares.max(initial=-math.inf) == -math.inf:
+                return
+            picked = np.searchsorted(np.exp(log_shares).cumsum(), rng.random())
+            picked = min(picked, log_shares.size - 1)
+            number, last = divmod(picked, width)
+            new = others[number] * width + np.arange(last + 1)
+            log_ratio -= log_shares[picked]
+        if goes:
+            number = others.searchsorted(goner)
+            log_ratio += log_shares[number * width + len(old) - 1]
+        before, after = (self._with(base, kept, columns) for columns in (old, new))
+        whitened = before.factor.T @ (point - before.mean)
+        normal = rng.standard_normal(len(new))
+        moved = np.concatenate([whitened[: 1 + len(kept)], normal])
+        log_ratio += before.log_density(whitened) - after.log_density(moved)
+        log_ratio += 0.5 * LOG_2_PI * (len(new) - len(old))
+        step, _ = dtrtrs(after.factor, moved, lower=1, trans=1)
+        proposed = after.mean + step
+        log_ratio -= self._log_density()
+        state, size = (draw, self.effects), len(features)
+        columns = np.concatenate([kept, new])
+        order = columns.argsort()
+        self.draw = Draw(columns[order], proposed[1:][order], proposed[0])
+        self.effects = self.draw.coefficients @ self._flat[self.draw.columns]
+        log_ratio += self._log_density()
+        # The candidates are drawn given the variables, and of these goes any one.
+        after = size + comes - goes
+        log_ratio += self._log_choices(size) - self._log_choices(after)
+        log_ratio += (math.log(size) if goes else 0) - (math.log(after) if comes else 0)
+        if not math.log1p(-rng.random()) < log_ratio:
+            self.draw, self.effects = state
+
+    def _log_density(self):
+        """Log density of the current draw, up to a constant."""
+        log_prior = self.log_prior() - 0.5 * self.draw.intercept**2 / INTERCEPT_VARIANCE
+        return self.log_likelihood() + log_prior
+
+    def _log_choices(self, size):
+        """Log number of choices of candidates, given a model of so many variables."""
+        return log_binomial(len(self._usable) - size, self.n_chosen - size)
+
+    def _approximation(self, columns, start):
+        """Approximate the posterior of intercept and coefficients about its mode."""
+        functions = self._design(columns)
+        best, share = self._newton(functions, start), 1.0
+        for _ in range(MOST_STEPS):
+            if best.decrement < ARRIVED:
+                break
+            found = self._newton(functions, best.mean + share * best.step)
+            if found.value > best.value:
+                best, share = found, 1.0
+            else:
+                share *= 0.5
+        return best
+
+    def _with(self, base, kept, columns):
+        """Approximate the posterior of a model with some functions more."""
+        if len(columns) == 0:
+            return base
+        functions = self._design(np.concatenate([kept, columns]))
+        point = np.concatenate([base.mean, np.zeros(len(columns))])
+        for _ in range(MORE_STEPS):
+            point = point + self._newton(functions, point).step
+        return self._newton(functions, point)
+
+    def _design(self, columns):
+        return np.concatenate([np.ones((1, len(self.positive))), self._flat[columns]])
+
+    def _newton(self, functions, point):
+        """Curvature of the log posterior at a point, and Newton's step from there."""
+        scores = point @ functions + self.offsets
+        value = self.weights @ log_expit(np.where(self.positive, scores, -scores))
+        probabilities = expit(scores)
+        ridge = np.full(len(point), self.prior.ridge)
+        ridge[0] = 1 / INTERCEPT_VARIANCE
+        gradient = functions @ (self.weights * (self.positive - probabilities))
+        gradient -= ridge * point
+        value -= 0.5 * (ridge * point) @ point
+        curvatures = self.weights * probabilities * (1 - probabilities)
+        factor = precision_factor((functions * curvatures) @ functions.T, ridge)
+        step, _ = dpotrs(factor, gradient, lower=1)
+        return Normal(point, factor, probabilities, value, step, gradient @ step)
+
+    def _log_shares(self, base, features):
+        """Log probabilities of the functions that may come in, by their gains."""
+        values, width = self._values_of(features), self.values.shape[1]
+        flat, ridge = values.reshape(-1, values.shape[2]), self.prior.ridge
+        may = (np.arange(width) < self.ranks[features, None]).ravel()
+        if not may.any():
+            return np.full(len(may), -math.inf)
+        slopes = flat @ (self.weights * (self.positive - base.probabilities))
+        curvatures = self.weights * base.probabilities * (1 - base.probabilities)
+        precisions = np.square(flat) @ curvatures + ridge
+        gains = 0.5 * slopes**2 / precisions - 0.5 * np.log(precisions / ridge)
+        gains = (gains + math.log(self.space.beta)).reshape(-1, width).cumsum(axis=1)
+        gains = np.where(may, SHARPNESS * gains.ravel(), -math.inf)
+        shares = np.exp(gains - gains.max())
+        shares = (1 - SHARE_EVEN) * shares / shares.sum() + SHARE_EVEN * may / may.sum()
+        with np.errstate(divide="ignore"):
+            return np.log(shares)
 
     def _along_length(self):
         scores = self.draw.intercept + self.effects
@@ -136,6 +303,8 @@ class SoftmaxChain:
         for k, chain in enumerate(self.classes):
             chain.offsets = -logsumexp(np.delete(scores, k, axis=0), axis=0)
             chain.sweep()
+            if len(chain.space.pairs) == 0:
+                chain.change_model()
             scores[k] = chain.draw.intercept + chain.effects
         if len(self.classes[0].space.pairs) == 0:
             self._transfer()

@@ -193,8 +193,8 @@ def precision_factor(gram, ridge):
     `ridge` may be an array, one for each function.
     """
     precision = gram.copy()
-    diagonal = np.diag_indices_from(precision)
-    precision[diagonal] += ridge + ROUNDING * precision[diagonal]
+    diagonal = precision.diagonal()
+    precision.flat[:: len(precision) + 1] = diagonal + (ridge + ROUNDING * diagonal)
     # Not by scipy.linalg.cholesky: a sweep factorises a few functions, and its checks
     # would take ten times as long as that.
     factor, info = dpotrf(precision, lower=1) if len(precision) else (precision, 0)

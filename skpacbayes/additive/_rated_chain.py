@@ -348,7 +348,9 @@ class RatedChain:
 
     def log_prior(self):
         """Log prior of the current model, without pairs, and its coefficients."""
-        size, count = len(self.model[0]), len(self.draw.columns)
+        columns = self.draw.columns
+        size = np.count_nonzero(columns % self.values.shape[1] == 0)
+        count = len(columns)
         if size > self.prior.most:
             return -math.inf
         square = self.prior.ridge * (self.draw.coefficients @ self.draw.coefficients)
