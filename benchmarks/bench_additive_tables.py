@@ -118,7 +118,7 @@ class Concave:
     def fit(self, X, y):
         """Compare ten strengths, the largest of which keeps no variable."""
         largest = np.abs(StandardScaler().fit_transform(X).T @ (y - y.mean())).max()
-        strengths = np.geomspace(1, 1e-3, 10) * largest / len(y)
+        strengths = np.geomspace(1, 1e-2, 10) * largest / len(y)
         folds = list(StratifiedKFold(5).split(X, y))
         losses = [
             np.mean(
