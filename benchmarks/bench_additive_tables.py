@@ -138,7 +138,7 @@ class Concave:
         model = skglm.GeneralizedLinearEstimator(
             skglm.datafits.Logistic(),
             skglm.penalties.MCPenalty(strength, gamma=3),
-            skglm.solvers.ProxNewton(),
+            skglm.solvers.AndersonCD(fit_intercept=True),
         ).fit(np.asfortranarray(scaler.transform(X)), y)
         coefficients = model.coef_[0]
         self.support = coefficients != 0
