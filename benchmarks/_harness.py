@@ -28,6 +28,9 @@ LIBRARIES = [
     "hmmlearn",
     "particles",
     "pygam",
+    "sbi",
+    "interpret-core",
+    "skglm",
 ]
 
 
