@@ -1,5 +1,6 @@
 """Hidden Markov models with Dirichlet process mixtures for emissions."""
 
+from contextlib import suppress
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,12 +15,6 @@ from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
 from . import _dirichlet_process_posterior as _posterior
-from ._dirichlet_process_discrete_answers import (
-    category_probabilities,
-    count_medians,
-    count_quantiles,
-)
-from ._dirichlet_process_discrete_model import Counts, not_counts
 from ._dirichlet_process_durations import log_durations, of_rows
 from ._dirichlet_process_forecast import (
     Forecast,
@@ -30,6 +25,17 @@ from ._dirichlet_process_forecast import (
 )
 from ._dirichlet_process_model_choice import Models
 from ._dirichlet_process_online import Online
+from ._dirichlet_process_product_answers import (
+    category_probabilities,
+    medians,
+    number_quantiles,
+)
+from ._dirichlet_process_product_model import (
+    ProductModel,
+    UnknownValues,
+    check_counts,
+    kinds_of,
+)
 from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
@@ -297,7 +303,9 @@ class DirichletProcessHMM(
     _parameter_constraints: dict = {
         "n_states": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "emission": [
-            StrOptions({"auto", "translated", "per_state", "poisson", "categorical"})
+            StrOptions({"auto", "translated", "per_state", "poisson", "categorical"}),
+            list,
+            tuple,
         ],
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "concentration": [Interval(Real, 0, None, closed="neither")],
@@ -584,15 +592,17 @@ class DirichletProcessHMM(
             now = states_now(self._new_rows(X)[0], draws, found.model)
         states = state_forecasts(now, draws, found.model, n_steps)
         means = states.mean(axis=0)
-        if found.model.emission == "categorical":
+        shares, sizes = None, found.model.n_categories
+        if sizes:
             shares = category_probabilities(states, draws, found.model)
+        if len(sizes) == self.n_features_in_:
             return Forecast(None, means, shares)
-        counts = found.model.emission == "poisson"
-        quantiles_of = count_quantiles if counts else forecast_quantiles
+        product = isinstance(found.model, ProductModel)
+        quantiles_of = number_quantiles if product else forecast_quantiles
         unsettled = states[:, : n_unsettled(states)]
         values = quantiles_of(unsettled, draws, found.model, levels)
         values = values[:, np.arange(n_steps).clip(max=values.shape[1] - 1)]
-        return Forecast(found.units.restored(values), means)
+        return Forecast(found.units.restored(values), means, shares)
 
     @_small_is_zero
     def sample(self, n_samples=1, random_state=None):
@@ -730,8 +740,9 @@ class DirichletProcessHMM(
         found = self._answer()
         if found.model.emission == "categorical":
             raise AttributeError("Categories have no median: there are no locations_.")
-        if found.model.emission == "poisson":
-            return count_medians(found.used_draws(), found.model)
+        if isinstance(found.model, ProductModel):
+            of_draws = medians(found.used_draws(), found.model)
+            return found.units.restored(of_draws.mean(axis=0))
         used = type(found.draws)(*(part[found.used] for part in found.draws))
         return found.units.restored(_posterior.medians(used).mean(axis=0))
 
@@ -747,9 +758,7 @@ class DirichletProcessHMM(
     def categories_(self):
         """Categories of each feature, sorted; empty unless they are."""
         found = self._answer()
-        if found.model.emission != "categorical":
-            return []
-        return [values.copy() for values in found.units.values]
+        return found.units.categories() if found.model.n_categories else []
 
     @property
     def log_likelihoods_(self):
@@ -773,7 +782,10 @@ class DirichletProcessHMM(
         online, series = self._online, self._series
         if online is not None and series.n_seen - online.n_run < self.window // 2:
             n_new = series.n_seen - online.n_seen
-            return online.after(series.rows[len(series) - n_new :]).answers()
+            new = series.rows[len(series) - n_new :]
+            with suppress(UnknownValues):  # which only a new run of the chains learns
+                rows = online.posterior.units.rows(new, [0, n_new])
+                return online.after(rows).answers()
         return self._sample(range)
 
     @_small_is_zero
@@ -795,9 +807,10 @@ class DirichletProcessHMM(
                 f"min_transition={least} should be at most 1 / n_states = "
                 f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
             )
+        models = Models(self, X)
         return Settings(
-            models=Models(self, X).allowed,
-            rivals=Models(self, X).rivals,
+            models=models.allowed,
+            rivals=models.rivals,
             n_states=None if auto else self.n_states,
             largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
             burn_in=self.burn_in,
@@ -809,14 +822,12 @@ class DirichletProcessHMM(
 
     def _check_counts(self, X):
         """ValueError if counts are asked for, and these rows are none."""
-        if self.emission == "poisson":
-            Counts.of(X).rows(X, [0, len(X)])
+        check_counts(X, kinds_of(self.emission, X.shape[1]) or ())
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():
             return False
-        if self.emission == "poisson" and not_counts(X) is not None:
-            return False
+        self._check_counts(X)
         self._extend(X)
         return True
 

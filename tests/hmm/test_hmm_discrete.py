@@ -13,13 +13,13 @@ from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
-from skpacbayes.hmm._dirichlet_process_discrete_answers import distribution_at
-from skpacbayes.hmm._dirichlet_process_discrete_chain import DiscreteChain
-from skpacbayes.hmm._dirichlet_process_discrete_model import (
+from skpacbayes.hmm._dirichlet_process_product_answers import distribution_at
+from skpacbayes.hmm._dirichlet_process_product_chain import ProductChain
+from skpacbayes.hmm._dirichlet_process_product_model import (
     Categories,
     Counts,
-    DiscreteModel,
-    DiscreteParameters,
+    ProductModel,
+    ProductParameters,
 )
 from skpacbayes.hmm._dirichlet_process_posterior import log_predictives
 
@@ -37,7 +37,7 @@ def model_of(n_categories=(), n_features=1, n_atoms=1, **options):
         "min_transition": 0.0,
         "stationary": False,
     }
-    return DiscreteModel(2, n_atoms, n_features, n_categories, **(defaults | options))
+    return ProductModel(2, n_atoms, n_features, n_categories, **(defaults | options))
 
 
 def counts(n_samples=400, seed=0, means=(2.0, 9.0)):
@@ -109,7 +109,7 @@ def test_the_posterior_of_states_is_exact(kind):
     expected = np.einsum("p,pst->st", posterior, same)
 
     rows = units.learning_rows(y[:, None], [0, len(y)])
-    chain = DiscreteChain(rows, model, np.random.default_rng(0))
+    chain = ProductChain(rows, model, np.random.default_rng(0))
     together = []
     for _ in range(5000):
         chain.sweep()
@@ -135,7 +135,7 @@ def test_a_sweep_leaves_the_joint_distribution(kind):
     for _ in range(n_copies):
         draw, states, rows = joint_draw(model, units, rng)
         before.append(statistics_of(draw, states, rows))
-        chain = DiscreteChain(rows, model, rng, draw)
+        chain = ProductChain(rows, model, rng, draw)
         chain.sweep()
         chain.sweep()
         after.append(statistics_of(chain.parameters, chain.states, rows))
@@ -170,7 +170,7 @@ def joint_draw(model, units, rng, n_rows=6):
         log_weights = np.log(sticks * before)
     occupied, stages = np.ones((k, n_atoms), bool), np.ones(k, dtype=np.int64)
     parts = transitions, start, log_weights, natural, rates, occupied, stages
-    draw = DiscreteParameters(*parts)
+    draw = ProductParameters(*parts)
     states = np.empty(n_rows, dtype=int)
     values = np.empty((n_rows, d))
     for t in range(n_rows):
