@@ -1,7 +1,8 @@
-"""Hidden Markov models: how long states last, and families made after the model.
+"""Hidden Markov models: durations, columns of several kinds, and later families.
 
 States that last about equally long each time, by geometric and by negative binomial
-durations, against hmmlearn's models; and three families on which nothing was chosen.
+durations, against hmmlearn's models; three families on which nothing was chosen; and
+tables of measurements, counts and categories, whose kinds are given, found or ignored.
 Ours is given the number of states; hmmlearn's models have five starts and keep the
 likeliest. Needs `hmmlearn` (extra `bench`).
 
@@ -13,8 +14,8 @@ import warnings
 
 import numpy as np
 from _harness import Report, arguments
-from _hmm_families import DURATIONS, LATER, simulated
-from _hmm_problems import accuracy
+from _hmm_families import DURATIONS, LATER, MIXED, Mixed, simulated
+from _hmm_problems import accuracy, best_of_starts
 from bench_hmm import compared, fitted, log_density, spread_out
 from sklearn.exceptions import ConvergenceWarning
 
@@ -66,6 +67,39 @@ def timed(X, k, seed, duration):
     return fit, time.process_time() - start, bool(caught)
 
 
+def mixed(seeds, n_test=3000):
+    """Accuracy and log density of new rows, by what is known of the columns."""
+    table = []
+    for title in MIXED:
+        for seed in seeds:
+            family = Mixed(title)
+            X, _ = family.draw(1500, (seed, 0))
+            new, states = family.draw(n_test, (seed, 1))
+            k = len(family.states)
+            nats, found = family.truth(new)
+            shares, scores = [accuracy(states, found, k)[0]], [nats]
+            for emission in (family.kinds, "auto", "continuous", None):
+                rows, ahead = X, new
+                if emission in ("continuous", None):
+                    rows, ahead = (of_columns(part, seed) for part in (X, new))
+                if emission is None:
+                    fit = best_of_starts("GaussianHMM", rows, k, "full")
+                    scores.append(log_density("GaussianHMM", fit, ahead))
+                else:
+                    auto = "auto" if emission == "continuous" else emission
+                    fit = DirichletProcessHMM(k, emission=auto, random_state=seed)
+                    scores.append(fit.fit(rows).score(ahead))
+                shares.append(accuracy(states, fit.predict(ahead), k)[0])
+            cells = (f"{value:.3f}" for value in (*shares, *scores))
+            table.append([title, seed, *cells])
+    return table
+
+
+def of_columns(X, seed):
+    """Columns of whole numbers spread out, as `spread_out` does."""
+    return np.column_stack([spread_out(column, seed) for column in X.T])
+
+
 def main():
     quick = arguments(__doc__).quick
     report = Report("hmm_durations", quick=quick)
@@ -92,6 +126,17 @@ def main():
             *("R-hat", "warns", *(f"CPU s, {name}" for name in three)),
         ],
         table,
+    )
+    five = ["truth", "kinds given", "auto", "continuous", "GaussianHMM"]
+    report.table(
+        "Columns of several kinds: 1,500 rows learnt, states and density of 3,000 new "
+        "rows. Continuous and GaussianHMM: whole numbers spread out; auto: categories "
+        "are continuous",
+        [
+            *("family", "seed", *(f"accuracy, {name}" for name in five)),
+            *(f"nats, {name}" for name in five),
+        ],
+        mixed(range(1 if quick else 2)),
     )
     report.save()
 

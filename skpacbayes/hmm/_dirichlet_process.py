@@ -63,15 +63,18 @@ class DirichletProcessHMM(
     n_states : int or "auto", default=2
         Number of states. "auto" tries one, two, three and so on, at most 12, and takes
         the smallest number that is not clearly worse than the best (see Notes).
-    emission : {"auto", "translated", "per_state", "poisson", "categorical"}, \
-            default="auto"
+    emission : {"auto", "translated", "per_state", "poisson", "categorical"} or \
+            list of str, default="auto"
         "per_state": each state has a shape of its own. "translated": all states have
         one shape, each at a location of its own, the model of [2]_; where regimes
         differ in spread or shape it fails. "poisson": counts; each state has a mixture
         of Poisson distributions, so that they may be overdispersed. "categorical": each
-        distinct value of a feature is a category, without an order. "auto" takes what
-        predicts best of the first two and, where all values are whole numbers from 0,
-        of "poisson"; where these vary little, "poisson" alone.
+        distinct value of a feature is a category, without an order. A list names the
+        kind of each feature: "normal" (as "per_state"), "poisson" or "categorical".
+        "auto" takes what predicts best of the first two and, where all values of a
+        feature are whole numbers from 0, of "poisson" for it; where these vary little,
+        "poisson" alone. Beside features with other values, whole numbers that vary less
+        than counts do, or have two values, are normal.
     n_atoms : int, default=10
         Largest number of Gaussians that a shape mixes: where its Dirichlet process is
         truncated.
@@ -92,7 +95,8 @@ class DirichletProcessHMM(
         states last about equally long each time.
     covariance_type : {"auto", "diag", "full"}, default="auto"
         Covariances of the atoms. "auto" takes what predicts better; with more than 20
-        features it is "diag". Counts and categories are independent given their atom.
+        features it is "diag". Where there are counts or categories, all features are
+        independent given their atom.
     n_iter : int, default=500
         Sweeps of each chain after the burn-in.
     burn_in : int, default=300
@@ -117,7 +121,7 @@ class DirichletProcessHMM(
     n_states_scores_ : ndarray of shape (n_tried,)
         With ``n_states="auto"``, the predictive score of one, two, three and so on
         states, in nats per row (see Notes); else empty.
-    emission_ : {"translated", "per_state", "poisson", "categorical"}
+    emission_ : {"translated", "per_state", "poisson", "categorical"} or list of str
         The emission that was chosen.
     covariance_type_ : {"diag", "full"}
         The covariances that were chosen.
@@ -133,13 +137,14 @@ class DirichletProcessHMM(
     startprob_ : ndarray of shape (n_states,)
         Posterior mean of the distribution of the first state.
     locations_ : ndarray of shape (n_states, n_features)
-        Posterior mean of the median of each feature in each state. Not defined for
-        categories.
+        Posterior mean of the median of each feature in each state; NaN for categories.
+        Not defined where all features are categories.
     state_probabilities_ : ndarray of shape (n_states,)
         Probabilities of the state at the last row that was learnt, given the rows up to
         it: which regime holds now?
     categories_ : list of ndarray of shape (n_categories,)
-        With ``emission="categorical"``, the sorted values of each feature; else empty.
+        The sorted values of each feature that is categorical, none of others; empty
+        where no feature is categorical.
     log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
         Log density of all rows at each sweep, states and atoms summed out.
     r_hat_ : float
@@ -173,7 +178,9 @@ class DirichletProcessHMM(
       and m_j ~ N(0, 10 I).
     - Counts: y_t ~ sum_l w_xl prod_f Poisson(lambda_xlf), lambda ~ gamma(1, rho_xf) and
       rho ~ gamma(1, mean of the feature over all rows). Categories: tables with
-      Jeffreys' prior take the place of the Poisson distributions.
+      Jeffreys' prior take the place of the Poisson distributions. Features of several
+      kinds: the product is over the features, each of its kind, normal ones with the
+      prior above.
 
     A sweep draws all x by a filter forwards and a pass backwards, atoms summed out;
     then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step takes
@@ -298,6 +305,16 @@ class DirichletProcessHMM(
     >>> X[120:123] = np.nan
     >>> bool(model.predict_proba(X)[121].max() > 0.9)
     True
+
+    Beside its speed we know the number of parts that fail, and the color of a lamp:
+
+    >>> failed, color = rng.poisson(1 + speed), rng.binomial(1, 0.2 + 0.6 * speed)
+    >>> table = np.column_stack([X, failed, color])
+    >>> kinds = ["normal", "poisson", "categorical"]
+    >>> model = DirichletProcessHMM(2, emission=kinds, n_iter=200, random_state=0)
+    >>> forecast = model.fit(table).forecast(n_steps=1, quantiles=[0.95])
+    >>> low, high = forecast.quantiles[0, 0, :2]
+    >>> red, green = forecast.category_probabilities[2][0]
     """
 
     _parameter_constraints: dict = {
@@ -386,8 +403,8 @@ class DirichletProcessHMM(
         ------
         ValueError
             If `min_transition` exceeds 1 / `n_states`, `lengths` do not sum to the
-            number of rows, or ``emission="poisson"`` and a value is negative, not
-            whole, or above 1e9.
+            number of rows, `emission` is a list and not of a kind for each feature, or
+            a value that is to be a count is negative, not whole, or above 1e9.
         """
         X = self._rows(X, reset=True)
         self._series = Series(X, sequence_bounds(len(X), lengths, groups))
@@ -419,8 +436,8 @@ class DirichletProcessHMM(
         Raises
         ------
         ValueError
-            If a parameter of the model changed since the stream began, or
-            ``emission="poisson"`` and a value is no count.
+            If a parameter of the model changed since the stream began, or a value that
+            is to be a count is none.
         """
         if self._streaming():
             X = self._rows(X)
@@ -520,8 +537,8 @@ class DirichletProcessHMM(
         Returns
         -------
         log_densities : ndarray of shape (n_timesteps,)
-            Natural logarithms of the mean density over draws; 0 for a row of which
-            nothing was observed.
+            Natural logarithms of the mean density over draws, of counts and categories
+            the probability; 0 for a row of which nothing was observed.
         """
         rows, log_volume = self._new_rows(X, lengths, groups)
         found = self._answer()
@@ -570,9 +587,10 @@ class DirichletProcessHMM(
         forecast : Forecast
             A named tuple: `quantiles` (n_quantiles, n_steps, n_features) of each
             feature at each step; `state_probabilities` (n_steps, n_states). Both are of
-            the posterior predictive distribution, the mean over draws. For categories
-            `quantiles` is None and `category_probabilities` has, for each feature, an
-            array (n_steps, n_categories), in the order of `categories_`.
+            the posterior predictive distribution, the mean over draws. Where there are
+            categories, `category_probabilities` has, for each feature, an array
+            (n_steps, n_categories), in the order of `categories_`; their quantiles are
+            NaN, and None where all features are categories.
         """
         check_count("n_steps", n_steps)
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
@@ -638,7 +656,8 @@ class DirichletProcessHMM(
         Parameters
         ----------
         grid : array-like of shape (n_points,) or (n_points, n_features)
-            Points; one dimension will do for one feature. NaN leaves a feature out.
+            Points; one dimension will do for one feature. NaN leaves a feature out, so
+            that the density is that of the others.
         state : int or None, default=None
             Which state; None for all.
         quantiles : array-like of shape (n_quantiles,), default=None
@@ -808,6 +827,13 @@ class DirichletProcessHMM(
                 f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
             )
         models = Models(self, X)
+        kinds = models.kinds or ()
+        if self.covariance_type == "full" and 1 < kinds.count("normal") < len(kinds):
+            raise ValueError(
+                "covariance_type='full' is for features of one kind: those of "
+                f"emission={list(kinds)} are independent given their atom. Use "
+                "covariance_type='auto' or 'diag'."
+            )
         return Settings(
             models=models.allowed,
             rivals=models.rivals,
