@@ -319,8 +319,8 @@ DURATIONS = {
 
 
 def table_of(*shares):
-    """A distribution of the categories 0, 1, 2 and so on."""
-    return stats.rv_discrete(values=(np.arange(len(shares)), shares))
+    """Return a distribution of the categories 0, 1, 2 and so on."""
+    return stats.rv_discrete(values=(np.arange(len(shares)), shares))()
 
 
 # Of each state the distribution of each column, which are independent, and how often

@@ -97,7 +97,8 @@ def mixed(seeds, n_test=3000):
 
 def of_columns(X, seed):
     """Columns of whole numbers spread out, as `spread_out` does."""
-    return np.column_stack([spread_out(column, seed) for column in X.T])
+    columns = enumerate(X.T)
+    return np.column_stack([spread_out(x, (seed, f)) for f, x in columns])
 
 
 def main():

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._dirichlet_process_product_model import ProductModel
 from ._dirichlet_process_durations import Steps
 from ._dirichlet_process_forecast import states_now
 from ._dirichlet_process_posterior import densities
+from ._dirichlet_process_product_model import ProductModel
 
 
 class Online(NamedTuple):

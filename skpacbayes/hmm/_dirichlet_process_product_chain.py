@@ -11,8 +11,8 @@ from ._dirichlet_process_conditionals import (
     draw_transitions,
     mean_transitions,
 )
-from ._dirichlet_process_product_model import ProductParameters, columns_of
 from ._dirichlet_process_gibbs import GibbsChain
+from ._dirichlet_process_product_model import ProductParameters, columns_of
 from ._dirichlet_process_start import groups
 
 _LOG_2_PI = np.log(2 * np.pi)

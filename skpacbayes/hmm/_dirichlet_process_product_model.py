@@ -59,7 +59,7 @@ def kinds_of(emission, n_features):
 
 
 def columns_of(kinds):
-    """Indices of the features of each of `KINDS`."""
+    """Return the indices of the features of each of `KINDS`."""
     return [np.flatnonzero([own == kind for own in kinds]) for kind in KINDS]
 
 

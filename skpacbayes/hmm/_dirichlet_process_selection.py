@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ._dirichlet_process_chain import Chain
+from ._dirichlet_process_gibbs import starts_for
 from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
-from ._dirichlet_process_gibbs import starts_for
 from ._dirichlet_process_score import PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
