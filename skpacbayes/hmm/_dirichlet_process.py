@@ -186,10 +186,11 @@ class DirichletProcessHMM(
     then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step takes
     another r of a state, its mean duration as it is, with all x summed out. In one
     sweep of four a Metropolis step splits an atom or merges two, their parameters
-    summed out [5]_; in each sweep neighbouring atoms may change places on the stick
-    [6]_. Without these moves chains need thousands of sweeps to forget how many atoms
-    they began with. Because x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a
-    draw from a Dirichlet distribution: that is the proposal of a Metropolis step, whose
+    summed out [5]_ (not of counts and categories, nor of rows with these); in each
+    sweep neighbouring atoms may change places on the stick [6]_. Without these moves
+    chains need thousands of sweeps to forget how many atoms they began with. Because
+    x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
+    distribution: that is the proposal of a Metropolis step, whose
     ratio is that of the stationary probabilities of the first states. The restriction
     to q is by rejection, or else by slice sampling [4]_.
 
@@ -306,15 +307,18 @@ class DirichletProcessHMM(
     >>> bool(model.predict_proba(X)[121].max() > 0.9)
     True
 
-    Beside its speed we know the number of parts that fail, and the color of a lamp:
+    Columns may be of several kinds. Here parts fail more often at the higher speed, and
+    a lamp has another color more often:
 
-    >>> failed, color = rng.poisson(1 + speed), rng.binomial(1, 0.2 + 0.6 * speed)
-    >>> table = np.column_stack([X, failed, color])
+    >>> failed, color = rng.poisson(1 + 2 * speed), rng.binomial(1, 0.2 + 0.6 * speed)
+    >>> X = np.column_stack([X, failed, color])
     >>> kinds = ["normal", "poisson", "categorical"]
-    >>> model = DirichletProcessHMM(2, emission=kinds, n_iter=200, random_state=0)
-    >>> forecast = model.fit(table).forecast(n_steps=1, quantiles=[0.95])
-    >>> low, high = forecast.quantiles[0, 0, :2]
-    >>> red, green = forecast.category_probabilities[2][0]
+    >>> model = DirichletProcessHMM(2, emission=kinds, n_iter=400, random_state=0)
+    >>> forecast = model.fit(X).forecast(n_steps=1, quantiles=[0.95])
+    >>> float(forecast.quantiles[0, 0, 1])  # parts that fail in the next row
+    6.0
+    >>> forecast.category_probabilities[2][0].round(1)
+    array([0.2, 0.8])
     """
 
     _parameter_constraints: dict = {
