@@ -71,9 +71,10 @@ class Models:
         else:
             for f in np.flatnonzero(whole):
                 seen = self.X[~np.isnan(self.X[:, f]), f]
-                chance = _ERRORS * np.sqrt(2.0 / max(len(seen), 1))
                 whole[f] = self.n_values[f] > 2
-                whole[f] &= bool(seen.var() >= (1.0 - chance) * seen.mean())
+                if whole[f]:
+                    least = 1.0 - _ERRORS * np.sqrt(2.0 / len(seen))
+                    whole[f] = seen.var() >= least * seen.mean()
         return tuple("poisson" if own else "normal" for own in whole)
 
     def rivals(self, model):
