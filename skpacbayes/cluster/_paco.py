@@ -412,7 +412,8 @@ class PACOClusterer(
         stream = self._open_stream()
         problem = GibbsProblem(Setting.of(self), rows, stream.rng)
         problem.check_radius()
-        self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
+        found = self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
+        self._warn_of(found)
         stream.begin_with(rows)
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
@@ -454,8 +455,8 @@ class PACOClusterer(
         Warns
         -----
         ConvergenceWarning
-            As `fit` does, but for chains that disagree: at the first chain after 400
-            rows, and again whenever the rows are twice as many.
+            As `fit` does: at the first chain after 100 rows, and again whenever the
+            rows are twice as many. Of several such chains in a call the last one warns.
         UserWarning
             As `fit` does, at the first chain after the rows are twice as many.
         """
@@ -474,11 +475,12 @@ class PACOClusterer(
             self._open_stream().draw_from_prior()
         for name in ("labels_", "inertia_"):  # of the rows given to fit
             vars(self).pop(name, None)
-        doubled = False
+        doubled, doubted = False, None
         for _ in self._tasks(self._stream.refreshes(X, weights), "refresh", X):
-            self._refresh()
+            doubted = self._refresh() or doubted
             doubled |= self._stream.doubled()
         self._warn_beyond_radius()
+        self._warn_of(doubted)
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
         if doubled:
@@ -553,7 +555,7 @@ class PACOClusterer(
             self.n_features_in_ = statistics.shape[1] - 2
             self._open_stream()
         self._stream.absorb(statistics)
-        self._refresh()
+        self._warn_of(self._refresh())
         return self
 
     def predict(self, X, *, false_alarm_rate=None):
@@ -814,12 +816,13 @@ class PACOClusterer(
                 f"rows are up to {problem.largest_norm:.6g} from their mean, more than "
                 f"radius={problem.radius:.6g}: the prior may not reach their clusters."
             )
-        self._sample(problem)
+        return self._sample(problem)
 
     def _sample(self, problem, tasks=None):
         """Run the chains, and set the fitted attributes from what they found.
 
-        `tasks`: those of `fit`; None along a stream.
+        `tasks`: those of `fit`; None along a stream. Returns what was found if doubts
+        were looked for; else None.
         """
         n_iter, n_jobs, blocks = self.n_iter, self.n_jobs, tasks or range
         chains = problem.start_chains(self._stream.rng)
@@ -828,8 +831,7 @@ class PACOClusterer(
         outcome = read_chains(problem, chains, with_doubts=with_doubts)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))
-        if with_doubts:
-            self._warn_of(outcome)
+        return outcome if with_doubts else None
 
     def _publish_outcome(self, outcome, order):
         """Set the fitted attributes; `order`: that of the clusters by label."""
@@ -851,7 +853,12 @@ class PACOClusterer(
         self.n_iter_ = outcome.n_iter
 
     def _warn_of(self, outcome):
-        """Say that chains disagree, or that the data do not decide."""
+        """Say that chains disagree, or that the data do not decide.
+
+        None: no doubts were looked for.
+        """
+        if outcome is None:
+            return
         if self.n_chains > 1:
             warn_unmixed(
                 r_hat(np.moveaxis(self._traces, 2, 0)).max(),

@@ -18,7 +18,7 @@ _FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
 # Doubts are looked for at the first chain after so many rows, and again whenever the
 # rows are twice as many.
-_FIRST_DOUBTS = 400
+_FIRST_DOUBTS = 100
 _GROWTH = 0.1
 # The chain runs before its turn if more rows than expected lie where this share of the
 # rows of each cluster do. What is expected follows the intervals between chains, with
