@@ -412,8 +412,7 @@ class PACOClusterer(
         stream = self._open_stream()
         problem = GibbsProblem(Setting.of(self), rows, stream.rng)
         problem.check_radius()
-        found = self._sample(problem, lambda n_blocks: self._tasks(n_blocks, "chain", X))
-        self._warn_of(found)
+        self._warn_of(self._sample(problem, lambda n: self._tasks(n, "chain", X)))
         stream.begin_with(rows)
         noise = self._computed = self._compute()
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
@@ -455,8 +454,8 @@ class PACOClusterer(
         Warns
         -----
         ConvergenceWarning
-            As `fit` does: at the first chain after 100 rows, and again whenever the
-            rows are twice as many. Of several such chains in a call the last one warns.
+            As `fit` does, of the last chain of the call, if the rows of the stream have
+            passed 100, 200, 400 and so on.
         UserWarning
             As `fit` does, at the first chain after the rows are twice as many.
         """
@@ -475,12 +474,13 @@ class PACOClusterer(
             self._open_stream().draw_from_prior()
         for name in ("labels_", "inertia_"):  # of the rows given to fit
             vars(self).pop(name, None)
-        doubled, doubted = False, None
+        doubled, outcome = False, None
         for _ in self._tasks(self._stream.refreshes(X, weights), "refresh", X):
-            doubted = self._refresh() or doubted
+            outcome = self._refresh()
             doubled |= self._stream.doubled()
         self._warn_beyond_radius()
-        self._warn_of(doubted)
+        if outcome is not None and self._stream.doubting():
+            self._warn_of(outcome)
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
         if doubled:
@@ -555,7 +555,9 @@ class PACOClusterer(
             self.n_features_in_ = statistics.shape[1] - 2
             self._open_stream()
         self._stream.absorb(statistics)
-        self._warn_of(self._refresh())
+        outcome = self._refresh()
+        if self._stream.doubting():
+            self._warn_of(outcome)
         return self
 
     def predict(self, X, *, false_alarm_rate=None):
@@ -821,17 +823,15 @@ class PACOClusterer(
     def _sample(self, problem, tasks=None):
         """Run the chains, and set the fitted attributes from what they found.
 
-        `tasks`: those of `fit`; None along a stream. Returns what was found if doubts
-        were looked for; else None.
+        `tasks`: those of `fit`; None along a stream.
         """
         n_iter, n_jobs, blocks = self.n_iter, self.n_jobs, tasks or range
         chains = problem.start_chains(self._stream.rng)
         run_chains(chains, burn_in=0, n_iter=n_iter, tasks=blocks, n_jobs=n_jobs)
-        with_doubts = tasks is not None or self._stream.doubting()
-        outcome = read_chains(problem, chains, with_doubts=with_doubts)
+        outcome = read_chains(problem, chains)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))
-        return outcome if with_doubts else None
+        return outcome
 
     def _publish_outcome(self, outcome, order):
         """Set the fitted attributes; `order`: that of the clusters by label."""
@@ -853,12 +853,7 @@ class PACOClusterer(
         self.n_iter_ = outcome.n_iter
 
     def _warn_of(self, outcome):
-        """Say that chains disagree, or that the data do not decide.
-
-        None: no doubts were looked for.
-        """
-        if outcome is None:
-            return
+        """Say that chains disagree, or that the data do not decide."""
         if self.n_chains > 1:
             warn_unmixed(
                 r_hat(np.moveaxis(self._traces, 2, 0)).max(),
@@ -866,7 +861,7 @@ class PACOClusterer(
                 of="the number of clusters",
                 detail="n_clusters_posterior_ is not accurate.",
             )
-        for message in outcome.warnings:
+        for message in outcome.doubts():
             warn_user(message, ConvergenceWarning)
 
     def _chain_draws(self):

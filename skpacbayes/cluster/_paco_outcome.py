@@ -1,7 +1,9 @@
 """What the chains of PACO say: clusters, their noise, and what speaks against them."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -30,7 +32,8 @@ class Outcome:
 
     `centers`: the best centres known for the number of clusters that the chains visit
     most; `shares`: what their clusters count for in a density of rows; `draw`: the last
-    state of the first chain.
+    state of the first chain; `doubts`: a function that returns sentences on why the
+    number of clusters may not be right, which take time to find.
     """
 
     centers: np.ndarray
@@ -49,7 +52,7 @@ class Outcome:
     background: float
     log_uniform: float
     candidates: np.ndarray
-    warnings: list
+    doubts: Callable
 
 
 @dataclass(frozen=True)
@@ -85,19 +88,17 @@ def before_chains(setting, center, forecast):
         0.0,
         -math.inf,
         np.ones(1, dtype=np.int64),
-        [],
+        list,
     )
 
 
-def read_chains(problem, chains, with_doubts):
+def read_chains(problem, chains):
     """Return what the chains on the quasi-posterior of some rows found.
 
     Parameters
     ----------
     problem : GibbsProblem
     chains : list of Chain
-    with_doubts : bool
-        Whether to say what speaks against the number of clusters.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def read_chains(problem, chains, with_doubts):
         clusters.log_uniform
         - len(problem.coordinates) * problem.exponent * math.log(2),
         np.array([n_clusters, *rivals]),
-        list(_doubts(problem, n_clusters, unheard, rivals)) if with_doubts else [],
+        partial(_doubts, problem, n_clusters, unheard, rivals),
     )
 
 

@@ -16,8 +16,7 @@ _EVERY_ROW = 200
 # lie where this share of its rows do; but not until the stream has grown by a share.
 _FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
-# Doubts are looked for at the first chain after so many rows, and again whenever the
-# rows are twice as many.
+# Doubts are looked for after so many rows, and again whenever the rows have doubled.
 _FIRST_DOUBTS = 100
 _GROWTH = 0.1
 # The chain runs before its turn if more rows than expected lie where this share of the
@@ -181,7 +180,7 @@ class Stream:
         summary.expect_within(reach, n_far / n_rows)
 
     def doubting(self):
-        """Whether to look for doubts at this chain; once each time the rows double."""
+        """Whether to look for doubts: once each time the rows have doubled."""
         due = self.summary.n_rows >= self.doubts_at
         while self.summary.n_rows >= self.doubts_at:
             self.doubts_at *= 2

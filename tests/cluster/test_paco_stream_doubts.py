@@ -1,4 +1,4 @@
-"""Streams warn as `fit` does: at the first chain after 100 rows, 200, and so on."""
+"""Streams warn as `fit` does: at a call that passes 100 rows, 200, and so on."""
 
 import warnings
 
@@ -49,6 +49,21 @@ def test_groups_that_are_right_are_not_named():
             PACOClusterer(random_state=0).fit(X[:100])
         assert found == [100] * len(caught)  # a hundred rows do not decide each time
         assert warned_at(X, 1000)[0] == []
+
+
+def test_of_several_chains_in_a_call_the_last_one_warns():
+    """A group of which a chain in between saw a single row is no doubt at the end."""
+    rng = np.random.default_rng(0)
+    early = rng.normal(size=(200, 2)) + rng.choice([0, 8], size=(200, 1))
+    late = rng.normal((16, -4), size=(60, 2))
+    for rows in ([early, late], [np.vstack([early, late])]):
+        model = PACOClusterer(random_state=0)
+        for block in rows:  # a warning would be an error
+            model.partial_fit(block)
+        assert model.n_clusters_ == 3
+    model = PACOClusterer(random_state=0).partial_fit(early[:199])
+    with pytest.warns(ConvergenceWarning, match="a single row or copies of one: 1"):
+        model.partial_fit(late[:1])
 
 
 def test_a_copy_of_a_stream_warns_where_the_stream_does():
