@@ -1,7 +1,6 @@
 """Write the map of the page "Which estimator?", whose boxes are links.
 
-There are two forms: a picture, and a list for screens narrower than the picture. Run
-``python doc/make_flowchart.py`` after a change of the table below.
+Run ``python doc/make_flowchart.py`` after a change of the table below.
 """
 
 from pathlib import Path
@@ -74,19 +73,6 @@ def flowchart():
     return "\n".join([head, *parts, "</svg>", ""])
 
 
-def stacked():
-    """Return the map as a list of links, which can be read at any width."""
-    parts = []
-    for question, answers in QUESTIONS.items():
-        parts += [f"<p><strong>{escape(question)}</strong></p>", "<ul>"]
-        for answer, name in answers:
-            link = f"../generated/skpacbayes.{name}.html"
-            short = name.rpartition(".")[2]
-            parts.append(f'<li>{escape(answer)}:<br/><a href="{link}">{short}</a></li>')
-        parts.append("</ul>")
-    return "\n".join([*parts, ""])
-
-
 def _text(x, y, words, anchor, *, bold=False):
     weight = ' font-weight="bold"' if bold else ""
     return (
@@ -105,9 +91,6 @@ def _link(name, y):
     )
 
 
-FORMS = {"choose.svg": flowchart, "choose.html": stacked}
-
 if __name__ == "__main__":
-    for name, write in FORMS.items():
-        path = Path(__file__).parent / "images" / name
-        path.write_text(write(), encoding="utf-8")
+    path = Path(__file__).parent / "images/choose.svg"
+    path.write_text(flowchart(), encoding="utf-8")
