@@ -31,12 +31,7 @@ _FAMILIES = {
         "make_paco_model",
         "make_subspace_groups",
     ],
-    "filtering": [
-        "SMC2",
-        "ClusteredParticleFilter",
-        "ParticleMarginalMetropolis",
-        "ParticleMaximumLikelihood",
-    ],
+    "filtering": ["SMC2", "ClusteredParticleFilter", "ParticleMarginalMetropolis"],
     "hmm": ["DirichletProcessHMM"],
     "likelihood_free": [
         "ABCPosteriorKDE",

@@ -102,10 +102,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     How fast does the level of a river change, measured with a noise of 1?
 
     >>> import numpy as np
-    >>> from skpacbayes.filtering import (
-    ...     ClusteredParticleFilter,
-    ...     ParticleMaximumLikelihood,
-    ... )
+    >>> from skpacbayes.filtering import ClusteredParticleFilter
+    >>> from skpacbayes.filtering._maximum_likelihood import ParticleMaximumLikelihood
     >>> from skpacbayes.filtering.models import LocalLevel
     >>> rng = np.random.default_rng(1)
     >>> level = np.cumsum(0.5 * rng.normal(size=40))

@@ -135,9 +135,7 @@ class Ascent:
         step = inverse @ gradients.mean(axis=0)
         length = np.sqrt(step @ ((axes * safe) @ axes.T) @ step)
         step = step * min(1.0, LONGEST / max(np.linalg.norm(step), LONGEST))
-        self.heights = (
-            heights + gradients @ step + 0.5 * (hessians @ step) @ step
-        )
+        self.heights = heights + gradients @ step + 0.5 * (hessians @ step) @ step
         moved = self.position.copy()
         moved[self.free] += self.scale @ step
         self.position = np.clip(moved, *self.ends)

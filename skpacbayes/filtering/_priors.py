@@ -34,7 +34,7 @@ class Priors:
         }
 
     def slopes(self, position):
-        """Derivatives of the parameters by their positions, (n_parameters,)."""
+        """Return derivatives of the parameters by their positions, (n_parameters,)."""
         return np.array(
             [
                 np.exp(from_line(u, *support)[1])
@@ -100,7 +100,8 @@ def naming(values):
     except ValueError as error:
         drawn = ", ".join(f"{name}={value:g}" for name, value in values.items())
         raise ValueError(
-            f"The filter cannot run at {drawn}, which their distributions allow: {error}"
+            f"The filter cannot run at {drawn}, which their distributions allow: "
+            f"{error}"
         ) from error
 
 
