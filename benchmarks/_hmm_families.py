@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from _hmm_problems import electricity, monthly_returns
 from matplotlib.cbook import get_sample_data
+from scipy import stats
 
 from skpacbayes.datasets import make_hidden_markov
 
@@ -315,6 +316,84 @@ DURATIONS = {
     "bursts of counts": (bursts, 2),
     "geometric": (plain, 3),
 }
+
+
+def table_of(*shares):
+    """Return a distribution of the categories 0, 1, 2 and so on."""
+    return stats.rv_discrete(values=(np.arange(len(shares)), shares))()
+
+
+# Of each state the distribution of each column, which are independent, and how often
+# the state stays. No column alone tells all states apart.
+MIXED = {
+    "machine: reading, faults, mode": (
+        0.92,
+        ["normal", "poisson", "categorical"],
+        [
+            [stats.norm(0, 1), stats.poisson(2), table_of(0.6, 0.3, 0.1)],
+            [stats.norm(1.5, 1), stats.poisson(2), table_of(0.2, 0.6, 0.2)],
+            [stats.norm(1.5, 1), stats.poisson(5), table_of(0.6, 0.3, 0.1)],
+        ],
+    ),
+    "shop: t tails, overdispersed, weather": (
+        0.95,
+        ["normal", "poisson", "categorical"],
+        [
+            [stats.t(4), stats.nbinom(4, 0.5), table_of(0.4, 0.3, 0.2, 0.1)],
+            [stats.t(4), stats.nbinom(4, 0.25), table_of(0.1, 0.2, 0.3, 0.4)],
+            [stats.t(4, 1, 2), stats.nbinom(4, 0.25), table_of(0.4, 0.3, 0.2, 0.1)],
+        ],
+    ),
+    "patient: skewed, two rare counts, alarm": (
+        0.95,
+        ["normal", "poisson", "poisson", "categorical"],
+        [
+            [stats.gamma(2), *map(stats.poisson, (0.3, 1)), table_of(0.9, 0.1)],
+            [stats.gamma(2, 1), *map(stats.poisson, (1, 1)), table_of(0.6, 0.4)],
+        ],
+    ),
+}
+
+
+class Mixed:
+    """A family of `MIXED`: its rows, and what its true parameters say of them."""
+
+    def __init__(self, title):
+        self.stay, self.kinds, self.states = MIXED[title]
+        k = len(self.states)
+        self.transitions = np.full((k, k), (1 - self.stay) / (k - 1))
+        np.fill_diagonal(self.transitions, self.stay)
+
+    def draw(self, n, seed):
+        """Rows and states."""
+        rng = np.random.default_rng(seed)
+        states = markov_chain(rng, len(self.states), n, self.stay)
+        drawn = np.array(
+            [
+                [column.rvs(n, random_state=rng) for column in columns]
+                for columns in self.states
+            ]
+        )
+        return drawn[states, :, np.arange(n)].astype(float), states
+
+    def truth(self, X):
+        """Nats a row, and the most probable state of each given all rows."""
+        found = np.ones((len(X), len(self.states)))
+        for density, columns in zip(found.T, self.states, strict=True):
+            for x, column in zip(X.T, columns, strict=True):
+                of_numbers = isinstance(column.dist, stats.rv_continuous)
+                density *= column.pdf(x) if of_numbers else column.pmf(x)
+        filtered, ahead, nats = found.copy(), np.ones(found.shape), 0.0
+        now = np.full(len(self.states), 1 / len(self.states))
+        for t, density in enumerate(found):
+            joint = now * density
+            nats += np.log(joint.sum())
+            filtered[t] = joint / joint.sum()
+            now = filtered[t] @ self.transitions
+        for t in range(len(X) - 2, -1, -1):
+            ahead[t] = self.transitions @ (found[t + 1] * ahead[t + 1])
+            ahead[t] /= ahead[t].sum()
+        return nats / len(X), (filtered * ahead).argmax(axis=1)
 
 
 def simulated(name, seed, n_train=1500, n_test=3000):

@@ -1,20 +1,22 @@
-"""Hidden Markov models: how long states last, and families made after the model.
+"""Hidden Markov models: durations, columns of several kinds, and later families.
 
 States that last about equally long each time, by geometric and by negative binomial
-durations, against hmmlearn's models; and three families on which nothing was chosen.
+durations, against hmmlearn's models; three families on which nothing was chosen; and
+tables of measurements, counts and categories, whose kinds are given, found or ignored.
 Ours is given the number of states; hmmlearn's models have five starts and keep the
 likeliest. Needs `hmmlearn` (extra `bench`).
 
     python benchmarks/bench_hmm_durations.py [--quick]
 """
 
+import itertools
 import time
 import warnings
 
 import numpy as np
 from _harness import Report, arguments
-from _hmm_families import DURATIONS, LATER, simulated
-from _hmm_problems import accuracy
+from _hmm_families import DURATIONS, LATER, MIXED, Mixed, simulated
+from _hmm_problems import accuracy, best_of_starts
 from bench_hmm import compared, fitted, log_density, spread_out
 from sklearn.exceptions import ConvergenceWarning
 
@@ -46,7 +48,7 @@ def durations(titles, seed):
                 cells = [f"{log_density(name, fit, ahead):.3f}", "-", "-", "-"]
                 share, _ = accuracy(new_states, fit.predict(ahead), k)
             else:
-                fit, seconds, warned = timed(X, k, seed, name)
+                fit, seconds, warned = timed(X, k, seed, duration=name)
                 share, label_of = accuracy(new_states, fit.predict(new), k)
                 error = forecast_error(fit, new, new_states, label_of)
                 least = fit.n_stages_samples_.mean(axis=0)
@@ -57,13 +59,48 @@ def durations(titles, seed):
     return table
 
 
-def timed(X, k, seed, duration):
+def timed(X, k, seed, **parameters):
     """Return our fit, its CPU seconds, and whether it warned."""
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        fit = DirichletProcessHMM(k, duration=duration, random_state=seed).fit(X)
+        fit = DirichletProcessHMM(k, random_state=seed, **parameters).fit(X)
     return fit, time.process_time() - start, bool(caught)
+
+
+def mixed(seeds, n_test=3000):
+    """Accuracy and log density of new rows, by what is known of the columns.
+
+    The density of "auto" is left out: it takes categories for measurements, whose
+    density is no probability.
+    """
+    table = []
+    for title, seed in itertools.product(MIXED, seeds):
+        family = Mixed(title)
+        k = len(family.states)
+        X, _ = family.draw(1500, (seed, 0))
+        new, states = family.draw(n_test, (seed, 1))
+        spread, ahead = of_columns(X, seed), of_columns(new, seed)
+        given, seconds, warned = timed(X, k, seed, emission=family.kinds)
+        auto, *_ = timed(X, k, seed)
+        continuous, *_ = timed(spread, k, seed)
+        peer = best_of_starts("GaussianHMM", spread, k, "full")
+        nats, found = family.truth(new)
+        paths = [found, *(fit.predict(new) for fit in (given, auto))]
+        paths += [fit.predict(ahead) for fit in (continuous, peer)]
+        scores = [nats, given.score(new), continuous.score(ahead)]
+        scores.append(log_density("GaussianHMM", peer, ahead))
+        shares = [accuracy(states, path, k)[0] for path in paths]
+        cells = [f"{value:.3f}" for value in (*shares, *scores)]
+        cells += [f"{given.r_hat_:.2f}", "yes" if warned else "no", f"{seconds:.1f}"]
+        table.append([title, seed, *cells])
+    return table
+
+
+def of_columns(X, seed):
+    """Columns of whole numbers spread out, as `spread_out` does."""
+    columns = enumerate(X.T)
+    return np.column_stack([spread_out(x, (seed, f)) for f, x in columns])
 
 
 def main():
@@ -92,6 +129,17 @@ def main():
             *("R-hat", "warns", *(f"CPU s, {name}" for name in three)),
         ],
         table,
+    )
+    names = ["truth", "kinds given", "auto", "continuous", "GaussianHMM"]
+    report.table(
+        "Columns of several kinds: 1,500 rows learnt, states and density of 3,000 new "
+        "rows; for continuous and GaussianHMM, whole numbers are spread out",
+        [
+            *("family", "seed", *(f"accuracy, {name}" for name in names)),
+            *(f"nats, {name}" for name in names if name != "auto"),
+            *("R-hat, kinds given", "warns", "CPU s"),
+        ],
+        mixed(range(1 if quick else 2)),
     )
     report.save()
 

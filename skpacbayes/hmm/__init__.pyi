@@ -14,7 +14,7 @@ __all__ = [
 
 class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_states: Literal["auto"] | int
-    emission: Literal["auto", "translated", "per_state", "poisson", "categorical"]
+    emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] | list[str]
     n_atoms: int
     concentration: float
     transition_prior: float
@@ -31,7 +31,7 @@ class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int
     n_states_: int
     n_states_scores_: NDArray[Any]
-    emission_: Literal["translated", "per_state", "poisson", "categorical"]
+    emission_: Literal["translated", "per_state", "poisson", "categorical"] | list[str]
     covariance_type_: Literal["diag", "full"]
     transmat_: NDArray[Any]
     transmat_samples_: NDArray[Any]
@@ -46,7 +46,7 @@ class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_samples_seen_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, n_states: Literal["auto"] | int = ..., *, emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] = ..., n_atoms: int = ..., concentration: float = ..., transition_prior: float = ..., min_transition: float = ..., startprob: Literal["stationary", "dirichlet"] = ..., duration: Literal["geometric", "negative_binomial"] = ..., covariance_type: Literal["auto", "diag", "full"] = ..., n_iter: int = ..., burn_in: int = ..., thin: int = ..., n_chains: int = ..., window: int | None = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, n_states: Literal["auto"] | int = ..., *, emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] | list[str] = ..., n_atoms: int = ..., concentration: float = ..., transition_prior: float = ..., min_transition: float = ..., startprob: Literal["stationary", "dirichlet"] = ..., duration: Literal["geometric", "negative_binomial"] = ..., covariance_type: Literal["auto", "diag", "full"] = ..., n_iter: int = ..., burn_in: int = ..., thin: int = ..., n_chains: int = ..., window: int | None = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: None = ..., lengths: ArrayLike | None = ..., groups: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: None = ...) -> Self: ...
     def predict(self, X: ArrayLike, lengths: ArrayLike | None = ..., groups: ArrayLike | None = ...) -> NDArray[Any]: ...

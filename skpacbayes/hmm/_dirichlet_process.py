@@ -1,5 +1,6 @@
 """Hidden Markov models with Dirichlet process mixtures for emissions."""
 
+from contextlib import suppress
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,12 +15,6 @@ from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
 from . import _dirichlet_process_posterior as _posterior
-from ._dirichlet_process_discrete_answers import (
-    category_probabilities,
-    count_medians,
-    count_quantiles,
-)
-from ._dirichlet_process_discrete_model import Counts, not_counts
 from ._dirichlet_process_durations import log_durations, of_rows
 from ._dirichlet_process_forecast import (
     Forecast,
@@ -30,6 +25,17 @@ from ._dirichlet_process_forecast import (
 )
 from ._dirichlet_process_model_choice import Models
 from ._dirichlet_process_online import Online
+from ._dirichlet_process_product_answers import (
+    category_probabilities,
+    medians,
+    number_quantiles,
+)
+from ._dirichlet_process_product_model import (
+    ProductModel,
+    UnknownValues,
+    check_counts,
+    kinds_of,
+)
 from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
@@ -57,15 +63,18 @@ class DirichletProcessHMM(
     n_states : int or "auto", default=2
         Number of states. "auto" tries one, two, three and so on, at most 12, and takes
         the smallest number that is not clearly worse than the best (see Notes).
-    emission : {"auto", "translated", "per_state", "poisson", "categorical"}, \
-            default="auto"
+    emission : {"auto", "translated", "per_state", "poisson", "categorical"} or \
+            list of str, default="auto"
         "per_state": each state has a shape of its own. "translated": all states have
         one shape, each at a location of its own, the model of [2]_; where regimes
         differ in spread or shape it fails. "poisson": counts; each state has a mixture
         of Poisson distributions, so that they may be overdispersed. "categorical": each
-        distinct value of a feature is a category, without an order. "auto" takes what
-        predicts best of the first two and, where all values are whole numbers from 0,
-        of "poisson"; where these vary little, "poisson" alone.
+        distinct value of a feature is a category, without an order. A list names the
+        kind of each feature: "normal" (as "per_state"), "poisson" or "categorical".
+        "auto" takes what predicts best of the first two and, where all values of a
+        feature are whole numbers from 0, of "poisson" for it; where these vary little,
+        "poisson" alone. Beside features with other values, whole numbers that vary less
+        than counts do, or have two values, are normal.
     n_atoms : int, default=10
         Largest number of Gaussians that a shape mixes: where its Dirichlet process is
         truncated.
@@ -86,7 +95,8 @@ class DirichletProcessHMM(
         states last about equally long each time.
     covariance_type : {"auto", "diag", "full"}, default="auto"
         Covariances of the atoms. "auto" takes what predicts better; with more than 20
-        features it is "diag". Counts and categories are independent given their atom.
+        features it is "diag". Where there are counts or categories, all features are
+        independent given their atom.
     n_iter : int, default=500
         Sweeps of each chain after the burn-in.
     burn_in : int, default=300
@@ -111,7 +121,7 @@ class DirichletProcessHMM(
     n_states_scores_ : ndarray of shape (n_tried,)
         With ``n_states="auto"``, the predictive score of one, two, three and so on
         states, in nats per row (see Notes); else empty.
-    emission_ : {"translated", "per_state", "poisson", "categorical"}
+    emission_ : {"translated", "per_state", "poisson", "categorical"} or list of str
         The emission that was chosen.
     covariance_type_ : {"diag", "full"}
         The covariances that were chosen.
@@ -127,13 +137,14 @@ class DirichletProcessHMM(
     startprob_ : ndarray of shape (n_states,)
         Posterior mean of the distribution of the first state.
     locations_ : ndarray of shape (n_states, n_features)
-        Posterior mean of the median of each feature in each state. Not defined for
-        categories.
+        Posterior mean of the median of each feature in each state; NaN for categories.
+        Not defined where all features are categories.
     state_probabilities_ : ndarray of shape (n_states,)
         Probabilities of the state at the last row that was learnt, given the rows up to
         it: which regime holds now?
     categories_ : list of ndarray of shape (n_categories,)
-        With ``emission="categorical"``, the sorted values of each feature; else empty.
+        The sorted values of each feature that is categorical, none of others; empty
+        where no feature is categorical.
     log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
         Log density of all rows at each sweep, states and atoms summed out.
     r_hat_ : float
@@ -167,16 +178,19 @@ class DirichletProcessHMM(
       and m_j ~ N(0, 10 I).
     - Counts: y_t ~ sum_l w_xl prod_f Poisson(lambda_xlf), lambda ~ gamma(1, rho_xf) and
       rho ~ gamma(1, mean of the feature over all rows). Categories: tables with
-      Jeffreys' prior take the place of the Poisson distributions.
+      Jeffreys' prior take the place of the Poisson distributions. Features of several
+      kinds: the product is over the features, each of its kind, normal ones with the
+      prior above.
 
     A sweep draws all x by a filter forwards and a pass backwards, atoms summed out;
     then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step takes
     another r of a state, its mean duration as it is, with all x summed out. In one
     sweep of four a Metropolis step splits an atom or merges two, their parameters
-    summed out [5]_; in each sweep neighbouring atoms may change places on the stick
-    [6]_. Without these moves chains need thousands of sweeps to forget how many atoms
-    they began with. Because x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a
-    draw from a Dirichlet distribution: that is the proposal of a Metropolis step, whose
+    summed out [5]_ (not of counts and categories, nor of rows with these); in each
+    sweep neighbouring atoms may change places on the stick [6]_. Without these moves
+    chains need thousands of sweeps to forget how many atoms they began with. Because
+    x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
+    distribution: that is the proposal of a Metropolis step, whose
     ratio is that of the stationary probabilities of the first states. The restriction
     to q is by rejection, or else by slice sampling [4]_.
 
@@ -292,12 +306,27 @@ class DirichletProcessHMM(
     >>> X[120:123] = np.nan
     >>> bool(model.predict_proba(X)[121].max() > 0.9)
     True
+
+    Columns may be of several kinds. Here parts fail more often at the higher speed, and
+    a lamp has another color more often:
+
+    >>> failed, color = rng.poisson(1 + 2 * speed), rng.binomial(1, 0.2 + 0.6 * speed)
+    >>> X = np.column_stack([X, failed, color])
+    >>> kinds = ["normal", "poisson", "categorical"]
+    >>> model = DirichletProcessHMM(2, emission=kinds, n_iter=400, random_state=0)
+    >>> forecast = model.fit(X).forecast(n_steps=1, quantiles=[0.95])
+    >>> float(forecast.quantiles[0, 0, 1])  # parts that fail in the next row
+    6.0
+    >>> forecast.category_probabilities[2][0].round(1)
+    array([0.2, 0.8])
     """
 
     _parameter_constraints: dict = {
         "n_states": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "emission": [
-            StrOptions({"auto", "translated", "per_state", "poisson", "categorical"})
+            StrOptions({"auto", "translated", "per_state", "poisson", "categorical"}),
+            list,
+            tuple,
         ],
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "concentration": [Interval(Real, 0, None, closed="neither")],
@@ -378,8 +407,8 @@ class DirichletProcessHMM(
         ------
         ValueError
             If `min_transition` exceeds 1 / `n_states`, `lengths` do not sum to the
-            number of rows, or ``emission="poisson"`` and a value is negative, not
-            whole, or above 1e9.
+            number of rows, `emission` is a list and not of a kind for each feature, or
+            a value that is to be a count is negative, not whole, or above 1e9.
         """
         X = self._rows(X, reset=True)
         self._series = Series(X, sequence_bounds(len(X), lengths, groups))
@@ -411,8 +440,8 @@ class DirichletProcessHMM(
         Raises
         ------
         ValueError
-            If a parameter of the model changed since the stream began, or
-            ``emission="poisson"`` and a value is no count.
+            If a parameter of the model changed since the stream began, or a value that
+            is to be a count is none.
         """
         if self._streaming():
             X = self._rows(X)
@@ -512,8 +541,8 @@ class DirichletProcessHMM(
         Returns
         -------
         log_densities : ndarray of shape (n_timesteps,)
-            Natural logarithms of the mean density over draws; 0 for a row of which
-            nothing was observed.
+            Natural logarithms of the mean density over draws, of counts and categories
+            the probability; 0 for a row of which nothing was observed.
         """
         rows, log_volume = self._new_rows(X, lengths, groups)
         found = self._answer()
@@ -562,9 +591,10 @@ class DirichletProcessHMM(
         forecast : Forecast
             A named tuple: `quantiles` (n_quantiles, n_steps, n_features) of each
             feature at each step; `state_probabilities` (n_steps, n_states). Both are of
-            the posterior predictive distribution, the mean over draws. For categories
-            `quantiles` is None and `category_probabilities` has, for each feature, an
-            array (n_steps, n_categories), in the order of `categories_`.
+            the posterior predictive distribution, the mean over draws. Where there are
+            categories, `category_probabilities` has, for each feature, an array
+            (n_steps, n_categories), in the order of `categories_`; their quantiles are
+            NaN, and None where all features are categories.
         """
         check_count("n_steps", n_steps)
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
@@ -584,15 +614,17 @@ class DirichletProcessHMM(
             now = states_now(self._new_rows(X)[0], draws, found.model)
         states = state_forecasts(now, draws, found.model, n_steps)
         means = states.mean(axis=0)
-        if found.model.emission == "categorical":
+        shares, sizes = None, found.model.n_categories
+        if sizes:
             shares = category_probabilities(states, draws, found.model)
+        if len(sizes) == self.n_features_in_:
             return Forecast(None, means, shares)
-        counts = found.model.emission == "poisson"
-        quantiles_of = count_quantiles if counts else forecast_quantiles
+        product = isinstance(found.model, ProductModel)
+        quantiles_of = number_quantiles if product else forecast_quantiles
         unsettled = states[:, : n_unsettled(states)]
         values = quantiles_of(unsettled, draws, found.model, levels)
         values = values[:, np.arange(n_steps).clip(max=values.shape[1] - 1)]
-        return Forecast(found.units.restored(values), means)
+        return Forecast(found.units.restored(values), means, shares)
 
     @_small_is_zero
     def sample(self, n_samples=1, random_state=None):
@@ -628,7 +660,8 @@ class DirichletProcessHMM(
         Parameters
         ----------
         grid : array-like of shape (n_points,) or (n_points, n_features)
-            Points; one dimension will do for one feature. NaN leaves a feature out.
+            Points; one dimension will do for one feature. NaN leaves a feature out, so
+            that the density is that of the others.
         state : int or None, default=None
             Which state; None for all.
         quantiles : array-like of shape (n_quantiles,), default=None
@@ -730,8 +763,9 @@ class DirichletProcessHMM(
         found = self._answer()
         if found.model.emission == "categorical":
             raise AttributeError("Categories have no median: there are no locations_.")
-        if found.model.emission == "poisson":
-            return count_medians(found.used_draws(), found.model)
+        if isinstance(found.model, ProductModel):
+            of_draws = medians(found.used_draws(), found.model)
+            return found.units.restored(of_draws.mean(axis=0))
         used = type(found.draws)(*(part[found.used] for part in found.draws))
         return found.units.restored(_posterior.medians(used).mean(axis=0))
 
@@ -747,9 +781,7 @@ class DirichletProcessHMM(
     def categories_(self):
         """Categories of each feature, sorted; empty unless they are."""
         found = self._answer()
-        if found.model.emission != "categorical":
-            return []
-        return [values.copy() for values in found.units.values]
+        return found.units.categories() if found.model.n_categories else []
 
     @property
     def log_likelihoods_(self):
@@ -773,7 +805,10 @@ class DirichletProcessHMM(
         online, series = self._online, self._series
         if online is not None and series.n_seen - online.n_run < self.window // 2:
             n_new = series.n_seen - online.n_seen
-            return online.after(series.rows[len(series) - n_new :]).answers()
+            new = series.rows[len(series) - n_new :]
+            with suppress(UnknownValues):  # which only a new run of the chains learns
+                rows = online.posterior.units.rows(new, [0, n_new])
+                return online.after(rows).answers()
         return self._sample(range)
 
     @_small_is_zero
@@ -795,9 +830,17 @@ class DirichletProcessHMM(
                 f"min_transition={least} should be at most 1 / n_states = "
                 f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
             )
+        models = Models(self, X)
+        kinds = models.kinds or ()
+        if self.covariance_type == "full" and 1 < kinds.count("normal") < len(kinds):
+            raise ValueError(
+                "covariance_type='full' is for features of one kind: those of "
+                f"emission={list(kinds)} are independent given their atom. Use "
+                "covariance_type='auto' or 'diag'."
+            )
         return Settings(
-            models=Models(self, X).allowed,
-            rivals=Models(self, X).rivals,
+            models=models.allowed,
+            rivals=models.rivals,
             n_states=None if auto else self.n_states,
             largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
             burn_in=self.burn_in,
@@ -809,14 +852,12 @@ class DirichletProcessHMM(
 
     def _check_counts(self, X):
         """ValueError if counts are asked for, and these rows are none."""
-        if self.emission == "poisson":
-            Counts.of(X).rows(X, [0, len(X)])
+        check_counts(X, kinds_of(self.emission, X.shape[1]) or ())
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():
             return False
-        if self.emission == "poisson" and not_counts(X) is not None:
-            return False
+        self._check_counts(X)
         self._extend(X)
         return True
 

@@ -18,9 +18,10 @@ _MOST_POINTS = 100  # at which distribution functions are computed together
 class Forecast(NamedTuple):
     """What follows a sequence.
 
-    `quantiles` (n_quantiles, n_steps, n_features), None for categories;
-    `state_probabilities` (n_steps, n_states); `category_probabilities`: for each
-    feature (n_steps, n_categories), None unless they are categories.
+    `quantiles` (n_quantiles, n_steps, n_features), NaN for categories, and None where
+    there are no others; `state_probabilities` (n_steps, n_states);
+    `category_probabilities`: for each feature (n_steps, n_categories), None where there
+    are no categories.
     """
 
     quantiles: np.ndarray | None

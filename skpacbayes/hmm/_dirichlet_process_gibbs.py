@@ -41,13 +41,13 @@ class GibbsChain:
 
     Parameters
     ----------
-    rows : Rows or DiscreteRows
+    rows : Rows or ProductRows
         Sequences.
-    model : Model or DiscreteModel
+    model : Model or ProductModel
         The prior.
     rng : numpy.random.Generator
         Source of random numbers.
-    parameters : Parameters, DiscreteParameters or None
+    parameters : Parameters, ProductParameters or None
         Where the chain is; None to start it.
     starts : list of Start, or None
         Where the chain may start; None to find starts.

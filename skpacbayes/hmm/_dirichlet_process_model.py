@@ -42,6 +42,8 @@ class Model(NamedTuple):
     scale_rate: float = SCALE_RATE
     location_variance: float = LOCATION_VARIANCE
 
+    n_categories = ()  # of each feature that is categorical: there are none
+
     @staticmethod
     def units(X):
         """Return the zero and the unit of each feature of rows."""

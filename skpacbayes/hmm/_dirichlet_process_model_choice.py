@@ -1,13 +1,21 @@
 """Which models the parameters of an estimator allow for given rows."""
 
+from functools import cached_property
+
 import numpy as np
 
-from ._dirichlet_process_discrete_model import Categories, DiscreteModel, not_counts
 from ._dirichlet_process_model import Model
+from ._dirichlet_process_product_model import (
+    ProductModel,
+    columns_of,
+    kinds_of,
+    not_counts,
+)
 from ._dirichlet_process_series import units_of
 
 _MOST_FULL = 20  # features for which "auto" tries full covariances, at most
 _LEAST_SPREAD = 3.0  # of whole numbers, for which "auto" tries densities, too
+_ERRORS = 3.0  # standard errors by which a variance may be below the mean
 _MOST_CATEGORIES, _LEAST_ROWS = 10, 10  # values of a feature; rows of each, on average
 
 
@@ -25,31 +33,66 @@ class Models:
     def __init__(self, estimator, X):
         self.estimator, self.n_features = estimator, X.shape[1]
         self.X = X
-        self.counts = not_counts(X) is None and not np.isnan(X).all()
+        self.kinds = kinds_of(estimator.emission, self.n_features)
+
+    @cached_property
+    def n_values(self):
+        """Number of distinct values of each feature."""
+        return [len(np.unique(column[~np.isnan(column)])) for column in self.X.T]
 
     def allowed(self, n_states):
         """Models that may be chosen, the simplest first."""
-        emission = self.estimator.emission
-        if emission in ("poisson", "categorical"):
-            return [self._discrete(n_states, emission)]
-        if emission != "auto" or not self.counts:
+        emission, kinds = self.estimator.emission, self.kinds
+        if kinds is not None:
+            if set(kinds) == {"normal"}:
+                return self._continuous(n_states, "per_state")
+            return [self._product(n_states, kinds)]
+        kinds = self._recognised() if emission == "auto" else ()
+        if "poisson" not in kinds:
             return self._continuous(n_states, emission)
         # Where a unit is small beside the spread, a density is as good as the
         # probability of a whole number, and the two kinds can be compared.
-        wide = (units_of(self.X).unit >= _LEAST_SPREAD).all()
+        units = units_of(self.X).unit[columns_of(kinds)[1]]
+        wide = (units >= _LEAST_SPREAD).all()
         more = self._continuous(n_states, emission) if wide else []
-        return [self._discrete(n_states, "poisson"), *more]
+        return [self._product(n_states, kinds), *more]
+
+    def _recognised(self):
+        """Kinds of features as "auto" sees them: counts, and all others normal.
+
+        Beside a feature that has other values, whole numbers may be flags, marks or
+        rounded, too. Mixtures of Poisson distributions vary at least as their mean.
+        """
+        whole = [not_counts(column[:, None]) is None for column in self.X.T]
+        if all(whole):
+            whole = [not np.isnan(self.X).all()] * self.n_features
+        elif self.estimator.covariance_type == "full":
+            whole = [False] * self.n_features
+        else:
+            for f in np.flatnonzero(whole):
+                seen = self.X[~np.isnan(self.X[:, f]), f]
+                whole[f] = self.n_values[f] > 2
+                if whole[f]:
+                    least = 1.0 - _ERRORS * np.sqrt(2.0 / len(seen))
+                    whole[f] = seen.var() >= least * seen.mean()
+        return tuple("poisson" if own else "normal" for own in whole)
 
     def rivals(self, model):
         """Models that are compared with the one that was chosen, to warn."""
         if self.estimator.emission == "translated" and model.n_states > 1:
             return self._continuous(model.n_states, "per_state")
-        if model.emission == "poisson":
-            rival = self._discrete(model.n_states, "categorical")
-            n_values = max(rival.n_categories)
-            if n_values <= min(_MOST_CATEGORIES, len(self.X) // _LEAST_ROWS):
-                return [rival]
-        return []
+        if not isinstance(model, ProductModel):
+            return []
+        most = min(_MOST_CATEGORIES, len(self.X) // _LEAST_ROWS)
+        few = [
+            kind == "poisson" and n_values <= most
+            for kind, n_values in zip(model.kinds, self.n_values, strict=True)
+        ]
+        enough = all if set(model.kinds) == {"poisson"} else any
+        if not enough(few):
+            return []
+        kinds = np.where(few, "categorical", model.kinds).tolist()
+        return [self._product(model.n_states, tuple(kinds))]
 
     def _continuous(self, n_states, emission):
         """Mixtures of Gaussians: emissions by covariances."""
@@ -70,15 +113,14 @@ class Models:
             for of_covariance in full.get(self.estimator.covariance_type, both)
         ]
 
-    def _discrete(self, n_states, emission):
-        sizes = ()
-        if emission == "categorical":
-            sizes = tuple(len(values) for values in Categories.of(self.X).values)
-        return DiscreteModel(
+    def _product(self, n_states, kinds):
+        """Columns of these kinds."""
+        categories = columns_of(kinds)[2]
+        return ProductModel(
             n_states=n_states,
             n_atoms=self.estimator.n_atoms,
-            n_features=self.n_features,
-            n_categories=sizes,
+            kinds=kinds,
+            n_categories=tuple(max(1, self.n_values[f]) for f in categories),
             **self._priors(n_states),
         )
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._dirichlet_process_discrete_model import DiscreteModel
 from ._dirichlet_process_durations import Steps
 from ._dirichlet_process_forecast import states_now
 from ._dirichlet_process_posterior import densities
+from ._dirichlet_process_product_model import ProductModel
 
 
 class Online(NamedTuple):
@@ -51,24 +51,22 @@ class Online(NamedTuple):
         parts = _together(draws, model), _stages(draws, model)
         return cls(posterior, n_seen, n_seen, even, filtered, *parts)
 
-    def after(self, X):
-        """Learn rows that continue the last sequence."""
-        if not len(X):
+    def after(self, rows):
+        """Learn rows, in the units of the posterior, that continue the sequence."""
+        if not len(rows):
             return self
-        found = self.posterior
-        rows = found.units.rows(X, [0, len(X)])
         transitions, states = self.stages
         joint = densities(rows, *self.together)[0]
-        joint = joint.reshape(len(states), -1, len(X))
+        joint = joint.reshape(len(states), -1, len(rows))
         joint = np.take_along_axis(joint, states[..., None], axis=1)
         filtered, log_weights = self.filtered, self.log_weights
-        for t in range(len(X)):
+        for t in range(len(rows)):
             ahead = np.einsum("mi,mij->mj", filtered, transitions) * joint[..., t]
             evidence = ahead.sum(axis=1)
             filtered = ahead / evidence[:, None]
             log_weights = log_weights + np.log(evidence)
             log_weights = log_weights - np.logaddexp.reduce(log_weights)
-        n_seen = self.n_seen + len(X)
+        n_seen = self.n_seen + len(rows)
         return self._replace(n_seen=n_seen, log_weights=log_weights, filtered=filtered)
 
     def state_probabilities(self):
@@ -113,7 +111,7 @@ def _stages(draws, model):
 def _together(draws, model):
     """Return one model, of the states of all draws, and its parameters."""
     k = model.n_states
-    if isinstance(model, DiscreteModel):
+    if isinstance(model, ProductModel):
         parts = zip(*draws, strict=True)
         together = type(draws[0])(*(np.concatenate(part) for part in parts))
         return together, model._replace(n_states=k * len(draws))

@@ -4,11 +4,11 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr
 
 from .._kernels.hmm import smooth, viterbi
-from . import _dirichlet_process_discrete_answers as _discrete_answers
+from . import _dirichlet_process_product_chain as _product_chain
 from ._dirichlet_process_chain import densities_of
-from ._dirichlet_process_discrete_model import DiscreteModel
 from ._dirichlet_process_durations import Steps, filtered_stages, ways_into
 from ._dirichlet_process_model import covariances
+from ._dirichlet_process_product_model import ProductModel
 
 _N_HALVINGS = 60
 _NEVER = -1e300  # logarithm of the weight of an atom that is left out
@@ -21,28 +21,31 @@ def densities(rows, draw, model):
     over the prior, Student's, takes its place. So one row far away costs but the
     logarithm of its distance.
     """
-    if isinstance(model, DiscreteModel):
-        return _discrete_answers.densities(rows, draw, model)
-    known = np.where(draw.occupied, draw.log_weights, _NEVER)
-    highest, found, _ = densities_of(rows, draw._replace(log_weights=known), model)
+    weights = np.where(draw.occupied, draw.log_weights, _NEVER)
+    known = draw._replace(log_weights=weights)
+    if isinstance(model, ProductModel):
+        highest, found, _ = _product_chain.densities_of(rows, known)
+        log_new = model.log_new(rows, draw.rates)
+        log_new += _log_student(rows.normal.values, draw.normals(), model.normals)
+    else:
+        highest, found, _ = densities_of(rows, known, model)
+        log_new = _log_student(rows.values, draw, model)
     new = logsumexp(np.where(draw.occupied, _NEVER, draw.log_weights), axis=1)
-    log_densities = new[:, None] + _log_student(rows, draw, model)
+    log_densities = new[:, None] + log_new
+    log_densities[:, np.isnan(rows.values).all(axis=1)] = -np.inf
     unit = np.maximum(highest, log_densities.max(axis=0))
     found *= np.exp(highest - unit)
     found += np.exp(log_densities - unit)
     return np.maximum(found, np.finfo(float).tiny), unit
 
 
-def _log_student(rows, draw, model):
-    """Log density of rows in an atom of which nothing is known, (n_states, n_rows).
-
-    Minus infinity where nothing was observed.
-    """
-    seen = ~np.isnan(rows.values)
+def _log_student(values, draw, model):
+    """Log density of rows in an atom of which nothing is known, (n_states, n_rows)."""
+    seen = ~np.isnan(values)
     degrees = 2 * model.shape
     factor = 2 * (1 + 1 / model.mean_count)
     scale = factor * draw.scales[:, None]  # degrees times the square of Student's
-    gaps = rows.values - (draw.locations + draw.origins)[:, None]
+    gaps = values - (draw.locations + draw.origins)[:, None]
     squares = np.where(seen, gaps * gaps, 0.0) / scale
     if model.full:  # features are independent but for their unit
         n_values = seen.sum(axis=1)
@@ -58,7 +61,7 @@ def _log_student(rows, draw, model):
     )
     if not model.full:
         log_density = np.where(seen, log_density, 0.0).sum(axis=2)
-    return np.where(seen.any(axis=1), log_density, -np.inf)
+    return log_density
 
 
 def filtered_states(rows, draw, model):
@@ -160,8 +163,8 @@ def medians(draws):
 def simulate(n_samples, parameters, model, rng):
     """Rows, in the units of a chain, and states of one sequence."""
     states = _path(n_samples, Steps.of(parameters, model), rng)
-    if isinstance(model, DiscreteModel):
-        return _discrete_answers.emissions(states, parameters, model, rng), states
+    if isinstance(model, ProductModel):
+        return _product_chain.emissions(states, parameters, model, rng), states
     return _emissions(states, parameters, rng), states
 
 

@@ -23,12 +23,6 @@ from ._dirichlet_process_selection import (
 N_USED = 100  # draws that answer for new rows, at most
 _GROWTH = 1.5  # of the rows, after which a choice of the model is made again
 _GAIN = 0.01  # nats a row that another emission must gain before there is a warning
-_REASON = {
-    "per_state": "States differ in more than their location; use emission='auto' or "
-    "'per_state'.",
-    "categorical": "Values vary less than counts of their mean do; use "
-    "emission='categorical'.",
-}
 _LEAST_SAME = 0.95  # of the rows have the same state in all chains
 _LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
 _LEAST_SWEEPS = 50  # after the burn-in, for a chain that can tell what order says
@@ -182,10 +176,14 @@ def choose_model(tried, settings, seed):
         rival = _best_model(tried, rivals)
         if rival.clearly_better(best, _GAIN):
             chosen, other = best.model.emission, rival.model.emission
+            reason = "Values vary less than counts of their mean do; use"
+            if other == "per_state":
+                reason = "States differ in more than their location; use 'auto' or"
             _warn(
-                f"The rows contradict emission='{chosen}': with emission='{other}' "
+                f"The rows contradict emission={chosen!r}: with emission={other!r} "
                 "rows are predicted better from those before, by "
-                f"{(rival.scores - best.scores).mean():.2f} nats each. {_REASON[other]}"
+                f"{(rival.scores - best.scores).mean():.2f} nats each. {reason} "
+                f"emission={other!r}."
             )
     return Choice(best.model, best.chain, scores)
 
@@ -251,7 +249,7 @@ def _posterior(runs, chains, log_volume):
     _warn_of_chains(runs)
     votes = sum(run.votes for run in runs)
     _warn_of_states(votes)
-    if len(votes) > 1 and chains.model.emission != "categorical":
+    if len(votes) > 1:
         _warn_of_dependence(votes.argmax(axis=0), runs[0].chain.rows)
     draws = stacked([draw for run in runs for draw in run.draws])
     n_draws = len(draws.start)
@@ -331,7 +329,7 @@ def _warn_of_gaps(X):
 
 def _warn_of_dependence(states, rows):
     """Warn if rows depend on the rows before them beyond their states."""
-    found, lag = strongest_dependence(rows.values, states, rows.bounds)
+    found, lag = strongest_dependence(rows.numbers, states, rows.bounds)
     if found and lag == 1:
         _warn(
             "Rows depend on the rows before them beyond their states: neighbours in a "
@@ -347,7 +345,7 @@ def _warn_of_dependence(states, rows):
             f"states. If {lag} rows are a season, states may be its parts: give the "
             "model differences to the season before, or residuals."
         )
-    elif trend := strongest_trend(rows.values, states, rows.bounds):
+    elif trend := strongest_trend(rows.numbers, states, rows.bounds):
         _warn(
             "Rows have a trend: about the medians of their states they have a "
             f"correlation of {trend:.2f} with time. States may be early and late, and "

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ._dirichlet_process_chain import Chain
-from ._dirichlet_process_discrete_chain import DiscreteChain
-from ._dirichlet_process_discrete_model import DiscreteModel
 from ._dirichlet_process_gibbs import starts_for
+from ._dirichlet_process_product_chain import ProductChain
+from ._dirichlet_process_product_model import ProductModel
 from ._dirichlet_process_score import PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
@@ -34,12 +34,12 @@ class Learnt(NamedTuple):
 
 def rows_kind(model):
     """Return what models share whose rows are the same."""
-    return model.emission if isinstance(model, DiscreteModel) else "continuous"
+    return model.kinds if isinstance(model, ProductModel) else "continuous"
 
 
 def chain_of(rows, model, rng, parameters=None, starts=None):
     """Return a chain of the model."""
-    kind = DiscreteChain if isinstance(model, DiscreteModel) else Chain
+    kind = ProductChain if isinstance(model, ProductModel) else Chain
     return kind(rows, model, rng, parameters, starts)
 
 

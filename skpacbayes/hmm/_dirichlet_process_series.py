@@ -176,6 +176,7 @@ class Rows:
         self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
         self.groups = list(self._grouped(~np.isnan(values)))
         self.coordinates = values  # where starts are looked for
+        self.numbers = values  # none are categories
 
     def __len__(self):
         return len(self.values)

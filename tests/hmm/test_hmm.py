@@ -326,7 +326,7 @@ def test_the_law_of_an_atom_without_rows(covariance_type):
         determinants = np.linalg.det(2 * np.pi * covariances)
         densities = np.exp(-0.5 * squares) / np.sqrt(determinants)
         error = densities.std() / np.sqrt(2000)
-        expected = np.exp(_log_student(rows, draw, model)[0, row])
+        expected = np.exp(_log_student(rows.values, draw, model)[0, row])
         assert abs(densities.mean() - expected) < 4 * error
 
 

@@ -1,17 +1,21 @@
-"""The Gibbs sampler where emissions are mixtures of counts or of categories."""
+"""The Gibbs sampler where the columns of emissions are of several kinds."""
 
 import numpy as np
 
 from ._dirichlet_process_atoms import swap_neighbors
 from ._dirichlet_process_conditionals import (
+    Moments,
+    draw_atoms,
+    draw_base,
     draw_log_weights,
     draw_transitions,
     mean_transitions,
 )
-from ._dirichlet_process_discrete_model import DiscreteParameters
 from ._dirichlet_process_gibbs import GibbsChain
+from ._dirichlet_process_product_model import ProductParameters, columns_of
 from ._dirichlet_process_start import groups
 
+_LOG_2_PI = np.log(2 * np.pi)
 _N_GROUPS = 5  # groups of the rows of a state that atoms start from, at most
 
 
@@ -20,7 +24,22 @@ def log_components(rows, parameters):
     k, n_atoms, n_natural = parameters.natural.shape
     logs = rows.design @ parameters.natural.reshape(-1, n_natural).T
     logs += parameters.log_weights.ravel() + rows.base[:, None]
+    add_normals(logs, rows.normal, parameters)
     return logs.reshape(len(rows), k, n_atoms)
+
+
+def add_normals(logs, rows, parameters):
+    """Add the log densities of normal features to `logs` (n_rows, n_components).
+
+    A value that was rounded has the geometric mean of its density over the error.
+    """
+    for f, column in enumerate(rows.values.T):
+        seen = ~np.isnan(column)
+        factors = parameters.factors[..., f, f].ravel()
+        constants = np.log(factors)
+        constants -= 0.5 * (_LOG_2_PI + factors**2 * rows.rounding[f])
+        gaps = column[seen, None] * factors - factors * parameters.means[..., f].ravel()
+        logs[seen] += constants - 0.5 * gaps * gaps
 
 
 def densities_of(rows, parameters, uniforms=None):
@@ -49,8 +68,27 @@ def densities_of(rows, parameters, uniforms=None):
     return highest, densities, atoms
 
 
-class DiscreteChain(GibbsChain):
-    """Gibbs sampler where emissions are mixtures of counts or of categories."""
+def emissions(states, draw, model, rng):
+    """Draw a row for each state: values in standard units, counts, and codes."""
+    weights = np.exp(draw.log_weights).cumsum(axis=1)[states]
+    thresholds = rng.random(len(states)) * weights[:, -1]
+    atoms = (weights[:, :-1] <= thresholds[:, None]).sum(axis=1)
+    natural = draw.natural[states, atoms]
+    normal, counts, categories = columns_of(model.kinds)
+    rows = np.empty((len(states), model.n_features))
+    rows[:, counts] = rng.poisson(model.means(natural))
+    for f, table in zip(categories, model.tables(natural), strict=True):
+        passed = np.exp(table).cumsum(axis=1)
+        thresholds = rng.random(len(states)) * passed[:, -1]
+        rows[:, f] = (passed[:, :-1] <= thresholds[:, None]).sum(axis=1)
+    deviations = 1.0 / np.einsum("...ff->...f", draw.factors[states, atoms])
+    noise = rng.standard_normal((len(states), len(normal)))
+    rows[:, normal] = draw.means[states, atoms] + deviations * noise
+    return rows
+
+
+class ProductChain(GibbsChain):
+    """Gibbs sampler where the columns of emissions are of several kinds."""
 
     def _densities(self, uniforms):
         return densities_of(self.rows, self.parameters, uniforms)
@@ -60,17 +98,35 @@ class DiscreteChain(GibbsChain):
         old, model, rng = self.parameters, self.model, self.rng
         sizes = self._sums(atoms, np.ones((len(atoms), 1)))[..., 0]
         rates = model.draw_rates(old.natural, sizes > 0, self.rows.means, rng)
+        base = old.origins, old.scales
+        if old.means.size:
+            base = draw_base(sizes > 0, old, model.normals, rng)
         if model.n_atoms > 1:
             swap_neighbors(self.states, atoms, sizes, model.concentration, rng)
         sums = self._sums(atoms, self.rows.design)
-        self.parameters = DiscreteParameters(
+        self.parameters = ProductParameters(
             *draw_transitions(self._moved, old, model, rng),
             draw_log_weights(sizes, model.concentration, rng),
             model.draw_natural(sums, rates, rng),
             rates,
             sizes > 0,
             old.stages,
+            *self._draw_normals(atoms, *base),
         )
+
+    def _draw_normals(self, atoms, origins, scales):
+        """Means, factors, origins and scales of normal features given atoms."""
+        model, rows, rng = self.model.normals, self.rows.normal, self.rng
+        means, factors = self.parameters.means, self.parameters.factors
+        if means.size:
+            about = np.zeros(origins.shape)
+            near, moments = Moments.of_rows(
+                rows.values, self.states, atoms, about, model
+            )
+            hidden = moments.counts * rows.rounding
+            np.einsum("...ff->...f", moments.products)[:] += hidden
+            means, factors = draw_atoms(moments, near, origins, scales, model, rng)
+        return means, factors, origins, scales
 
     def _sums(self, atoms, columns):
         """Return sums over the rows of each atom, (n_states, n_atoms, n_columns)."""
@@ -88,15 +144,23 @@ class DiscreteChain(GibbsChain):
             atoms = groups(values, min(_N_GROUPS, model.n_atoms), self.rng)
         shape = model.n_states, model.n_atoms
         natural = np.zeros((*shape, self.rows.design.shape[1]))
-        if not model.n_categories:
-            means = np.broadcast_to(self.rows.means, (*shape, model.n_features))
-            natural = np.concatenate([np.log(means), -means], axis=-1)
-        self.parameters = DiscreteParameters(
+        natural[..., : 2 * model.n_counts] = np.hstack(
+            [np.log(self.rows.means), -self.rows.means]
+        )
+        d = model.normals.n_features
+        means = np.zeros((*shape, d))
+        for j in np.unique(start.states):
+            means[j] = np.median(values[start.states == j, :d], axis=0)
+        self.parameters = ProductParameters(
             *mean_transitions(self._moved.moves, model),
             np.zeros(shape),
             natural,
-            np.zeros((model.n_states, 0)),
+            np.zeros((model.n_states, model.n_counts)),
             np.zeros(shape, dtype=bool),
             np.ones(model.n_states, dtype=np.int64),
+            means,
+            np.broadcast_to(np.eye(d), (*shape, d, d)).copy(),
+            np.zeros((model.n_states, d)),
+            np.full((model.n_states, d), model.scale_shape / model.scale_rate),
         )
         return atoms
