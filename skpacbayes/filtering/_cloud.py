@@ -95,7 +95,7 @@ def warn_of_dropped_rows(X, model):
     if n_rows and not getattr(model, "handles_missing", False):
         name = type(model).__name__
         warn_user(
-            f"The observed values of {n_rows} rows with NaN are not used: the rows are "
+            f"What was observed of {n_rows} rows with some NaN is not used: these are "
             f"missing as a whole, as {name} does not have handles_missing = True. Set "
             f"it, and leave what is NaN out of {name}.log_likelihood.",
             ConvergenceWarning,
