@@ -58,3 +58,46 @@ axes[0].set_xlim(-10, 22)
 axes[0].set_ylim(-10, 22)
 figure.tight_layout()
 plt.show()
+
+# %%
+# Two groups of each family. The colour is the component that was found; a family of one
+# column is shown as a histogram.
+
+first = np.arange(400) < 200
+
+
+def two(low, high):
+    """Return the parameter of each row of two groups, as a column."""
+    return np.where(first, low, high)[:, None]
+
+
+angles = rng.vonmises(two(0.3, 2.5), 8.0)
+inputs = rng.uniform(-1, 1, (400, 1))
+samples = {
+    "normal": rng.normal(two(-2, 2), 0.8, (400, 2)),
+    "lognormal": rng.lognormal(two(0, 2), 0.5, (400, 2)),
+    "student": two(-6, 6) + rng.standard_t(2, (400, 2)),
+    "gamma": rng.gamma(two(0.7, 9), 1.0, (400, 1)),
+    "poisson": rng.poisson(two(3, 15), (400, 1)),
+    "categorical": (rng.random((400, 6)) < two(0.2, 0.8)).astype(float),
+    "von_mises_fisher": np.hstack([np.cos(angles), np.sin(angles)]),
+    "regression": np.hstack([inputs, two(-1, 1) * inputs + two(1, 0)]),
+}
+samples["regression"][:, 1] += rng.normal(0, 0.1, 400)
+figure, axes = plt.subplots(2, 4, figsize=(10, 5))
+for axis, (name, rows) in zip(axes.flat, samples.items(), strict=True):
+    mixture = TemperedVBMixture(name, 2, random_state=0).fit(rows)
+    found = mixture.predict(rows)
+    share = max(np.mean(found == first), np.mean(found != first))
+    print(f"{name}: {share:.0%} of the rows in their own group")
+    if name == "categorical":  # six columns are shown as one count
+        rows = rows.sum(axis=1, keepdims=True)
+        axis.set_xlabel("columns with category 1")
+    if rows.shape[1] == 1:
+        parts = [rows[found == k, 0] for k in range(2)]
+        axis.hist(parts, bins=20, stacked=True, color=["C0", "C1"])
+    else:
+        axis.scatter(*rows.T, c=found, s=5, cmap="tab10", vmax=9)
+    axis.set_title(name)
+figure.tight_layout()
+plt.show()

@@ -235,7 +235,7 @@ def warn_of_far_rows(X, reach):
         warn_user(
             f"feature {feature} of {np.count_nonzero(far[:, feature])} rows lies "
             "further beyond its range in the fit than this range is long: its effect "
-            "is taken for constant there, and no interval knows of it."
+            "is constant there, and intervals do not account for that."
         )
 
 

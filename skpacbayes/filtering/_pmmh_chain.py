@@ -29,10 +29,12 @@ class Target:
         if log_prior == -np.inf:
             return -np.inf
         seed = int(generator.integers(2**31 - 1))
+        return float(log_prior) + self.log_likelihood(position, seed)
+
+    def log_likelihood(self, position, seed):
+        """Estimate of the log likelihood; minus infinity is an answer here."""
         values = self.priors.values(position)
-        # a likelihood of 0 is an answer here
-        tracker = self.fitted(values, seed, underflow="warn")
-        return float(log_prior) + tracker.log_likelihood_
+        return self.fitted(values, seed, underflow="warn").log_likelihood_
 
     def fitted(self, values, seed, **settings):
         """Return the filter with these parameters, run over the rows."""

@@ -33,6 +33,15 @@ class Priors:
             )
         }
 
+    def slopes(self, position):
+        """Return derivatives of the parameters by their positions, (n_parameters,)."""
+        return np.array(
+            [
+                np.exp(from_line(u, *support)[1])
+                for u, support in zip(position, self._supports, strict=True)
+            ]
+        )
+
     def draw(self, count, generator):
         """Positions of draws with a finite log density, (count, n_parameters).
 
@@ -85,38 +94,39 @@ class Priors:
 
 @contextmanager
 def naming(values):
-    """Say at which values, drawn from their priors, a filter raised an error."""
+    """Say at which values of the parameters a filter raised an error."""
     try:
         yield
     except ValueError as error:
         drawn = ", ".join(f"{name}={value:g}" for name, value in values.items())
         raise ValueError(
-            f"The filter cannot run at {drawn}, which the priors allow: {error}"
+            f"The filter cannot run at {drawn}, which their distributions allow: "
+            f"{error}"
         ) from error
 
 
-def check_priors(estimator, priors):
+def check_priors(estimator, priors, argument="priors"):
     """Refuse priors of what is no parameter of the model, and what is no density."""
     if not priors:
-        raise ValueError("priors is empty: there is no parameter to learn.")
+        raise ValueError(f"{argument} is empty: there is no parameter to learn.")
     known = [key for key in estimator.get_params() if key.startswith("model__")]
     for name, prior in priors.items():
         if name not in known:
             there = f"there are {known}" if known else "the model has none"
             raise ValueError(
-                f"priors has {name!r}, which is no parameter of the estimator's model; "
-                f"{there}."
+                f"{argument} has {name!r}, which is no parameter of the estimator's "
+                f"model; {there}."
             )
         if not all(hasattr(prior, f) for f in ("logpdf", "rvs", "support")):
             raise ValueError(
-                f"The prior of {name!r} should be a continuous distribution such "
-                f"as scipy.stats.norm(0, 1), got {prior!r}."
+                f"{argument}[{name!r}] should be a continuous distribution such as "
+                f"scipy.stats.norm(0, 1), got {prior!r}."
             )
         try:
             prior.support()
         except TypeError as error:
             raise ValueError(
-                f"The prior of {name!r} should be a distribution with its parameters, "
+                f"{argument}[{name!r}] should be a distribution with its parameters, "
                 f"such as scipy.stats.gamma(2), got {type(prior).__name__} without: "
                 f"{error}"
             ) from error

@@ -107,8 +107,8 @@ class Collapses:
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
             warn_user(
                 f"One of {self._n} particles has most of the weight at {rows} (0 is "
-                "the first): the state and the log-likelihood there are its guess. The "
-                "row may be an outlier, or tell more than the particles can follow: "
+                "the first): the state and the log-likelihood there rest on it. The "
+                "row may be an outlier, or more precise than the particles can follow: "
                 "try a wider log_likelihood, more particles, a proposal or tempering.",
                 ConvergenceWarning,
             )

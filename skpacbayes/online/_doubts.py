@@ -59,7 +59,7 @@ def warn_of_order(found):
     """Warn where rows are sorted by their target, or labels come in long runs."""
     warn_user(
         f"The rows are {found}. Each row is learnt once, in the order given, so that "
-        "later rows displace what the first ones taught, the more with forgetting. If "
+        "later rows count more than the first ones, above all with forgetting. If "
         "the order means nothing, shuffle the rows (sklearn.utils.shuffle)."
     )
 
@@ -126,7 +126,7 @@ def warn_of_divergence(state, weights, names, power):
     warn_user(
         f"The average has a loss of {average:g}, and the expert {names[best]!r} one of "
         f"{losses[best]:g}: an expert lost {largest:g} on one row, and weights that "
-        "allow for such losses leave too much to the others. Leave the expert "
+        "allow for such losses give the other experts too much. Leave the expert "
         f"{names[worst]!r} out, keep its predictions within bounds, or give "
         "loss_bound."
     )

@@ -1,0 +1,208 @@
+"""Maximise a log-likelihood that particle filters estimate, and count the errors."""
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from .._chains import in_threads
+
+N_STARTS = 10  # draws for each parameter, of which the likeliest starts the search
+N_SEEDS = 4  # whose mean likelihood the search climbs
+N_SPREAD = 200  # draws whose spread is the unit of the search
+N_SPREADS = 10  # of them on either side, on the line, are searched
+COARSE = 0.2  # nats between the corners at which the simplex stops
+LONGEST = 2.0  # step in units of the design
+FLATTEST = 0.25  # curvature from which a direction counts as flat
+ROUND = 4.0  # curvatures of the last design lie between 1 / ROUND and ROUND
+LEVEL = 0.1  # nats that the end of the range must lose against the maximum
+
+
+class Ascent:
+    """Newton's method on quadratics fitted to log-likelihoods about a standard error.
+
+    The points of a design are evaluated with the same seeds. Each seed thus has a
+    surface of its own, and the spread of their gradients is the Monte Carlo error.
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_parameters,)
+        The maximum, on the line.
+    free : ndarray of bool of shape (n_parameters,)
+        False for parameters that lie at an end of their range.
+    covariance : ndarray of shape (n_free, n_free) or None
+        Inverse of the observed information, on the line; None where it has no inverse.
+    noise : ndarray of shape (n_free, n_free)
+        Monte Carlo covariance of the position.
+    heights : ndarray of shape (n_repeats,)
+        Estimates of the log-likelihood at the maximum.
+    """
+
+    def __init__(self, target, n_repeats, n_jobs, generator):
+        self.target = target
+        self.n_jobs = n_jobs
+        priors = target.priors
+        spread = priors.draw(N_SPREAD, generator)
+        self.spread = spread.std(axis=0)
+        self.ends = spread.mean(axis=0) + N_SPREADS * np.outer([-1, 1], self.spread)
+        starts = priors.draw(N_STARTS * len(self.spread), generator)
+        self.seeds = [int(s) for s in generator.integers(2**31 - 1, size=n_repeats)]
+        self.free = np.full(len(self.spread), True)
+        self.position = self._start(np.clip(starts, *self.ends))
+        self.scale = np.diag(self.spread / 2)
+        self.best = -np.inf, self.position, self.scale
+        self.covariance, self.noise = None, np.zeros_like(self.scale)
+
+    def _start(self, starts):
+        """Climb from the likeliest of some positions, by one seed, to be near."""
+        seeds = self.seeds[:N_SEEDS]
+        first = logsumexp(self._log_likelihoods(starts, seeds[:1]), axis=0)
+        if not first.max() > -np.inf:
+            raise ValueError(
+                f"The likelihood vanishes at each of {len(starts)} draws of the "
+                "parameters: narrower ranges, or more particles, may reach the rows."
+            )
+        best = starts[first.argmax()]
+        corners = np.clip(best + np.diag(self.spread / 2), *self.ends)
+        with np.errstate(invalid="ignore"):  # corners of likelihood 0
+            found = minimize(
+                lambda u: -logsumexp(self._log_likelihoods(u[None], seeds)),
+                best,
+                method="Nelder-Mead",
+                bounds=self.ends.T,
+                options={
+                    "initial_simplex": np.vstack([best, corners]),
+                    "xatol": np.inf,
+                    "fatol": COARSE,
+                    "maxfev": 100 * len(best),
+                },
+            )
+        return found.x
+
+    def _log_likelihoods(self, positions, seeds):
+        """Estimates, (n_seeds, n_positions)."""
+        calls = [
+            (self.target.log_likelihood, position, seed)
+            for seed in seeds
+            for position in positions
+        ]
+        return np.reshape(in_threads(self.n_jobs, calls), (len(seeds), len(positions)))
+
+    def iterate(self, tol):
+        """Yield whether the maximum is found, after each iteration."""
+        while True:
+            curved, step = self._newton()
+            near = step < max(tol, min(self.noise_share, 1.0))
+            yield near and not self._reach_end() and curved
+
+    @property
+    def noise_share(self):
+        """Largest Monte Carlo standard error, in standard errors; infinite if none."""
+        if self.covariance is None:
+            return np.inf
+        shares = np.diag(self.noise) / np.diag(self.covariance)
+        return float(np.sqrt(np.max(shares, initial=0.0)))
+
+    def _newton(self):
+        """Move to the maximum of the quadratic.
+
+        Returns
+        -------
+        curved : bool
+            Whether the design was about a standard error wide in all directions.
+        step : float
+            Length of the step in standard errors.
+        """
+        design = design_of(len(self.scale))
+        positions = np.repeat(self.position[None], len(design), axis=0)
+        positions[:, self.free] += design @ self.scale.T
+        values = log_mean(self._log_likelihoods(positions, self.seeds))
+        self.covariance = None
+        if not np.isfinite(values).all():
+            self.scale = self.scale / 2
+            return False, np.inf
+        height = values[:, 0].mean()
+        if height < self.best[0] - 1.0:
+            self.position, self.scale = self.best[1], self.best[2] / 4
+            self.best = self.best[0], self.position, self.scale
+            return False, np.inf
+        if height > self.best[0]:
+            self.best = height, self.position, self.scale
+        heights, gradients, hessians = quadratics(design, values)
+        hessian = hessians.mean(axis=0)
+        curvatures, axes = np.linalg.eigh(-hessian)
+        safe = np.maximum(curvatures, FLATTEST)
+        inverse = (axes / safe) @ axes.T
+        step = inverse @ gradients.mean(axis=0)
+        length = np.sqrt(step @ ((axes * safe) @ axes.T) @ step)
+        step = step * min(1.0, LONGEST / max(np.linalg.norm(step), LONGEST))
+        self.heights = heights + gradients @ step + 0.5 * (hessians @ step) @ step
+        moved = self.position.copy()
+        moved[self.free] += self.scale @ step
+        self.position = np.clip(moved, *self.ends)
+        if (curvatures > FLATTEST).all():
+            errors = (gradients + hessians @ step) @ inverse @ self.scale.T
+            self.noise = np.cov(errors, rowvar=False).reshape(self.scale.shape)
+            self.noise = self.noise / len(values)
+            self.covariance = self.scale @ inverse @ self.scale.T
+        curved = bool(((curvatures > 1 / ROUND) & (curvatures < ROUND)).all())
+        self._rescale(axes / np.sqrt(safe))
+        return curved, length
+
+    def _rescale(self, factor):
+        """Make the next design a standard error wide, three spreads at most."""
+        scale = self.scale @ factor
+        widths = np.linalg.norm(scale, axis=1)
+        most = 3 * self.spread[self.free]
+        self.scale = scale * np.minimum(1.0, most / widths)[:, None]
+
+    def _reach_end(self):
+        """Fix a parameter at an end that loses nothing against the maximum, if any."""
+        places = np.flatnonzero(self.free)
+        positions = np.repeat(self.position[None], 1 + 2 * len(places), axis=0)
+        for k, place in enumerate(places):
+            positions[1 + 2 * k : 3 + 2 * k, place] = self.ends[:, place]
+        means = logsumexp(self._log_likelihoods(positions, self.seeds), axis=0)
+        best = int(np.argmax(means[1:])) if len(places) else 0
+        if not len(places) or means[0] - means[1 + best] > LEVEL:
+            return False
+        k = best // 2
+        self.position = positions[1 + best]
+        self.free[places[k]] = False
+        kept = np.delete(np.arange(len(places)), k)
+        self.scale = np.linalg.cholesky((self.scale @ self.scale.T)[np.ix_(kept, kept)])
+        self.best = -np.inf, self.position, self.scale
+        return True
+
+
+def design_of(n):
+    """Points of a quadratic: the center, the axes, the diagonals; none beyond 1."""
+    axes = np.eye(n)
+    pairs = [(i, j) for i in range(n) for j in range(i)]
+    diagonals = [(axes[i] + axes[j]) / np.sqrt(2) for i, j in pairs]
+    points = np.reshape([*axes, *diagonals], (-1, n)) if n else axes
+    return np.vstack([np.zeros((1, n)), points, -points])
+
+
+def log_mean(log_likelihoods):
+    """Logarithms of mean likelihoods, as the mean of a value for each row.
+
+    Row r has ``log(mean) + p_r / mean - 1``: the spread of these is that of the
+    logarithm (infinitesimal jackknife). The mean of the logarithms would be too low by
+    half their variance, which depends on the parameters.
+    """
+    total = logsumexp(log_likelihoods, axis=0) - np.log(len(log_likelihoods))
+    with np.errstate(under="ignore", invalid="ignore"):
+        return total + np.expm1(log_likelihoods - total)
+
+
+def quadratics(design, values):
+    """Height, gradient and Hessian at the center, of each row of values."""
+    n = design.shape[1]
+    rows, columns = np.triu_indices(n)
+    halves = np.where(rows == columns, 0.5, 1.0)
+    products = design[:, rows] * design[:, columns] * halves
+    basis = np.column_stack([np.ones(len(design)), design, products])
+    found = values @ np.linalg.pinv(basis).T
+    hessians = np.empty((len(values), n, n))
+    hessians[:, rows, columns] = hessians[:, columns, rows] = found[:, 1 + n :]
+    return found[:, 0], found[:, 1 : 1 + n], hessians

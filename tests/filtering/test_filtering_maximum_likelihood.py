@@ -1,0 +1,70 @@
+"""Maximum likelihood by particle filters, against the exact maximum."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize_scalar
+from scipy.stats import gamma, multivariate_normal
+
+from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering._maximum_likelihood import ParticleMaximumLikelihood
+from skpacbayes.filtering.models import LocalLevel
+
+NAME = "model__transition_variance"
+
+
+def learner(given=None, **parameters):
+    tracker = ClusteredParticleFilter(
+        LocalLevel(0.0, 1.0, observation_variance=0.5), method="sqmc", n_particles=64
+    )
+    given = {NAME: gamma(2, scale=0.5)} if given is None else given
+    return ParticleMaximumLikelihood(tracker, given, random_state=0, **parameters)
+
+
+def rows(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return (0.8 * rng.normal(size=n).cumsum() + 0.7 * rng.normal(size=n))[:, None]
+
+
+def exact_log_likelihood(X, variance):
+    times = np.minimum.outer(np.arange(len(X)), np.arange(len(X)))
+    covariance = 1.0 + variance * times + 0.5 * np.eye(len(X))
+    return multivariate_normal(np.zeros(len(X)), covariance).logpdf(X[:, 0])
+
+
+def test_the_maximum_is_the_exact_one():
+    """Four Monte Carlo errors, and a tenth of a standard error for third derivatives.
+
+    The standard error is a curvature over two standard errors: within a tenth.
+    """
+    X = rows()
+    best = minimize_scalar(
+        lambda u: -exact_log_likelihood(X, np.exp(u)), bounds=(-4, 2), method="bounded"
+    )
+    step = 0.01
+    around = [exact_log_likelihood(X, np.exp(best.x + s)) for s in (-step, 0, step)]
+    error = np.exp(best.x) * step / np.sqrt(-np.diff(around, 2)[0])
+    found = learner().fit(X)
+    assert found.converged_
+    atol = 4 * found.monte_carlo_errors_[NAME] + 0.1 * error
+    assert atol < 0.5 * error
+    assert_allclose(found.parameters_[NAME], np.exp(best.x), atol=atol)
+    assert_allclose(found.standard_errors_[NAME], error, rtol=0.2)
+    atol = 4 * found.log_likelihood_error_ + 0.01
+    assert_allclose(found.log_likelihood_, -best.fun, atol=atol)
+
+
+def test_a_level_that_does_not_move_is_a_bound():
+    X = np.random.default_rng(1).permutation(np.linspace(-1, 1, 30))[:, None]
+    X = X * np.where(np.arange(30) % 2, 1, -1)[:, None] / 2
+    with pytest.warns(UserWarning, match="does not fall towards an end of the range"):
+        found = learner().fit(X)
+    assert not found.converged_
+    assert found.standard_errors_[NAME] == np.inf
+
+
+def test_ranges_that_are_none():
+    with pytest.raises(ValueError, match="two finite numbers"):
+        learner({NAME: (2.0, 1.0)}).fit(rows())
+    with pytest.raises(ValueError, match="parameters is empty"):
+        learner({}).fit(rows())
