@@ -69,8 +69,9 @@ class DirichletProcessHMM(
         one shape, each at a location of its own, the model of [2]_; where regimes
         differ in spread or shape it fails. "poisson": counts; each state has a mixture
         of Poisson distributions, so that they may be overdispersed. "categorical": each
-        distinct value of a feature is a category, without an order. A list names the
-        kind of each feature: "normal" (as "per_state"), "poisson" or "categorical".
+        distinct value of a feature is a category, without an order; names are given as
+        codes, of `sklearn.preprocessing.OrdinalEncoder`. A list names the kind of each
+        feature, in their order: "normal" (as "per_state"), "poisson" or "categorical".
         "auto" takes what predicts best of the first two and, where all values of a
         feature are whole numbers from 0, of "poisson" for it; where these vary little,
         "poisson" alone. Beside features with other values, whole numbers that vary less
@@ -408,7 +409,9 @@ class DirichletProcessHMM(
         ValueError
             If `min_transition` exceeds 1 / `n_states`, `lengths` do not sum to the
             number of rows, `emission` is a list and not of a kind for each feature, or
-            a value that is to be a count is negative, not whole, or above 1e9.
+            a value that is to be a count is negative, not whole, or above 1e9. An
+            answer for other rows is refused, too, where these have a new category; NaN
+            in its place is a missing value.
         """
         X = self._rows(X, reset=True)
         self._series = Series(X, sequence_bounds(len(X), lengths, groups))
@@ -609,9 +612,9 @@ class DirichletProcessHMM(
         if X is None and found.online is not None:
             now = found.online.states_now()
         else:
-            if X is None:
-                X = self._series.rows[self._series.bounds[-2] :]
-            now = states_now(self._new_rows(X)[0], draws, found.model)
+            last = self._series.last if X is None else self._rows(X)
+            rows = found.units.rows(last, sequence_bounds(len(last)))
+            now = states_now(rows, draws, found.model)
         states = state_forecasts(now, draws, found.model, n_steps)
         means = states.mean(axis=0)
         shares, sizes = None, found.model.n_categories
@@ -780,8 +783,7 @@ class DirichletProcessHMM(
     @property
     def categories_(self):
         """Categories of each feature, sorted; empty unless they are."""
-        found = self._answer()
-        return found.units.categories() if found.model.n_categories else []
+        return self._answer().units.categories()
 
     @property
     def log_likelihoods_(self):

@@ -43,8 +43,7 @@ class Online(NamedTuple):
     def after_run(cls, posterior, series):
         """Begin after a run: weights are equal, the last sequence is filtered."""
         draws, model = posterior.used_draws(), posterior.model
-        last = series.rows[series.bounds[-2] :]
-        rows = posterior.units.rows(last, [0, len(last)])
+        rows = posterior.units.rows(series.last, [0, len(series.last)])
         filtered = states_now(rows, draws, model)
         even = np.full(len(draws), -np.log(len(draws)))
         n_seen = series.n_seen

@@ -140,7 +140,9 @@ class ProductUnits(NamedTuple):
         return self.rows(X, bounds, self.normal.rounding)
 
     def categories(self):
-        """Categories of each feature, sorted; none of numbers."""
+        """Categories of each feature, sorted; none of numbers, [] without any."""
+        if not self.values:
+            return []
         found = [np.empty(0)] * len(self.kinds)
         for f, known in zip(columns_of(self.kinds)[2], self.values, strict=True):
             found[f] = known.copy()

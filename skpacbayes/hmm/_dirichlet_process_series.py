@@ -56,6 +56,11 @@ class Series:
         return self._buffer[self._first : self._stop]
 
     @property
+    def last(self):
+        """Rows of the last sequence, (n_rows_of_it, n_features)."""
+        return self.rows[self.bounds[-2] :]
+
+    @property
     def n_seen(self):
         """Number of rows, dropped ones included."""
         return self.n_dropped + len(self)
@@ -124,6 +129,10 @@ class Units(NamedTuple):
     def restored(self, rows):
         """Rows in the units of X."""
         return rows * self.unit + self.offset
+
+    def categories(self):
+        """There are none: features are numbers."""
+        return []
 
     def log_volume(self, X):
         """Log of the product of the units of what is observed of each row."""
