@@ -186,6 +186,8 @@ class ProductRows:
     `numbers`: the values that are no categories.
     """
 
+    inputs = None  # to the transitions, of each row
+
     def __init__(
         self, values, bounds, design, base, coordinates, means, normal, numbers
     ):
@@ -316,8 +318,8 @@ class ProductParameters(NamedTuple):
 
     `transitions` (n_states, n_states); `start` (n_states,); `log_weights` (n_states,
     n_atoms); `natural` (n_states, n_atoms, n_natural); `rates` (n_states, n_counts);
-    `occupied` (n_states, n_atoms); `stages` (n_states,); and `means`, `factors`,
-    `origins` and `scales` of the normal features, as in `Parameters`.
+    `occupied` (n_states, n_atoms); `stages` (n_states,); `means`, `factors`, `origins`
+    and `scales` of the normal features, and `effects`, as in `Parameters`.
     """
 
     transitions: np.ndarray
@@ -331,6 +333,7 @@ class ProductParameters(NamedTuple):
     factors: np.ndarray
     origins: np.ndarray
     scales: np.ndarray
+    effects: np.ndarray | None = None
 
     def normals(self):
         """Parameters of the model of the normal features alone."""
@@ -348,7 +351,8 @@ class ProductParameters(NamedTuple):
     def reordered(self, order):
         """Call state ``order[j]`` j, for all j."""
         transitions = self.transitions[np.ix_(order, order)]
-        return ProductParameters(transitions, *(part[order] for part in self[1:]))
+        others = (None if part is None else part[order] for part in self[1:])
+        return ProductParameters(transitions, *others)
 
     def follow(self, before, units):
         """Parameters in other units, given those that they are in."""
