@@ -139,8 +139,8 @@ class DirichletProcessHMM(
         durations.
     input_effects_ : ndarray of shape (n_states, n_inputs)
         Posterior mean of the effects of inputs: what one unit more adds to the log odds
-        of moving to a state, against the mean over the states. Only after a fit with
-        inputs; `transmat_` is then at their means.
+        of moving to a state, against the mean over the states; `transmat_` is at the
+        mean inputs. Without inputs, of shape (n_states, 0).
     input_effects_samples_ : ndarray of shape (n_draws, n_states, n_inputs)
         The draws that it is the mean of.
     startprob_ : ndarray of shape (n_states,)
@@ -814,9 +814,8 @@ class DirichletProcessHMM(
     def input_effects_samples_(self):
         """Effects of inputs in each draw, less their mean over the states."""
         effects = self._answer().draws.effects
-        if self._series.inputs is None:
-            raise AttributeError("There are no input_effects_: fit had no inputs.")
-        effects = effects / self._input_units.deviation
+        if self._series.inputs is not None:
+            effects = effects / self._input_units.deviation
         return effects - effects.mean(axis=1, keepdims=True)
 
     @property
@@ -997,9 +996,9 @@ class DirichletProcessHMM(
             for name, part in (
                 ("transmat", self.transmat_samples_),
                 ("startprob", found.draws.start),
-                ("input_effects", getattr(self, "input_effects_samples_", None)),
+                ("input_effects", self.input_effects_samples_),
             )
-            if part is not None
+            if part.size
         }
         sweeps = found.log_likelihoods[:, -found.n_iter :]
         states = np.arange(found.model.n_states)
