@@ -167,22 +167,24 @@ def medians(draws):
 
 def simulate(n_samples, parameters, model, rng, inputs=None):
     """Rows, in the units of a chain, and states of one sequence."""
-    weights = np.ones((n_samples, 1))
+    weights = None
     if inputs is not None:
         weights = np.exp(log_weights(inputs, parameters)[0].T)
-    states = _path(weights, Steps.of(parameters, model), rng)
+    states = _path(n_samples, Steps.of(parameters, model), rng, weights)
     if isinstance(model, ProductModel):
         return _product_chain.emissions(states, parameters, model, rng), states
     return _emissions(states, parameters, rng), states
 
 
-def _path(weights, steps, rng):
-    """States of one sequence; `weights` (n_samples, 1 or n_stages) of its moves."""
-    n_samples, last = len(weights), len(steps.states) - 1
-    stages = np.empty(n_samples, dtype=np.int64)
+def _path(n_samples, steps, rng, weights=None):
+    """States of one sequence; `weights` (n_samples, n_states), if any, of inputs."""
+    stages, last = np.empty(n_samples, dtype=np.int64), len(steps.states) - 1
+    passed = steps.matrix.cumsum(axis=1)
     distribution = steps.start.cumsum()
     for t, uniform in enumerate(rng.random(n_samples)):
-        if t:
+        if t and weights is None:
+            distribution = passed[stages[t - 1]]
+        elif t:
             distribution = (steps.matrix[stages[t - 1]] * weights[t]).cumsum()
         place = np.searchsorted(distribution, uniform * distribution[-1], side="right")
         stages[t] = min(place, last)

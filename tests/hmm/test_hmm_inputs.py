@@ -106,6 +106,21 @@ def test_paths_are_drawn_as_often_as_they_are_probable():
     assert stats.chisquare(counts, n_draws * expected).pvalue > 1e-4
 
 
+def test_sampled_states_move_as_inputs_say():
+    """Moves from each state, at each of two inputs, as often as they are probable."""
+    model, parameters, *_ = driven_point([4])
+    inputs = np.array([[1.0, -1.0], [0.0, 2.0]])[np.arange(20_000) % 2]
+    given = 20_000, parameters, model, np.random.default_rng(0), inputs
+    states = _posterior.simulate(*given)[1]
+    into = transitions_into(inputs[:2], parameters.transitions, parameters.effects)
+    counts = np.zeros((2, 3, 3))
+    np.add.at(counts, (np.arange(1, 20_000) % 2, states[:-1], states[1:]), 1.0)
+    expected = counts.sum(axis=2, keepdims=True) * into
+    often = expected > 5
+    statistic = ((counts - expected)[often] ** 2 / expected[often]).sum()
+    assert stats.chi2(often.sum()).sf(statistic) > 1e-4
+
+
 def prior_point(model, n_inputs, rng):
     """Transitions and effects from the prior."""
     k, rows = model.n_states, []
