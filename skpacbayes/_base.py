@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
@@ -325,6 +325,23 @@ class SeriesEstimator(PacBayesEstimator):
         if rows is not None:
             return rows
         return super()._rows(X, reset=reset, ensure_all_finite="allow-nan")
+
+    def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
+        """Check inputs: an array with a row for each row of X, or None."""
+        if inputs is not None:
+            inputs = check_array(inputs, dtype=np.float64, input_name="inputs")
+            if len(inputs) != n_rows:
+                there = f"{rows} has {n_rows}" if rows == "X" else f"{rows} is {n_rows}"
+                raise ValueError(f"inputs has {len(inputs)} rows, yet {there}.")
+        n_inputs = None if inputs is None else inputs.shape[1]
+        if begin:
+            self._n_inputs = n_inputs
+        elif n_inputs != self._n_inputs:
+            raise ValueError(
+                f"inputs has {n_inputs or 0} columns, yet the estimator was fitted "
+                f"with {self._n_inputs or 0}."
+            )
+        return inputs
 
 
 class VersionWarning(InconsistentVersionWarning):

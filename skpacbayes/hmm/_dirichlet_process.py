@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count, check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import SeriesEstimator, fit_context
+from .._base import SeriesEstimator, fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
+from .._validation import refuse_large
 from . import _dirichlet_process_posterior as _posterior
 from ._dirichlet_process_durations import log_durations, of_rows
 from ._dirichlet_process_forecast import (
@@ -23,6 +24,7 @@ from ._dirichlet_process_forecast import (
     state_forecasts,
     states_now,
 )
+from ._dirichlet_process_inputs import InputUnits
 from ._dirichlet_process_model_choice import Models
 from ._dirichlet_process_online import Online
 from ._dirichlet_process_product_answers import (
@@ -69,8 +71,9 @@ class DirichletProcessHMM(
         one shape, each at a location of its own, the model of [2]_; where regimes
         differ in spread or shape it fails. "poisson": counts; each state has a mixture
         of Poisson distributions, so that they may be overdispersed. "categorical": each
-        distinct value of a feature is a category, without an order. A list names the
-        kind of each feature: "normal" (as "per_state"), "poisson" or "categorical".
+        distinct value of a feature is a category, without an order; names are given as
+        codes, of `sklearn.preprocessing.OrdinalEncoder`. A list names the kind of each
+        feature, in their order: "normal" (as "per_state"), "poisson" or "categorical".
         "auto" takes what predicts best of the first two and, where all values of a
         feature are whole numbers from 0, of "poisson" for it; where these vary little,
         "poisson" alone. Beside features with other values, whole numbers that vary less
@@ -134,6 +137,12 @@ class DirichletProcessHMM(
     n_stages_samples_ : ndarray of shape (n_draws, n_states)
         The least number of rows that a state lasts, r, in each draw; 1 with geometric
         durations.
+    input_effects_ : ndarray of shape (n_states, n_inputs)
+        Posterior mean of the effects of inputs: what one unit more adds to the log odds
+        of moving to a state, against the mean over the states; `transmat_` is at the
+        mean inputs. Without inputs, of shape (n_states, 0).
+    input_effects_samples_ : ndarray of shape (n_draws, n_states, n_inputs)
+        The draws that it is the mean of.
     startprob_ : ndarray of shape (n_states,)
         Posterior mean of the distribution of the first state.
     locations_ : ndarray of shape (n_states, n_features)
@@ -170,6 +179,11 @@ class DirichletProcessHMM(
       it stays with probability Q_jj; it leaves the last one for another state, the
       others for the next stage [9]_. r is 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24 or
       32, all as probable beforehand; f_0 is the stationary distribution of the stages.
+    - With inputs u_t, in units of their deviation about their mean: from i to j with a
+      probability proportional to Q_ij exp(u_t' b_j), a multinomial logit [10]_. An
+      input's effects b_j are iid Student with 4 degrees of freedom, of one scale,
+      which centred are `input_effects_`; f_0 ~ Dirichlet(a, ...), as no distribution is
+      stationary.
     - y_t ~ sum_l w_l N(m_x + mu_l, S_l): "translated"; sum_l w_xl N(mu_xl, S_xl):
       "per_state". w breaks a stick, with pieces Beta(1, `concentration`).
     - Variances are inverse gamma(2, b), covariances inverse Wishart with these margins;
@@ -201,6 +215,11 @@ class DirichletProcessHMM(
     two more states in a row do not improve the score. It is one where the order of the
     rows gains at most 5 nats in total over a mixture of the states: as shapes such a
     mixture may predict better than one, but there are no regimes.
+
+    Given the states, effects of inputs move by a Metropolis step that proposes from the
+    normal distribution at the end of a Newton step or, in one sweep of four, by
+    elliptical slice sampling; and given gamma variables, one for each move, the rows of
+    Q are gamma variables over their sum.
 
     A row that is partly observed has the marginal distribution of the features that
     were seen. Values that repeat are taken as rounded to the median gap between
@@ -274,6 +293,9 @@ class DirichletProcessHMM(
        Biometrika 89, 2002.
     .. [9] R. Langrock and W. Zucchini, "Hidden Markov models with arbitrary state
        dwell-time distributions", Computational Statistics & Data Analysis 55, 2011.
+    .. [10] T. Holsclaw, A. M. Greene, A. W. Robertson and P. Smyth, "Bayesian
+       nonhomogeneous Markov models via Pólya-Gamma data augmentation with applications
+       to rainfall modeling", Annals of Applied Statistics 11, 2017.
 
     Examples
     --------
@@ -383,7 +405,7 @@ class DirichletProcessHMM(
         self.n_jobs = n_jobs
 
     @fit_context
-    def fit(self, X, y=None, lengths=None, groups=None):
+    def fit(self, X, y=None, lengths=None, groups=None, *, inputs=None):
         """Draw from the posterior given sequences of rows.
 
         Parameters
@@ -397,6 +419,10 @@ class DirichletProcessHMM(
         groups : array-like of shape (n_timesteps,), default=None
             The sequence of each row, in place of `lengths`: neighbouring rows of equal
             value are a sequence. Metadata routing splits it as it splits X.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            What is known of each row and may change the probabilities of moving into
+            it from the row before, such as controls, the hour or the weather (see
+            Notes). That of the first row of a sequence is not used.
 
         Returns
         -------
@@ -407,11 +433,16 @@ class DirichletProcessHMM(
         ------
         ValueError
             If `min_transition` exceeds 1 / `n_states`, `lengths` do not sum to the
-            number of rows, `emission` is a list and not of a kind for each feature, or
-            a value that is to be a count is negative, not whole, or above 1e9.
+            number of rows, inputs and rows differ in number, there are inputs and
+            `duration` is "negative_binomial", `emission` is a list and not of a kind
+            for each feature, or a value that is to be a count is negative, not whole,
+            or above 1e9. An answer for other rows is refused, too, where these have a
+            new category; NaN in its place is a missing value.
         """
         X = self._rows(X, reset=True)
-        self._series = Series(X, sequence_bounds(len(X), lengths, groups))
+        inputs = self._begin_inputs(inputs, X)
+        bounds = sequence_bounds(len(X), lengths, groups)
+        self._series = Series(X, bounds, inputs=inputs)
         self._seed, self._before, self._online = self._draw_seed(), None, None
         self._computed = self._sample(lambda count: self._tasks(count, "sweeps", X))
         return self
@@ -440,15 +471,21 @@ class DirichletProcessHMM(
         Raises
         ------
         ValueError
-            If a parameter of the model changed since the stream began, or a value that
-            is to be a count is none.
+            If a parameter of the model changed since the stream began, a value that is
+            to be a count is none, or the model was fitted with inputs.
         """
         if self._streaming():
+            if self._series.inputs is not None:
+                raise ValueError(
+                    "partial_fit takes no inputs, and the model was fitted with "
+                    f"{self._n_inputs}: fit it anew with all rows and their inputs."
+                )
             X = self._rows(X)
             self._check_counts(X)
             self._extend(X)
         else:
             X = self._rows(X, reset=True)
+            self._begin_inputs(None, X)
             self._check_counts(X)
             self._settings(X)
             series = Series(X[:1], sequence_bounds(1))
@@ -456,7 +493,7 @@ class DirichletProcessHMM(
             self._seed, self._before, self._online = self._draw_seed(), None, None
         return self
 
-    def predict(self, X, lengths=None, groups=None):
+    def predict(self, X, lengths=None, groups=None, *, inputs=None):
         """Most probable state of each row given its whole sequence.
 
         Parameters
@@ -467,16 +504,18 @@ class DirichletProcessHMM(
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
             The sequence of each row, in place of `lengths`.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row, as in `fit`.
 
         Returns
         -------
         states : ndarray of shape (n_timesteps,)
             States, from 0 to ``n_states - 1``.
         """
-        return self.predict_proba(X, lengths, groups).argmax(axis=1)
+        return self.predict_proba(X, lengths, groups, inputs=inputs).argmax(axis=1)
 
     @_small_is_zero
-    def predict_proba(self, X, lengths=None, groups=None):
+    def predict_proba(self, X, lengths=None, groups=None, *, inputs=None):
         """Probabilities of the states of each row given its whole sequence.
 
         Parameters
@@ -487,18 +526,20 @@ class DirichletProcessHMM(
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
             The sequence of each row, in place of `lengths`.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row, as in `fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_timesteps, n_states)
             By forward-backward, the mean over draws.
         """
-        rows, _ = self._new_rows(X, lengths, groups)
+        rows, _ = self._new_rows(X, lengths, groups, inputs)
         found = self._answer()
         return _posterior.state_probabilities(rows, found.used_draws(), found.model)
 
     @_small_is_zero
-    def decode(self, X, lengths=None, groups=None):
+    def decode(self, X, lengths=None, groups=None, *, inputs=None):
         """Most probable path of states, at the posterior mean of the parameters.
 
         Parameters
@@ -509,6 +550,8 @@ class DirichletProcessHMM(
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
             The sequence of each row, in place of `lengths`.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row, as in `fit`.
 
         Returns
         -------
@@ -518,7 +561,7 @@ class DirichletProcessHMM(
             The path, of Viterbi's algorithm. With negative binomial durations, the
             states of the most probable path of stages.
         """
-        rows, log_volume = self._new_rows(X, lengths, groups)
+        rows, log_volume = self._new_rows(X, lengths, groups, inputs)
         found = self._answer()
         log_probability, states = _posterior.most_probable_path(
             rows, found.used_draws(), found.model
@@ -526,7 +569,7 @@ class DirichletProcessHMM(
         return float(log_probability - log_volume.sum()), states
 
     @_small_is_zero
-    def score_samples(self, X, lengths=None, groups=None):
+    def score_samples(self, X, lengths=None, groups=None, *, inputs=None):
         """Log predictive density of each row given those before it in its sequence.
 
         Parameters
@@ -537,6 +580,8 @@ class DirichletProcessHMM(
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
             The sequence of each row, in place of `lengths`.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row, as in `fit`.
 
         Returns
         -------
@@ -544,14 +589,14 @@ class DirichletProcessHMM(
             Natural logarithms of the mean density over draws, of counts and categories
             the probability; 0 for a row of which nothing was observed.
         """
-        rows, log_volume = self._new_rows(X, lengths, groups)
+        rows, log_volume = self._new_rows(X, lengths, groups, inputs)
         found = self._answer()
         log_densities = _posterior.log_predictives(
             rows, found.used_draws(), found.model
         )
         return log_densities - log_volume
 
-    def score(self, X, y=None, lengths=None, groups=None):
+    def score(self, X, y=None, lengths=None, groups=None, *, inputs=None):
         """Mean of `score_samples`: the log predictive density per step.
 
         Parameters
@@ -564,16 +609,18 @@ class DirichletProcessHMM(
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
             The sequence of each row, in place of `lengths`.
+        inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
+            Inputs of each row, as in `fit`.
 
         Returns
         -------
         score : float
             The mean over rows.
         """
-        return float(self.score_samples(X, lengths, groups).mean())
+        return float(self.score_samples(X, lengths, groups, inputs=inputs).mean())
 
     @_small_is_zero
-    def forecast(self, n_steps=1, X=None, quantiles=(0.05, 0.5, 0.95)):
+    def forecast(self, n_steps=1, X=None, quantiles=(0.05, 0.5, 0.95), *, inputs=None):
         """Forecast the rows and states that follow a sequence.
 
         Parameters
@@ -585,6 +632,9 @@ class DirichletProcessHMM(
             for the last sequence that was learnt.
         quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
             Levels, between 0 and 1.
+        inputs : array-like of shape (n_steps, n_inputs) or None, default=None
+            Inputs of the steps ahead; where X is given, those of its rows come first,
+            (n_timesteps + n_steps, n_inputs). Needed if the model was fitted with some.
 
         Returns
         -------
@@ -606,13 +656,17 @@ class DirichletProcessHMM(
             )
         found = self._answer()
         draws = found.used_draws()
+        X = None if X is None else self._rows(X)
+        before, ahead = self._inputs_ahead(inputs, X, n_steps)
         if X is None and found.online is not None:
             now = found.online.states_now()
+        elif X is None:
+            now = states_now(self._series.last(found.units), draws, found.model)
         else:
-            if X is None:
-                X = self._series.rows[self._series.bounds[-2] :]
-            now = states_now(self._new_rows(X)[0], draws, found.model)
-        states = state_forecasts(now, draws, found.model, n_steps)
+            rows = found.units.rows(X, sequence_bounds(len(X)))
+            rows.inputs = before
+            now = states_now(rows, draws, found.model)
+        states = state_forecasts(now, draws, found.model, n_steps, ahead)
         means = states.mean(axis=0)
         shares, sizes = None, found.model.n_categories
         if sizes:
@@ -627,7 +681,7 @@ class DirichletProcessHMM(
         return Forecast(found.units.restored(values), means, shares)
 
     @_small_is_zero
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples=1, random_state=None, *, inputs=None):
         """Draw a sequence from the posterior predictive distribution.
 
         Parameters
@@ -636,6 +690,8 @@ class DirichletProcessHMM(
             Number of rows.
         random_state : int, RandomState instance or None, default=None
             Seeds the draw; None for the `random_state` of the estimator.
+        inputs : array-like of shape (n_samples, n_inputs) or None, default=None
+            Inputs of the rows. Needed if the model was fitted with some.
 
         Returns
         -------
@@ -648,9 +704,12 @@ class DirichletProcessHMM(
         seed = self.random_state if random_state is None else random_state
         generator = np.random.default_rng(check_random_state(seed).randint(2**31 - 1))
         found = self._answer()
+        inputs = self._standard_inputs(inputs, n_samples, "n_samples")
         draws = found.used_draws()
         draw = draws[generator.integers(len(draws))]
-        rows, states = _posterior.simulate(n_samples, draw, found.model, generator)
+        rows, states = _posterior.simulate(
+            n_samples, draw, found.model, generator, inputs
+        )
         return found.units.restored(rows), states
 
     @_small_is_zero
@@ -752,6 +811,19 @@ class DirichletProcessHMM(
         return self.transmat_samples_.mean(axis=0)
 
     @property
+    def input_effects_samples_(self):
+        """Effects of inputs in each draw, less their mean over the states."""
+        effects = self._answer().draws.effects
+        if self._series.inputs is not None:
+            effects = effects / self._input_units.deviation
+        return effects - effects.mean(axis=1, keepdims=True)
+
+    @property
+    def input_effects_(self):
+        """Posterior mean of the effects of inputs."""
+        return self.input_effects_samples_.mean(axis=0)
+
+    @property
     def startprob_(self):
         """Posterior mean of the distribution of the first state."""
         return self._answer().draws.start.mean(axis=0)
@@ -780,8 +852,7 @@ class DirichletProcessHMM(
     @property
     def categories_(self):
         """Categories of each feature, sorted; empty unless they are."""
-        found = self._answer()
-        return found.units.categories() if found.model.n_categories else []
+        return self._answer().units.categories()
 
     @property
     def log_likelihoods_(self):
@@ -815,13 +886,13 @@ class DirichletProcessHMM(
     def _sample(self, tasks):
         """Sample from the posterior, going on from the chains there are."""
         series = self._series
-        settings = self._settings(series.rows)
+        settings = self._settings(series.rows, series.inputs is not None)
         found = sample_posterior(series, settings, self._seed, self._before, tasks)
         if self.window is None:
             return found
         return found._replace(online=Online.after_run(found, series))
 
-    def _settings(self, X):
+    def _settings(self, X, driven=False):
         """Return what the parameters ask for; ValueError if they contradict."""
         auto = self.n_states == "auto"
         least = self.min_transition
@@ -830,7 +901,7 @@ class DirichletProcessHMM(
                 f"min_transition={least} should be at most 1 / n_states = "
                 f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
             )
-        models = Models(self, X)
+        models = Models(self, X, driven)
         kinds = models.kinds or ()
         if self.covariance_type == "full" and 1 < kinds.count("normal") < len(kinds):
             raise ValueError(
@@ -850,12 +921,46 @@ class DirichletProcessHMM(
             n_jobs=self.n_jobs,
         )
 
+    def _begin_inputs(self, inputs, X):
+        """Check inputs to learn from, and return them in units of their own."""
+        inputs = self._checked_inputs(inputs, len(X), begin=True)
+        if inputs is None:
+            return None
+        if self.duration != "geometric":
+            raise ValueError(
+                f"inputs do not combine with duration={self.duration!r}: use "
+                "duration='geometric'."
+            )
+        refuse_large("inputs", inputs)
+        if constant := np.flatnonzero((inputs == inputs[0]).all(axis=0)).tolist():
+            warn_user(
+                f"The inputs {constant} are constant: their effects are unknown. Leave "
+                "them out.",
+                UserWarning,
+            )
+        self._input_units = InputUnits.of(inputs)
+        return self._input_units.standard(inputs)
+
+    def _standard_inputs(self, inputs, n_rows, given="X"):
+        """Check inputs of rows to answer for, and return them in standard units."""
+        inputs = self._checked_inputs(inputs, n_rows, rows=given)
+        return None if inputs is None else self._input_units.standard(inputs)
+
+    def _inputs_ahead(self, inputs, X, n_steps):
+        """Check inputs of rows, if there are any, and of the steps that follow."""
+        n_rows = 0 if X is None else len(X)
+        given = "n_steps" if X is None else "len(X) + n_steps"
+        inputs = self._standard_inputs(inputs, n_rows + n_steps, given)
+        return (None, None) if inputs is None else (inputs[:n_rows], inputs[n_rows:])
+
     def _check_counts(self, X):
         """ValueError if counts are asked for, and these rows are none."""
         check_counts(X, kinds_of(self.emission, X.shape[1]) or ())
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():
+            return False
+        if self._series.inputs is not None:
             return False
         self._check_counts(X)
         self._extend(X)
@@ -891,23 +996,30 @@ class DirichletProcessHMM(
             for name, part in (
                 ("transmat", self.transmat_samples_),
                 ("startprob", found.draws.start),
+                ("input_effects", self.input_effects_samples_),
             )
+            if part.size
         }
         sweeps = found.log_likelihoods[:, -found.n_iter :]
         states = np.arange(found.model.n_states)
         return ChainDraws(
             posterior,
             {"log_likelihood": sweeps},
-            {"transmat": ["state", "next_state"], "startprob": ["state"]},
+            {
+                "transmat": ["state", "next_state"],
+                "startprob": ["state"],
+                "input_effects": ["next_state", "input"],
+            },
             {"state": states, "next_state": states},
         )
 
     # Rows to answer for.
 
-    def _new_rows(self, X, lengths=None, groups=None):
+    def _new_rows(self, X, lengths=None, groups=None, inputs=None):
         """Sequences in standard units, and the log of the unit volume of each row."""
         units, X = self._answer().units, self._rows(X)
         rows = units.rows(X, sequence_bounds(len(X), lengths, groups))
+        rows.inputs = self._standard_inputs(inputs, len(X))
         return rows, units.log_volume(X)
 
     def _grid(self, grid):

@@ -134,6 +134,7 @@ class Chain(GibbsChain):
             *base,
             of_shapes.sizes > 0,
             old.stages,
+            old.effects,
         )
         if model.shared:
             moved = means[0] - near[0]
@@ -209,5 +210,6 @@ class Chain(GibbsChain):
             np.zeros((model.n_shapes, d)),
             np.full((model.n_shapes, d), model.scale_shape / model.scale_rate),
             stages=np.ones(k, dtype=np.int64),
+            effects=self._no_effects(),
         )
         return atoms

@@ -219,10 +219,15 @@ def mean_transitions(moves, model):
     return transitions, start
 
 
-def draw_dirichlet(alphas, rng):
-    """Draw Dirichlet variables, exactly also where gamma variables underflow."""
+def draw_dirichlet(alphas, rng, rates=None):
+    """Draw Dirichlet variables, exactly also where gamma variables underflow.
+
+    With `rates`, gamma variables of these rates over their sum.
+    """
     logs = np.log(rng.standard_gamma(alphas + 1.0))
     logs -= rng.standard_exponential(alphas.shape) / alphas
+    if rates is not None:
+        logs -= np.log(rates)
     logs -= np.maximum.reduce(logs, axis=-1, keepdims=True)
     drawn = np.exp(logs, out=logs)
     drawn /= np.add.reduce(drawn, axis=-1, keepdims=True)
@@ -236,29 +241,33 @@ def _propose(transitions, moved, model, rng):
     the distribution as it is and are reversible.
     """
     alphas, least = moved.moves + model.transition_prior, model.min_transition
-    places, onward = np.arange(len(alphas)), moved.onward
-    proposed = draw_rows(alphas, places, onward, rng)
+    places, onward, rates = np.arange(len(alphas)), moved.onward, moved.rates
+    proposed = draw_rows(alphas, places, onward, rng, rates)
     lowest = np.minimum.reduce(proposed, axis=1)
     for i in (lowest < least).nonzero()[0]:
         tries = np.full(_N_TRIES, i)
-        drawn = draw_rows(alphas[tries], tries, onward[tries], rng)
+        divisors = None if rates is None else rates[tries]
+        drawn = draw_rows(alphas[tries], tries, onward[tries], rng, divisors)
         legal = drawn[drawn.min(axis=1) >= least]
         if len(legal):
             proposed[i] = legal[0]
         else:
+            pulls = None if rates is None else moved.pulls[i]
             proposed[i] = slice_pairs(
-                transitions[i], alphas[i], least, rng, i, onward[i]
+                transitions[i], alphas[i], least, rng, i, onward[i], pulls
             )
     return proposed
 
 
-def draw_rows(alphas, places, onward, rng):
+def draw_rows(alphas, places, onward, rng, rates=None):
     """Draw rows of transitions, but for the restriction of their entries.
 
     Row i has the density of a Dirichlet distribution times the probability to leave
     place ``places[i]``, to the power of ``onward[i]``: of going on to the next stage.
+    With `rates`, of the shape of `alphas`, it is gamma variables of these over their
+    sum.
     """
-    rows = draw_dirichlet(alphas, rng)
+    rows = draw_dirichlet(alphas, rng, rates)
     if np.logical_or.reduce(onward):
         away = np.arange(alphas.shape[1]) != places[:, None]
         others = alphas[away].reshape(len(alphas), -1)
@@ -268,19 +277,21 @@ def draw_rows(alphas, places, onward, rng):
     return rows
 
 
-def slice_pairs(row, alphas, least, rng, place=0, onward=0.0):
+def slice_pairs(row, alphas, least, rng, place=0, onward=0.0, pulls=None):
     """Share out the sum of two random entries anew, by slice sampling, several times.
 
     `row` has entries of at least `least`, and so has the result. `place` and `onward`
-    as in `draw_rows`.
+    as in `draw_rows`; the log density falls linearly with `pulls`, if any.
     """
     row = row.copy()
+    pulls = np.zeros(len(row)) if pulls is None else pulls
     for _ in range(_N_SLICES * len(row) if len(row) > 1 else 0):
         i, j = rng.choice(len(row), 2, replace=False)
         total = row[i] + row[j]
 
         def log_density(x, i=i, j=j, total=total):
             logs = (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
+            logs -= (pulls[i] - pulls[j]) * x
             stay = {i: x, j: total - x}.get(place, row[place])
             return logs + (onward * np.log1p(-stay) if onward else 0.0)
 

@@ -90,12 +90,15 @@ class Moved(NamedTuple):
 
     `moves` (n_states, n_states): how often one followed another, on the diagonal how
     often a stage followed itself; `firsts` (n_states,): first states; `onward`
-    (n_states,): how often a stage followed another of its state.
+    (n_states,): how often a stage followed another of its state. `rates` and `pulls`
+    (n_states, n_states), where there are inputs: of `draw_divisors`.
     """
 
     moves: np.ndarray
     firsts: np.ndarray
     onward: np.ndarray
+    rates: np.ndarray | None = None
+    pulls: np.ndarray | None = None
 
 
 def ways_into(matrix):

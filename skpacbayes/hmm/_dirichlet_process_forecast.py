@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from ._dirichlet_process_durations import Steps
+from ._dirichlet_process_inputs import transitions_at
 from ._dirichlet_process_model import covariances
 from ._dirichlet_process_posterior import filtered_states
 
@@ -41,12 +42,19 @@ def states_now(rows, draws, model):
     return now
 
 
-def state_forecasts(now, draws, model, n_steps):
-    """Probabilities of states after the stages `now`, (n_draws, n_steps, n_states)."""
+def state_forecasts(now, draws, model, n_steps, inputs=None):
+    """Probabilities of states after the stages `now`, (n_draws, n_steps, n_states).
+
+    `inputs` (n_steps, n_inputs): of the steps ahead.
+    """
     found = np.empty((len(draws), n_steps, model.n_states))
     for number, draw in enumerate(draws):
         steps = Steps.of(draw, model)
         ahead = now[number, : len(steps.states)]
+        if inputs is not None:
+            for step, matrix in enumerate(transitions_at(inputs, draw)):
+                found[number, step] = ahead = ahead @ matrix
+            continue
         for step in range(n_steps):
             before, ahead = ahead, ahead @ steps.matrix
             found[number, step:] = steps.of_states(ahead)

@@ -13,6 +13,12 @@ from ._dirichlet_process_durations import (
     filtered_stages,
     proposed_stages,
 )
+from ._dirichlet_process_inputs import (
+    Moves,
+    draw_divisors,
+    draw_effects,
+    filtered_rows,
+)
 from ._dirichlet_process_score import MARGIN, PredictiveScore
 from ._dirichlet_process_start import starts
 
@@ -79,6 +85,7 @@ class GibbsChain:
             Of each row given those before it, at the parameters before the sweep.
         """
         atoms, log_densities = self._draw_states()
+        self._draw_effects()
         self._draw_parameters(atoms)
         self.log_likelihoods.append(log_densities.sum())
         return log_densities
@@ -101,6 +108,8 @@ class GibbsChain:
             of_mixtures.add(highest + np.log(densities))
             scores.add(chain.sweep())
         of_order = (scores.of_rows() - of_mixtures.of_rows()).sum()
+        if not self.model.stationary:
+            return of_order, 0.0
         return of_order, gain_of_free_starts(
             chain._moved, chain.parameters, self.model, rng
         )
@@ -128,6 +137,22 @@ class GibbsChain:
         n_rows = len(self.states)
         return atoms.take(self.states * n_rows + np.arange(n_rows)), log_densities
 
+    def _draw_effects(self):
+        """Draw the effects of inputs, and what transitions are drawn given."""
+        if self.rows.inputs is None:
+            return
+        moves, rng = Moves(self.states, self.rows, self.parameters), self.rng
+        effects = draw_effects(moves, self.parameters.effects, rng)
+        self.parameters = self.parameters._replace(effects=effects)
+        prior = self.model.transition_prior
+        rates, pulls = draw_divisors(moves, effects, prior, rng)
+        self._moved = self._moved._replace(rates=rates, pulls=pulls)
+
+    def _no_effects(self):
+        """Return the effects that a chain starts from, (n_states, n_inputs)."""
+        n_inputs = 0 if self.rows.inputs is None else self.rows.inputs.shape[1]
+        return np.zeros((self.model.n_states, n_inputs))
+
     def _filtered(self, densities):
         """Stages and their probabilities given the rows so far; evidence of the rows.
 
@@ -136,7 +161,8 @@ class GibbsChain:
         """
         model, bounds = self.model, self.rows.bounds
         steps = Steps.of(self.parameters, model)
-        probabilities, evidence = filtered_stages(densities, steps, bounds)
+        found = filtered_rows(densities, steps, self.rows, self.parameters)
+        probabilities, evidence = found
         if not model.staged:
             return steps, probabilities, evidence
         proposed, log_ratio = proposed_stages(self.parameters, model, self.rng)
@@ -196,4 +222,5 @@ class GibbsChain:
             moved.firsts[path[:1]] += 1.0
         atoms = np.full(len(self.rows), -1)
         atoms[observed] = self._begin(start, values)
+        self._draw_effects()
         self._draw_parameters(atoms)

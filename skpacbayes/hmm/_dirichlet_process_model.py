@@ -71,6 +71,7 @@ class Parameters(NamedTuple):
     atoms of each shape.
     `occupied` (n_shapes, n_atoms): whether an atom had rows when it was drawn; None if
     that is not known. `stages` (n_states,): how many each state passes through.
+    `effects` (n_states, n_inputs): of inputs on the log odds to enter a state.
     """
 
     transitions: np.ndarray
@@ -83,6 +84,7 @@ class Parameters(NamedTuple):
     scales: np.ndarray
     occupied: np.ndarray | None = None
     stages: np.ndarray | None = None
+    effects: np.ndarray | None = None
 
     def centers(self):
         """Means of the components, (n_states, n_atoms, n_features)."""
@@ -102,6 +104,7 @@ class Parameters(NamedTuple):
             self.scales[own],
             self.occupied[own],
             self.stages[order],
+            None if self.effects is None else self.effects[order],
         )
 
     def follow(self, before, units):

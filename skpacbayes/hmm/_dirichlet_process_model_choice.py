@@ -28,11 +28,15 @@ class Models:
         Gives the parameters.
     X : ndarray of shape (n_timesteps, n_features)
         The rows.
+    driven : bool
+        Whether there are inputs to the transitions.
     """
 
-    def __init__(self, estimator, X):
+    def __init__(self, estimator, X, driven=False):
         self.estimator, self.n_features = estimator, X.shape[1]
         self.X = X
+        # Where inputs change the transitions, no distribution is stationary.
+        self.stationary = estimator.startprob == "stationary" and not driven
         self.kinds = kinds_of(estimator.emission, self.n_features)
 
     @cached_property
@@ -130,6 +134,6 @@ class Models:
             "concentration": float(self.estimator.concentration),
             "transition_prior": float(self.estimator.transition_prior),
             "min_transition": float(self.estimator.min_transition),
-            "stationary": self.estimator.startprob == "stationary",
+            "stationary": self.stationary,
             "staged": staged and n_states > 1,
         }

@@ -43,9 +43,7 @@ class Online(NamedTuple):
     def after_run(cls, posterior, series):
         """Begin after a run: weights are equal, the last sequence is filtered."""
         draws, model = posterior.used_draws(), posterior.model
-        last = series.rows[series.bounds[-2] :]
-        rows = posterior.units.rows(last, [0, len(last)])
-        filtered = states_now(rows, draws, model)
+        filtered = states_now(series.last(posterior.units), draws, model)
         even = np.full(len(draws), -np.log(len(draws)))
         n_seen = series.n_seen
         parts = _together(draws, model), _stages(draws, model)

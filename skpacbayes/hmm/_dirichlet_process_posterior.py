@@ -6,7 +6,8 @@ from scipy.special import gammaln, logsumexp, ndtr
 from .._kernels.hmm import smooth, viterbi
 from . import _dirichlet_process_product_chain as _product_chain
 from ._dirichlet_process_chain import densities_of
-from ._dirichlet_process_durations import Steps, filtered_stages, ways_into
+from ._dirichlet_process_durations import Steps, ways_into
+from ._dirichlet_process_inputs import Drive, filtered_rows, log_weights
 from ._dirichlet_process_model import covariances
 from ._dirichlet_process_product_model import ProductModel
 
@@ -65,10 +66,10 @@ def _log_student(values, draw, model):
 
 
 def filtered_states(rows, draw, model):
-    """Probabilities of stages given the rows so far, log densities of rows, `Steps`."""
+    """Probabilities of `filtered_rows`, log densities of rows, and `Steps`."""
     found, unit = densities(rows, draw, model)
     steps = Steps.of(draw, model)
-    probabilities, evidence = filtered_stages(found, steps, rows.bounds)
+    probabilities, evidence = filtered_rows(found, steps, rows, draw)
     return probabilities, unit + np.log(evidence), steps
 
 
@@ -122,10 +123,14 @@ def most_probable_path(rows, draws, model):
         )
         alike = np.flatnonzero(kind.ravel() == counts.argmax())
         draws = [draws[i] for i in alike]
-    mean = draws[0]._replace(
-        transitions=np.mean([draw.transitions for draw in draws], axis=0),
-        start=np.mean([draw.start for draw in draws], axis=0),
-    )
+    means = {
+        name: np.mean([getattr(draw, name) for draw in draws], axis=0)
+        for name in ("transitions", "start", "effects")
+    }
+    mean = draws[0]._replace(**means)
+    if rows.inputs is not None:
+        drive = Drive.of(rows, mean)
+        found += drive.entering - drive.leaving
     steps = Steps.of(mean, model)
     ends, sources, chances = steps.ways
     with np.errstate(divide="ignore"):
@@ -160,23 +165,29 @@ def medians(draws):
     return draws.locations + np.sinh(0.5 * (low + high))
 
 
-def simulate(n_samples, parameters, model, rng):
+def simulate(n_samples, parameters, model, rng, inputs=None):
     """Rows, in the units of a chain, and states of one sequence."""
-    states = _path(n_samples, Steps.of(parameters, model), rng)
+    weights = None
+    if inputs is not None:
+        weights = np.exp(log_weights(inputs, parameters)[0].T)
+    states = _path(n_samples, Steps.of(parameters, model), rng, weights)
     if isinstance(model, ProductModel):
         return _product_chain.emissions(states, parameters, model, rng), states
     return _emissions(states, parameters, rng), states
 
 
-def _path(n_samples, steps, rng):
-    """States of one sequence."""
+def _path(n_samples, steps, rng, weights=None):
+    """States of one sequence; `weights` (n_samples, n_states), if any, of inputs."""
     stages, last = np.empty(n_samples, dtype=np.int64), len(steps.states) - 1
     passed = steps.matrix.cumsum(axis=1)
     distribution = steps.start.cumsum()
     for t, uniform in enumerate(rng.random(n_samples)):
+        if t and weights is None:
+            distribution = passed[stages[t - 1]]
+        elif t:
+            distribution = (steps.matrix[stages[t - 1]] * weights[t]).cumsum()
         place = np.searchsorted(distribution, uniform * distribution[-1], side="right")
         stages[t] = min(place, last)
-        distribution = passed[stages[t]]
     return steps.states[stages]
 
 

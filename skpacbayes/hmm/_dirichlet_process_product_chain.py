@@ -112,6 +112,7 @@ class ProductChain(GibbsChain):
             sizes > 0,
             old.stages,
             *self._draw_normals(atoms, *base),
+            old.effects,
         )
 
     def _draw_normals(self, atoms, origins, scales):
@@ -162,5 +163,6 @@ class ProductChain(GibbsChain):
             np.broadcast_to(np.eye(d), (*shape, d, d)).copy(),
             np.zeros((model.n_states, d)),
             np.full((model.n_states, d), model.scale_shape / model.scale_rate),
+            self._no_effects(),
         )
         return atoms

@@ -140,7 +140,9 @@ class ProductUnits(NamedTuple):
         return self.rows(X, bounds, self.normal.rounding)
 
     def categories(self):
-        """Categories of each feature, sorted; none of numbers."""
+        """Categories of each feature, sorted; none of numbers, [] without any."""
+        if not self.values:
+            return []
         found = [np.empty(0)] * len(self.kinds)
         for f, known in zip(columns_of(self.kinds)[2], self.values, strict=True):
             found[f] = known.copy()
@@ -183,6 +185,8 @@ class ProductRows:
     normal features first; `means` of counts; `normal`: Rows of the normal features;
     `numbers`: the values that are no categories.
     """
+
+    inputs = None  # to the transitions, of each row
 
     def __init__(
         self, values, bounds, design, base, coordinates, means, normal, numbers
@@ -314,8 +318,8 @@ class ProductParameters(NamedTuple):
 
     `transitions` (n_states, n_states); `start` (n_states,); `log_weights` (n_states,
     n_atoms); `natural` (n_states, n_atoms, n_natural); `rates` (n_states, n_counts);
-    `occupied` (n_states, n_atoms); `stages` (n_states,); and `means`, `factors`,
-    `origins` and `scales` of the normal features, as in `Parameters`.
+    `occupied` (n_states, n_atoms); `stages` (n_states,); `means`, `factors`, `origins`
+    and `scales` of the normal features, and `effects`, as in `Parameters`.
     """
 
     transitions: np.ndarray
@@ -329,6 +333,7 @@ class ProductParameters(NamedTuple):
     factors: np.ndarray
     origins: np.ndarray
     scales: np.ndarray
+    effects: np.ndarray | None = None
 
     def normals(self):
         """Parameters of the model of the normal features alone."""
@@ -346,7 +351,8 @@ class ProductParameters(NamedTuple):
     def reordered(self, order):
         """Call state ``order[j]`` j, for all j."""
         transitions = self.transitions[np.ix_(order, order)]
-        return ProductParameters(transitions, *(part[order] for part in self[1:]))
+        others = (None if part is None else part[order] for part in self[1:])
+        return ProductParameters(transitions, *others)
 
     def follow(self, before, units):
         """Parameters in other units, given those that they are in."""

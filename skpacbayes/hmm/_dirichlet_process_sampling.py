@@ -150,6 +150,7 @@ def sample_posterior(series, settings, seed, before, tasks):
     )
     found = _posterior(runs, chains, learnt.log_volume.sum())
     _warn_of_gaps(series.rows)
+    _warn_of_names(series.rows, learnt.units)
     if choice.model.n_states > 1 and runs[0].n_after >= _LEAST_SWEEPS:
         _warn_of_order(runs, settings, np.random.default_rng((seed, 1)))
     return found
@@ -325,6 +326,20 @@ def _warn_of_gaps(X):
             f"Nothing was observed of the features {unseen} (NaN in all rows): what is "
             "said of them is the prior. Leave them out."
         )
+
+
+def _warn_of_names(X, units):
+    """Warn if most values of a feature are categories of their own."""
+    for f, known in enumerate(units.categories()):
+        if len(known):
+            seen = X[~np.isnan(X[:, f]), f]
+            alone = (np.unique(seen, return_counts=True)[1] == 1).sum()
+            if 2 * alone > len(seen):
+                _warn(
+                    f"{alone} of {len(seen)} values in column {f} are in one row only: "
+                    "as categories they say nothing about states. Take another kind of "
+                    "emission for numbers, or join rare categories."
+                )
 
 
 def _warn_of_dependence(states, rows):

@@ -29,6 +29,7 @@ class Learnt(NamedTuple):
         """Put the rows of a series into the units of the model."""
         units = model.units(series.rows)
         rows = units.learning_rows(series.rows, series.bounds)
+        rows.inputs = series.inputs
         return cls(units, rows, units.log_volume(series.rows))
 
 

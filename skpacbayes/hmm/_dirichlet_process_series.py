@@ -38,14 +38,16 @@ class Series:
     """Sequences of rows. A longer series shares the memory of the shorter one.
 
     `bounds` (n_sequences + 1,): first row of each sequence, and the number of rows;
-    `n_dropped`: rows before these that were dropped.
+    `n_dropped`: rows before these that were dropped; `inputs` (n_rows, n_inputs) to
+    the transitions, in standard units, or None: only without can a series go on.
     """
 
-    def __init__(self, X, bounds, n_dropped=0):
+    def __init__(self, X, bounds, n_dropped=0, inputs=None):
         self._buffer = np.array(X)
         self._used = [len(X)]  # rows of the buffer that some series has
         self._first, self._stop = 0, len(X)
         self.bounds, self.n_dropped = bounds, n_dropped
+        self.inputs = inputs
 
     def __len__(self):
         return self._stop - self._first
@@ -54,6 +56,14 @@ class Series:
     def rows(self):
         """All rows that are kept, (n_rows, n_features)."""
         return self._buffer[self._first : self._stop]
+
+    def last(self, units):
+        """Return the rows of the last sequence in given units."""
+        first = self.bounds[-2]
+        rows = units.rows(self.rows[first:], [0, len(self) - first])
+        if self.inputs is not None:
+            rows.inputs = self.inputs[first:]
+        return rows
 
     @property
     def n_seen(self):
@@ -83,7 +93,7 @@ class Series:
         longer._first, longer._stop = first, stop
         bounds = np.append(self.bounds[:-1], total) - dropped
         longer.bounds = bounds[np.append(bounds[1:] > 0, True)].clip(0)
-        longer.n_dropped = self.n_dropped + dropped
+        longer.n_dropped, longer.inputs = self.n_dropped + dropped, None
         return longer
 
     def __getstate__(self):
@@ -91,10 +101,11 @@ class Series:
             "rows": self.rows.copy(),
             "bounds": self.bounds.copy(),
             "n_dropped": self.n_dropped,
+            "inputs": self.inputs,
         }
 
     def __setstate__(self, state):
-        self.__init__(state["rows"], state["bounds"], state["n_dropped"])
+        self.__init__(*state.values())
 
 
 class Units(NamedTuple):
@@ -124,6 +135,10 @@ class Units(NamedTuple):
     def restored(self, rows):
         """Rows in the units of X."""
         return rows * self.unit + self.offset
+
+    def categories(self):
+        """There are none: features are numbers."""
+        return []
 
     def log_volume(self, X):
         """Log of the product of the units of what is observed of each row."""
@@ -168,6 +183,8 @@ class Rows:
     `values` (n_rows, n_features), NaN where missing; `bounds` (n_sequences + 1,);
     `rounding` (n_features,): the variance of what rounding took from a value.
     """
+
+    inputs = None  # to the transitions, of each row
 
     def __init__(self, values, bounds, rounding=0.0):
         self.rounding = np.broadcast_to(

@@ -237,9 +237,9 @@ def test_inputs_of_the_wrong_form():
     with pytest.raises(ValueError, match="no function of StochasticVolatility has"):
         tracker(StochasticVolatility()).fit(X, inputs=u)
     fitted = tracker(Driven()).fit(X, inputs=u)
-    with pytest.raises(ValueError, match="inputs has 0 columns, yet the filter was"):
+    with pytest.raises(ValueError, match="inputs has 0 columns, yet the estimator was"):
         fitted.partial_fit(X)
-    with pytest.raises(ValueError, match="inputs has 2 columns, yet the filter was"):
+    with pytest.raises(ValueError, match="inputs has 2 columns, yet the estimator was"):
         fitted.filter(X, inputs=np.ones((30, 2)))
     with pytest.raises(ValueError, match="inputs has 30 rows, yet h is 3"):
         fitted.forecast(3, inputs=u)

@@ -178,7 +178,7 @@ def test_inputs():
     assert stream.log_evidence_ == found.log_evidence_
     with pytest.raises(ValueError, match="inputs has 2 rows, yet X has 1"):
         stream.partial_fit(X[:1], inputs=inputs[:2])
-    with pytest.raises(ValueError, match="inputs has 0 columns, yet the filter was"):
+    with pytest.raises(ValueError, match="inputs has 0 columns, yet the estimator was"):
         stream.partial_fit(X[:1])
 
 

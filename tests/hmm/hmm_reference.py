@@ -45,13 +45,35 @@ def mixture_log_density(X, weights, means, covariances):
     return log_density
 
 
+def log_densities_of(rows, point, model):
+    """Log density of each row in each state, (T, k), of the first copy."""
+    columns = []
+    for j in range(model.n_states):
+        shape = 0 if model.shared else j
+        columns.append(
+            [
+                mixture_log_density(
+                    row[None, seen],
+                    point["weights"][0, shape],
+                    (point["locations"][0, j] + point["means"][0, shape])[:, seen],
+                    point["covariances"][0, shape][:, seen][:, :, seen],
+                )[0]
+                if (seen := ~np.isnan(row)).any()
+                else 0.0
+                for row in rows
+            ]
+        )
+    return np.transpose(columns)
+
+
 class Paths:
     """Every path of one sequence, with its probability.
 
     Parameters
     ----------
     start : array of shape (k,)
-    transitions : array of shape (k, k)
+    transitions : array of shape (k, k) or (T, k, k)
+        With three axes, those into each row.
     log_density : array of shape (T, k)
         Of each row given each state.
     """
@@ -62,11 +84,12 @@ class Paths:
         self.paths = np.array(list(itertools.product(range(n_states), repeat=n_rows)))
         with np.errstate(divide="ignore"):
             log_start, log_transitions = np.log(start), np.log(transitions)
+        log_transitions = np.broadcast_to(log_transitions, (n_rows, n_states, n_states))
         self.log_joint = log_start[self.paths[:, 0]].copy()
         for t in range(n_rows):
             if t:
                 before, now = self.paths[:, t - 1], self.paths[:, t]
-                self.log_joint += log_transitions[before, now]
+                self.log_joint += log_transitions[t, before, now]
             self.log_joint += log_density[t, self.paths[:, t]]
         self.log_evidence = logsumexp(self.log_joint)
         self.posterior = np.exp(self.log_joint - self.log_evidence)

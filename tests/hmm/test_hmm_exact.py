@@ -12,6 +12,7 @@ from hmm_reference import (
     Paths,
     invariant_law,
     largest_score,
+    log_densities_of,
     mixture_log_density,
     split,
 )
@@ -31,27 +32,6 @@ from skpacbayes.hmm._dirichlet_process_model import Parameters
 from skpacbayes.hmm._dirichlet_process_series import Rows
 
 FALSE_ALARM = 1e-4
-
-
-def log_densities_of(rows, point, model):
-    """Log density of each row in each state, (T, k), of the first copy."""
-    columns = []
-    for j in range(model.n_states):
-        shape = 0 if model.shared else j
-        columns.append(
-            [
-                mixture_log_density(
-                    row[None, seen],
-                    point["weights"][0, shape],
-                    (point["locations"][0, j] + point["means"][0, shape])[:, seen],
-                    point["covariances"][0, shape][:, seen][:, :, seen],
-                )[0]
-                if (seen := ~np.isnan(row)).any()
-                else 0.0
-                for row in rows
-            ]
-        )
-    return np.transpose(columns)
 
 
 LENGTHS = [[7], [1, 4, 2], [1] * 7]

@@ -11,7 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import OrdinalEncoder
 
 from skpacbayes.hmm import _dirichlet_process_product_chain as _chain
 from skpacbayes.hmm import _dirichlet_process_product_model as _model
@@ -462,6 +464,53 @@ def test_every_column_has_its_kind():
         below *= (0.01 if f == 0 else 1) / len(found.used)
         expected = grid[np.searchsorted(below, levels)]
         assert_allclose(forecast.quantiles[:, 0, f], expected, atol=0.02)
+
+
+def test_a_frame_of_names_numbers_and_gaps():
+    """Answers are those of the encoder's codes, and come without a warning."""
+    pandas = pytest.importorskip("pandas")
+    X, _ = mixed(120)
+    X[5, 0], X[6, 1], X[7, 2] = np.nan, np.nan, np.nan
+    frame = pandas.DataFrame(X, columns=["heat", "calls", "lamp"])
+    frame["lamp"] = frame["lamp"].map({-1: "off", 0: "amber", 5: "red"})
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    table = make_column_transformer((encoder, ["lamp"]), remainder="passthrough")
+    table.set_output(transform="pandas")  # the names come first
+    kinds = ["categorical", "normal", "poisson"]
+    cheap = {"emission": kinds, "n_iter": 20, "burn_in": 20, "n_chains": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        codes = table.fit_transform(frame.astype({"lamp": "category"}))
+        named, plain = (markov(**cheap).fit(C) for C in (codes, codes.to_numpy()))
+        for answer in (
+            lambda model: model.forecast(2).state_probabilities,
+            lambda model: model.forecast(2).quantiles,
+            lambda model: model.sample(3)[0],
+            lambda model: model.state_probabilities_,
+            lambda model: model.duration_probabilities(3),
+            lambda model: model.locations_,
+            lambda model: model.emission_density([[0.0, 1000.0, 2.0]]),
+        ):
+            assert_array_equal(answer(named), answer(plain))
+        new = table.transform(frame[:3].assign(lamp=["blue", np.nan, "red"]))
+        gaps = codes[:3].to_numpy()
+        gaps[:, 0] = np.nan, np.nan, 2
+        assert_array_equal(named.predict(new), plain.predict(gaps))
+    with pytest.raises(ValueError, match="same order"):
+        named.predict(codes.iloc[:, ::-1])
+
+
+def test_values_of_their_own_are_reported():
+    """Numbers that are taken for categories say nothing of states."""
+    X, _ = mixed(60)
+    cheap = {"n_iter": 5, "burn_in": 5, "n_chains": 1}
+    for f in range(3):
+        kinds = np.where(np.arange(3) == f, "categorical", "normal").tolist()
+        with pytest.warns(ConvergenceWarning, match=f"column {f} are in one row only"):
+            markov(emission=kinds, **cheap).fit(np.roll(X, f, axis=1))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*in one row only")
+        markov(emission=MIXED, **cheap).fit(X)
 
 
 def test_a_list_of_one_kind_is_that_kind():
