@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from scipy.stats import gamma, multivariate_normal
 
-from skpacbayes.filtering import ClusteredParticleFilter
-from skpacbayes.filtering._maximum_likelihood import ParticleMaximumLikelihood
+from skpacbayes.filtering import ClusteredParticleFilter, ParticleMaximumLikelihood
 from skpacbayes.filtering.models import LocalLevel
 
 NAME = "model__transition_variance"
