@@ -183,7 +183,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         target = Target(self.estimator, ranges, X, inputs)
         ascent = Ascent(target, self.n_repeats, self.n_jobs, self._generator())
         iterations = zip(
-            self._tasks(self.max_iter, "iteration", X),
+            self._tasks(int(self.max_iter), "iteration", X),
             ascent.iterate(self.tol),
             strict=False,
         )
@@ -306,9 +306,10 @@ class ParticleMaximumLikelihood(SeriesEstimator):
 
 def _distribution(name, given):
     """Return a distribution; two numbers are the bounds of a uniform one."""
-    if not isinstance(given, tuple):
+    if not isinstance(given, (tuple, list)):
         return given
-    if len(given) != 2 or not -np.inf < given[0] < given[1] < np.inf:
+    numbers = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
+    if len(given) != 2 or not numbers or not -np.inf < given[0] < given[1] < np.inf:
         raise ValueError(
             f"parameters[{name!r}] should be a distribution or two finite numbers "
             f"(low, high) with low < high, got {given!r}."

@@ -62,8 +62,15 @@ def test_a_level_that_does_not_move_is_a_bound():
     assert found.standard_errors_[NAME] == np.inf
 
 
-def test_ranges_that_are_none():
+@pytest.mark.parametrize(
+    "ends",
+    [(2.0, 1.0), [0.0], (0.0, np.inf), (np.nan, 1.0), ("0", "1"), (None, 1.0), (0j, 1)],
+)
+def test_ends_that_are_no_range(ends):
     with pytest.raises(ValueError, match="two finite numbers"):
-        learner({NAME: (2.0, 1.0)}).fit(rows())
+        learner({NAME: ends}).fit(rows())
+
+
+def test_no_parameters():
     with pytest.raises(ValueError, match="parameters is empty"):
         learner({}).fit(rows())
