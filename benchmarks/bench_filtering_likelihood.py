@@ -61,16 +61,20 @@ def one_set(problem, seed, n_rows, burn_in, n_iter):
     tracker.set_params(**truth)
     X = rows_of(tracker.model, n_rows, rng)
     methods = {
-        OURS: lambda: ParticleMaximumLikelihood(tracker, priors, random_state=seed)
-        .fit(X)
-        .intervals(LEVEL),
-        CHAIN: lambda: ParticleMarginalMetropolis(
-            *(tracker, priors),
-            **{"n_chains": 1, "burn_in": burn_in, "n_iter": n_iter},
-            random_state=seed,
-        )
-        .fit(X)
-        .intervals(LEVEL),
+        OURS: lambda: (
+            ParticleMaximumLikelihood(tracker, priors, random_state=seed)
+            .fit(X)
+            .intervals(LEVEL)
+        ),
+        CHAIN: lambda: (
+            ParticleMarginalMetropolis(
+                *(tracker, priors),
+                **{"n_chains": 1, "burn_in": burn_in, "n_iter": n_iter},
+                random_state=seed,
+            )
+            .fit(X)
+            .intervals(LEVEL)
+        ),
     }
     if problem == "level" and UnobservedComponents is not None:
         methods[EXACT] = lambda: exact_intervals(X)

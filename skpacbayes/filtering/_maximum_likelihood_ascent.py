@@ -14,6 +14,7 @@ N_SPREADS = 10  # of them on either side, on the line, are searched
 COARSE = 0.2  # nats between the corners at which the simplex stops
 LONGEST = 2.0  # step in units of the design
 FLATTEST, STEEPEST = 0.25, 4.0  # bounds of the curvatures of the last design
+NONE = np.array(-1e100)  # heights below all
 LEVEL = 0.1  # nats that the end of the range must lose against the maximum
 
 
@@ -53,7 +54,7 @@ class Ascent:
         self.free = np.full(len(self.spread), True)
         self.position = self._start(np.clip(starts, *self.ends))
         self.scale = np.diag(self.spread / 2)
-        self.best = -np.inf, self.position, self.scale
+        self.best = NONE, self.position, self.scale
         self.covariance, self.noise = None, np.zeros_like(self.scale)
 
     def _start(self, starts):
@@ -139,20 +140,20 @@ class Ascent:
         if not np.isfinite(values).all():
             self.scale = self.scale / 2
             return False, np.inf
-        height, error = mean_and_error(values[:, 0])
-        if height < self.best[0] - 1.0 - 3.0 * error:
+        gain, error = mean_and_error(values[:, 0] - self.best[0])
+        if gain < -1.0 - 3.0 * error:
             self.position, self.scale = self.best[1], self.best[2] / 4
             self.best = self.best[0], self.position, self.scale
             return False, np.inf
-        if height > self.best[0]:
-            self.best = height, self.position, self.scale
+        if gain > 0.0:
+            self.best = values[:, 0], self.position, self.scale
         heights, gradients, hessians = quadratics(design, values)
         hessian = hessians.mean(axis=0)
         curvatures, axes = np.linalg.eigh(-hessian)
         errors = mean_and_error(np.einsum("sij,ik,jk->sk", hessians, axes, axes))[1]
         # Noise is the same on a narrow design, and seems to be curvature there: the
         # design is a standard error wide, or wider until curvatures exceed their noise.
-        shares = curvatures / (1.0 + 2.0 * errors)
+        shares = curvatures / (1.0 + 4.0 * errors)
         safe = np.maximum(curvatures, FLATTEST)
         inverse = (axes / safe) @ axes.T
         step = inverse @ gradients.mean(axis=0)
@@ -162,7 +163,7 @@ class Ascent:
         moved = self.position.copy()
         moved[self.free] += self.scale @ step
         self.position = np.clip(moved, *self.ends)
-        seen = bool(((shares > FLATTEST) & (curvatures > 2.0 * errors)).all())
+        seen = bool(((shares > FLATTEST) & (curvatures > 3.0 * errors)).all())
         if seen:
             moves = (gradients + hessians @ step) @ inverse @ self.scale.T
             self.noise = np.cov(moves, rowvar=False).reshape(self.scale.shape)
@@ -194,7 +195,7 @@ class Ascent:
         self.free[places[k]] = False
         kept = np.delete(np.arange(len(places)), k)
         self.scale = np.linalg.cholesky((self.scale @ self.scale.T)[np.ix_(kept, kept)])
-        self.best = -np.inf, self.position, self.scale
+        self.best = NONE, self.position, self.scale
         return True
 
 
