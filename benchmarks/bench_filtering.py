@@ -97,7 +97,7 @@ def accuracy(report, n_rows, sizes):
                     *(problem, f"{n:,}", f"{n_runs}, {n_peer_runs}"),
                     *(f"{square:.2e}" for square in squares.values()),
                     f"{squares['bootstrap'] / squares['sqmc']:.0f}",
-                    f"{squares['sqmc'] / squares['particles']:.2f}",
+                    ratio_of_squares(errors["sqmc"], errors["particles"]),
                     f"{ratios.mean():.4f} ± {error:.4f}",
                 ]
             )
@@ -117,6 +117,14 @@ def accuracy(report, n_rows, sizes):
         ],
         table,
     )
+
+
+def ratio_of_squares(ours, theirs):
+    """Ratio of mean squares, and its standard error by the delta method."""
+    squares = [ours**2, theirs**2]
+    ratio = np.mean(squares[0]) / np.mean(squares[1])
+    shares = [np.std(s) / np.sqrt(len(s)) / np.mean(s) for s in squares]
+    return f"{ratio:.2f} ± {ratio * np.hypot(*shares):.2f}"
 
 
 def log_likelihoods(model, X, n_particles, n_runs, **parameters):

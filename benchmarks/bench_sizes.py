@@ -23,7 +23,11 @@ from skpacbayes.filtering.models import LocalLevel
 
 SIZES, BLOCK = (1_000, 100_000, 10_000_000), 100_000
 LONGEST = 120.0  # seconds
-NOT_BY_ROWS = {"ParticleMarginalMetropolis", "SMC2"}  # as many filters as draws
+NOT_BY_ROWS = {  # many filters over all rows
+    "ParticleMarginalMetropolis",
+    "ParticleMaximumLikelihood",
+    "SMC2",
+}
 COUNTS = {"TemperedVBMultinomialMixture"}
 SEQUENCES = {"ClusteredParticleFilter", "DirichletProcessHMM"}
 CENTERS = np.random.default_rng(1).normal(scale=4, size=(5, 10))

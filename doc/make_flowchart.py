@@ -33,6 +33,7 @@ QUESTIONS = {
         ("regimes, no model of them", "hmm.DirichletProcessHMM"),
         ("a model: follow its state", "filtering.ClusteredParticleFilter"),
         ("a model: learn its parameters", "filtering.ParticleMarginalMetropolis"),
+        ("a model: its likeliest parameters", "filtering.ParticleMaximumLikelihood"),
         ("a model: its parameters, on a stream", "filtering.SMC2"),
     ],
     "A simulator": [

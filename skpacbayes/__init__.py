@@ -31,7 +31,12 @@ _FAMILIES = {
         "make_paco_model",
         "make_subspace_groups",
     ],
-    "filtering": ["SMC2", "ClusteredParticleFilter", "ParticleMarginalMetropolis"],
+    "filtering": [
+        "SMC2",
+        "ClusteredParticleFilter",
+        "ParticleMarginalMetropolis",
+        "ParticleMaximumLikelihood",
+    ],
     "hmm": ["DirichletProcessHMM"],
     "likelihood_free": [
         "ABCPosteriorKDE",

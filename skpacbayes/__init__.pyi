@@ -26,6 +26,7 @@ from skpacbayes import filtering as filtering
 from skpacbayes.filtering import SMC2 as SMC2
 from skpacbayes.filtering import ClusteredParticleFilter as ClusteredParticleFilter
 from skpacbayes.filtering import ParticleMarginalMetropolis as ParticleMarginalMetropolis
+from skpacbayes.filtering import ParticleMaximumLikelihood as ParticleMaximumLikelihood
 from skpacbayes import hmm as hmm
 from skpacbayes.hmm import DirichletProcessHMM as DirichletProcessHMM
 from skpacbayes import likelihood_free as likelihood_free

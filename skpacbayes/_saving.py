@@ -37,6 +37,7 @@ TRUSTED_TYPES = [
     "skpacbayes.filtering._cloud.Cloud",
     "skpacbayes.filtering._cloud.Row",
     "skpacbayes.filtering._filter.ClusteredParticleFilter",
+    "skpacbayes.filtering._maximum_likelihood.ParticleMaximumLikelihood",
     "skpacbayes.filtering._pmmh.ParticleMarginalMetropolis",
     "skpacbayes.filtering._priors.Priors",
     "skpacbayes.filtering._smc2.SMC2",

@@ -1,7 +1,13 @@
 """Particle filters: hidden states behind a sequence of rows."""
 
 from ._filter import ClusteredParticleFilter
+from ._maximum_likelihood import ParticleMaximumLikelihood
 from ._pmmh import ParticleMarginalMetropolis
 from ._smc2 import SMC2
 
-__all__ = ["SMC2", "ClusteredParticleFilter", "ParticleMarginalMetropolis"]
+__all__ = [
+    "SMC2",
+    "ClusteredParticleFilter",
+    "ParticleMarginalMetropolis",
+    "ParticleMaximumLikelihood",
+]

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 __all__ = [
     "ClusteredParticleFilter",
     "ParticleMarginalMetropolis",
+    "ParticleMaximumLikelihood",
     "SMC2",
 ]
 
@@ -71,6 +72,30 @@ class ParticleMarginalMetropolis(BaseEstimator):  # type: ignore[misc]
     def intervals(self, level: float = ...) -> dict[str, tuple[float, ...]]: ...
     def score(self, X: ArrayLike, y: None = ..., *, inputs: ArrayLike | None = ...) -> float: ...
     def to_arviz(self) -> Any: ...
+
+
+class ParticleMaximumLikelihood(BaseEstimator):  # type: ignore[misc]
+    estimator: Any
+    parameters: dict[str, Any]
+    n_repeats: int
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    parameters_: dict[str, float]
+    covariance_: NDArray[Any]
+    standard_errors_: dict[str, float]
+    monte_carlo_errors_: dict[str, float]
+    log_likelihood_: float
+    log_likelihood_error_: float
+    converged_: bool
+    n_iter_: int
+    estimator_: Any
+    n_features_in_: int
+    def __init__(self, estimator: Any, parameters: dict[str, Any], *, n_repeats: int = ..., max_iter: int = ..., tol: float = ..., n_jobs: int | None = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def fit(self, X: ArrayLike, y: None = ..., *, inputs: ArrayLike | None = ...) -> Self: ...
+    def intervals(self, level: float = ...) -> dict[str, tuple[float, ...]]: ...
+    def score(self, X: ArrayLike, y: None = ..., *, inputs: ArrayLike | None = ...) -> float: ...
 
 
 class SMC2(BaseEstimator):  # type: ignore[misc]

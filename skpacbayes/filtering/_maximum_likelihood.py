@@ -77,7 +77,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     -----
     ConvergenceWarning
         If an estimate lies at a bound, the information has no inverse, the last step is
-        too long or the Monte Carlo error too large.
+        too long, the Monte Carlo error too large, or the model could not run somewhere.
 
     Notes
     -----
@@ -102,8 +102,10 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     How fast does the level of a river change, measured with a noise of 1?
 
     >>> import numpy as np
-    >>> from skpacbayes.filtering import ClusteredParticleFilter
-    >>> from skpacbayes.filtering._maximum_likelihood import ParticleMaximumLikelihood
+    >>> from skpacbayes.filtering import (
+    ...     ClusteredParticleFilter,
+    ...     ParticleMaximumLikelihood,
+    ... )
     >>> from skpacbayes.filtering.models import LocalLevel
     >>> rng = np.random.default_rng(1)
     >>> level = np.cumsum(0.5 * rng.normal(size=40))
@@ -172,7 +174,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         ------
         ValueError
             If a name is no parameter of the model, a distribution not continuous, two
-            numbers no range, or the likelihood 0 at all starts.
+            numbers no range, or the likelihood 0 at all starts. An error of the model
+            is raised if it ends the run at all of them.
         """
         ranges = {name: _distribution(name, x) for name, x in self.parameters.items()}
         check_priors(self.estimator, ranges, "parameters")
@@ -180,7 +183,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         target = Target(self.estimator, ranges, X, inputs)
         ascent = Ascent(target, self.n_repeats, self.n_jobs, self._generator())
         iterations = zip(
-            self._tasks(self.max_iter, "iteration", X),
+            self._tasks(int(self.max_iter), "iteration", X),
             ascent.iterate(self.tol),
             strict=False,
         )
@@ -276,13 +279,20 @@ class ParticleMaximumLikelihood(SeriesEstimator):
             warn_user(
                 "The log-likelihood has no peak where the search ended, and there are "
                 f"no standard errors. The rows may not tell {list(self.parameters_)} "
-                "apart; more max_iter, narrower ranges or more particles may help.",
+                "apart, or the noise hides it: more particles, max_iter or n_repeats, "
+                "or narrower ranges may help.",
                 ConvergenceWarning,
             )
         elif not found:
             warn_user(
                 f"The maximum was not reached within tol={self.tol:g} standard errors "
                 f"by {self.n_iter_} iterations: increase max_iter.",
+                ConvergenceWarning,
+            )
+        if ascent.refusals:
+            warn_user(
+                f"{len(ascent.refusals)} runs of the filter ended in an error and were "
+                f"counted as likelihood 0. The first: {ascent.refusals[0]}",
                 ConvergenceWarning,
             )
         share = ascent.noise_share
@@ -296,9 +306,10 @@ class ParticleMaximumLikelihood(SeriesEstimator):
 
 def _distribution(name, given):
     """Return a distribution; two numbers are the bounds of a uniform one."""
-    if not isinstance(given, tuple):
+    if not isinstance(given, (tuple, list)):
         return given
-    if len(given) != 2 or not -np.inf < given[0] < given[1] < np.inf:
+    numbers = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
+    if len(given) != 2 or not numbers or not -np.inf < given[0] < given[1] < np.inf:
         raise ValueError(
             f"parameters[{name!r}] should be a distribution or two finite numbers "
             f"(low, high) with low < high, got {given!r}."

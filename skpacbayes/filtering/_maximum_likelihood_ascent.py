@@ -5,6 +5,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from .._chains import in_threads
+from ._cloud import small_is_zero
 
 N_STARTS = 10  # draws for each parameter, of which the likeliest starts the search
 N_SEEDS = 4  # whose mean likelihood the search climbs
@@ -12,8 +13,8 @@ N_SPREAD = 200  # draws whose spread is the unit of the search
 N_SPREADS = 10  # of them on either side, on the line, are searched
 COARSE = 0.2  # nats between the corners at which the simplex stops
 LONGEST = 2.0  # step in units of the design
-FLATTEST = 0.25  # curvature from which a direction counts as flat
-ROUND = 4.0  # curvatures of the last design lie between 1 / ROUND and ROUND
+FLATTEST, STEEPEST = 0.25, 4.0  # bounds of the curvatures of the last design
+NONE = np.array(-1e100)  # heights below all
 LEVEL = 0.1  # nats that the end of the range must lose against the maximum
 
 
@@ -35,11 +36,15 @@ class Ascent:
         Monte Carlo covariance of the position.
     heights : ndarray of shape (n_repeats,)
         Estimates of the log-likelihood at the maximum.
+    refusals : list of ValueError
+        Runs that the model could not make, counted as likelihood 0.
     """
 
+    @small_is_zero
     def __init__(self, target, n_repeats, n_jobs, generator):
         self.target = target
         self.n_jobs = n_jobs
+        self.refusals = []
         priors = target.priors
         spread = priors.draw(N_SPREAD, generator)
         self.spread = spread.std(axis=0)
@@ -49,7 +54,7 @@ class Ascent:
         self.free = np.full(len(self.spread), True)
         self.position = self._start(np.clip(starts, *self.ends))
         self.scale = np.diag(self.spread / 2)
-        self.best = -np.inf, self.position, self.scale
+        self.best = NONE, self.position, self.scale
         self.covariance, self.noise = None, np.zeros_like(self.scale)
 
     def _start(self, starts):
@@ -57,6 +62,8 @@ class Ascent:
         seeds = self.seeds[:N_SEEDS]
         first = logsumexp(self._log_likelihoods(starts, seeds[:1]), axis=0)
         if not first.max() > -np.inf:
+            if self.refusals:
+                raise self.refusals[0]
             raise ValueError(
                 f"The likelihood vanishes at each of {len(starts)} draws of the "
                 "parameters: narrower ranges, or more particles, may reach the rows."
@@ -81,11 +88,22 @@ class Ascent:
     def _log_likelihoods(self, positions, seeds):
         """Estimates, (n_seeds, n_positions)."""
         calls = [
-            (self.target.log_likelihood, position, seed)
+            (self._log_likelihood, position, seed)
             for seed in seeds
             for position in positions
         ]
         return np.reshape(in_threads(self.n_jobs, calls), (len(seeds), len(positions)))
+
+    def _log_likelihood(self, position, seed):
+        """Estimate, minus infinity where the model cannot run.
+
+        The ends of a range are looked at, and a model may not reach them.
+        """
+        try:
+            return self.target.log_likelihood(position, seed)
+        except ValueError as error:
+            self.refusals.append(error)
+            return -np.inf
 
     def iterate(self, tol):
         """Yield whether the maximum is found, after each iteration."""
@@ -102,13 +120,15 @@ class Ascent:
         shares = np.diag(self.noise) / np.diag(self.covariance)
         return float(np.sqrt(np.max(shares, initial=0.0)))
 
+    @small_is_zero
     def _newton(self):
         """Move to the maximum of the quadratic.
 
         Returns
         -------
         curved : bool
-            Whether the design was about a standard error wide in all directions.
+            Whether the design was about a standard error wide in all directions, or
+            wider where the noise asks for it.
         step : float
             Length of the step in standard errors.
         """
@@ -120,16 +140,20 @@ class Ascent:
         if not np.isfinite(values).all():
             self.scale = self.scale / 2
             return False, np.inf
-        height = values[:, 0].mean()
-        if height < self.best[0] - 1.0:
+        gain, error = mean_and_error(values[:, 0] - self.best[0])
+        if gain < -1.0 - 3.0 * error:
             self.position, self.scale = self.best[1], self.best[2] / 4
             self.best = self.best[0], self.position, self.scale
             return False, np.inf
-        if height > self.best[0]:
-            self.best = height, self.position, self.scale
+        if gain > 0.0:
+            self.best = values[:, 0], self.position, self.scale
         heights, gradients, hessians = quadratics(design, values)
         hessian = hessians.mean(axis=0)
         curvatures, axes = np.linalg.eigh(-hessian)
+        errors = mean_and_error(np.einsum("sij,ik,jk->sk", hessians, axes, axes))[1]
+        # Noise is the same on a narrow design, and seems to be curvature there: the
+        # design is a standard error wide, or wider until curvatures exceed their noise.
+        shares = curvatures / (1.0 + 4.0 * errors)
         safe = np.maximum(curvatures, FLATTEST)
         inverse = (axes / safe) @ axes.T
         step = inverse @ gradients.mean(axis=0)
@@ -139,14 +163,14 @@ class Ascent:
         moved = self.position.copy()
         moved[self.free] += self.scale @ step
         self.position = np.clip(moved, *self.ends)
-        if (curvatures > FLATTEST).all():
-            errors = (gradients + hessians @ step) @ inverse @ self.scale.T
-            self.noise = np.cov(errors, rowvar=False).reshape(self.scale.shape)
+        seen = bool(((shares > FLATTEST) & (curvatures > 3.0 * errors)).all())
+        if seen:
+            moves = (gradients + hessians @ step) @ inverse @ self.scale.T
+            self.noise = np.cov(moves, rowvar=False).reshape(self.scale.shape)
             self.noise = self.noise / len(values)
             self.covariance = self.scale @ inverse @ self.scale.T
-        curved = bool(((curvatures > 1 / ROUND) & (curvatures < ROUND)).all())
-        self._rescale(axes / np.sqrt(safe))
-        return curved, length
+        self._rescale(axes / np.sqrt(np.maximum(shares, FLATTEST)))
+        return seen and bool((shares < STEEPEST).all()), length
 
     def _rescale(self, factor):
         """Make the next design a standard error wide, three spreads at most."""
@@ -155,6 +179,7 @@ class Ascent:
         most = 3 * self.spread[self.free]
         self.scale = scale * np.minimum(1.0, most / widths)[:, None]
 
+    @small_is_zero
     def _reach_end(self):
         """Fix a parameter at an end that loses nothing against the maximum, if any."""
         places = np.flatnonzero(self.free)
@@ -170,7 +195,7 @@ class Ascent:
         self.free[places[k]] = False
         kept = np.delete(np.arange(len(places)), k)
         self.scale = np.linalg.cholesky((self.scale @ self.scale.T)[np.ix_(kept, kept)])
-        self.best = -np.inf, self.position, self.scale
+        self.best = NONE, self.position, self.scale
         return True
 
 
@@ -181,6 +206,11 @@ def design_of(n):
     diagonals = [(axes[i] + axes[j]) / np.sqrt(2) for i, j in pairs]
     points = np.reshape([*axes, *diagonals], (-1, n)) if n else axes
     return np.vstack([np.zeros((1, n)), points, -points])
+
+
+def mean_and_error(values):
+    """Mean over the first axis, and its standard error."""
+    return values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def log_mean(log_likelihoods):

@@ -34,7 +34,8 @@ class Target:
     def log_likelihood(self, position, seed):
         """Estimate of the log likelihood; minus infinity is an answer here."""
         values = self.priors.values(position)
-        return self.fitted(values, seed, underflow="warn").log_likelihood_
+        with np.errstate(all="ignore"):  # far away a model may overflow
+            return self.fitted(values, seed, underflow="warn").log_likelihood_
 
     def fitted(self, values, seed, **settings):
         """Return the filter with these parameters, run over the rows."""

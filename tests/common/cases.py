@@ -34,8 +34,15 @@ FEW_DRAWS = {
     "n_draws": 4,
     "n_moves": 1,
 }
+FEW_QUADRATICS = {
+    "estimator": LEVEL["estimator"],
+    "parameters": LEVEL["priors"],
+    "n_repeats": 2,
+    "max_iter": 1,
+}
 META = {  # those that need parameters
     "ParticleMarginalMetropolis": LEVEL,
+    "ParticleMaximumLikelihood": FEW_QUADRATICS,
     "SMC2": FEW_DRAWS,
 }
 # Settings that may warn of few iterations. The defaults of these estimators are fitted

@@ -63,6 +63,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Another seed may select"),
     pytest.mark.filterwarnings("ignore:The log-likelihood has a variance"),  # 4 draws
     pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same
+    pytest.mark.filterwarnings("ignore:The likelihood does not fall"),  # one quadratic
+    pytest.mark.filterwarnings("ignore:The log-likelihood has no peak"),  # the same
+    pytest.mark.filterwarnings("ignore:The maximum was not reached"),  # the same
+    pytest.mark.filterwarnings("ignore:The Monte Carlo error"),  # the same
     pytest.mark.filterwarnings("ignore:Rows depend"),  # three sorted kinds of iris
     pytest.mark.filterwarnings("ignore:The rows are nearly sorted"),  # the same
     pytest.mark.filterwarnings("ignore:The rows are sorted"),  # the same

@@ -17,6 +17,7 @@ SEVERAL = {
     "DirichletProcessHMM": {"n_chains": 2, "emission": "auto"},
     "PACOClusterer": {"n_chains": 4},
     "ParticleMarginalMetropolis": {"n_chains": 2},
+    "ParticleMaximumLikelihood": {},  # several seeds
     "SparseAdditiveGibbsClassifier": {"n_chains": 3},
     "SparseAdditiveGibbsPoissonRegressor": {"n_chains": 3},
     "SparseAdditiveGibbsRanker": {"n_chains": 3},

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
-from scipy.stats import gamma, multivariate_normal
+from scipy.stats import gamma, multivariate_normal, norm
 
-from skpacbayes.filtering import ClusteredParticleFilter
-from skpacbayes.filtering._maximum_likelihood import ParticleMaximumLikelihood
+from skpacbayes.filtering import ClusteredParticleFilter, ParticleMaximumLikelihood
+from skpacbayes.filtering._maximum_likelihood_ascent import Ascent
+from skpacbayes.filtering._priors import Priors
 from skpacbayes.filtering.models import LocalLevel
 
 NAME = "model__transition_variance"
@@ -63,8 +64,52 @@ def test_a_level_that_does_not_move_is_a_bound():
     assert found.standard_errors_[NAME] == np.inf
 
 
-def test_ranges_that_are_none():
+def test_a_range_of_which_the_model_takes_a_part():
+    with pytest.warns(UserWarning, match="ended in an error .* likelihood 0"):
+        found = learner({NAME: (-2.0, 4.0)}, n_repeats=4).fit(rows(20))
+    assert 0 < found.parameters_[NAME] < 4
+    with pytest.raises(ValueError, match="must be finite and at least 0"):
+        learner({NAME: (-2.0, -1.0)}).fit(rows(5))
+
+
+class Rough:
+    """Quadratics of curvature 1 for two parameters, and noise that nothing smooths."""
+
+    def __init__(self, noise):
+        self.priors = Priors({"a": norm(0, 5), "b": norm(0, 5)})
+        self.noise = noise
+
+    def log_likelihood(self, position, seed):
+        drawn = [seed, *np.abs(position).view(np.uint64) >> np.uint64(20)]
+        normal = np.random.default_rng([int(x) for x in drawn]).normal()
+        return self.noise * normal - 0.5 * np.sum((position - 1) ** 2)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5, 1.5])
+def test_noise_is_no_curvature(noise):
+    """No search ends with standard errors that noise has made: half of 1, or less."""
+    errors = []
+    for seed in range(8):
+        ascent = Ascent(Rough(noise), 10, None, np.random.default_rng(seed))
+        for found, _ in zip(ascent.iterate(0.2), range(20), strict=False):
+            if found:
+                break
+        if found:
+            errors += list(np.sqrt(np.diag(ascent.covariance)))
+    assert len(errors) >= 8
+    assert np.min(errors) > 0.5
+    assert np.median(errors) == pytest.approx(1.0, abs=0.01 + 0.15 * noise)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [(2.0, 1.0), [0.0], (0.0, np.inf), (np.nan, 1.0), ("0", "1"), (None, 1.0), (0j, 1)],
+)
+def test_ends_that_are_no_range(ends):
     with pytest.raises(ValueError, match="two finite numbers"):
-        learner({NAME: (2.0, 1.0)}).fit(rows())
+        learner({NAME: ends}).fit(rows())
+
+
+def test_no_parameters():
     with pytest.raises(ValueError, match="parameters is empty"):
         learner({}).fit(rows())

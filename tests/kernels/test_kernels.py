@@ -31,7 +31,8 @@ X = np.random.default_rng(0).exponential(size=(60, 3))  # some take counts only
 y = (X[:, 0] > 1).astype(float)
 read_only = X.copy()
 read_only.setflags(write=False)
-for name in sorted(ESTIMATORS.keys() - {"ParticleMarginalMetropolis", "SMC2"}):
+learners = {"ParticleMarginalMetropolis", "ParticleMaximumLikelihood", "SMC2"}
+for name in sorted(ESTIMATORS.keys() - learners):
     for rows in (X, read_only, np.asfortranarray(X), X.astype(np.float32)):
         estimator = cheap(name).fit(rows, y)
         for method in ("predict", "transform", "score_samples"):
