@@ -111,8 +111,8 @@ class LabelStream:
         X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
         self._set_classes(classes_of(y, weights))
         self._begin(self.n_features_in_, self._n_outputs())
-        codes = self._codes_of(y, weights)
-        return self._learn_blocks(X, codes, weights)._doubt()
+        rows = X, self._codes_of(y, weights), weights
+        return self._learn_blocks(*rows)._doubt(rows=rows)
 
     def _learn_more(self, X, y, sample_weight, classes):
         """Learn more rows of a stream, whose first call names the `classes`."""

@@ -236,6 +236,7 @@ def test_equivariance(covariance, loss):
 
 
 @pytest.mark.filterwarnings("ignore:The errors of recent rows")
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("change", ["begins late", "grows", "grows again and again"])
 def test_a_feature_whose_scale_grows_is_learnt(change):
     """What it said in a small unit does not outweigh what it says in a large one."""
@@ -319,6 +320,7 @@ def test_forgetting_chooses_itself():
     assert OnlineVIRegressor().fit(X, y).cumulative_loss_ == fixed[0]
 
 
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_labels_whose_meaning_changes_are_learnt_anew(loss, classes):
