@@ -820,6 +820,20 @@ def test_no_certificate_without_a_theorem():
 # Bad input.
 
 
+@pytest.mark.parametrize("classes", [["a", "b"], [1, 2], [True, False], [b"a", b"b"]])
+def test_a_label_of_another_type_is_not_in_classes(classes):
+    """Also on the quick path of a row, where an array of objects is looked up."""
+    X = np.ones((1, 2))
+    model = OnlineVIClassifier().partial_fit(X, classes[:1], classes=classes)
+    for label in ("c", 3, 2.5, b"c", "1"):
+        for y in ([label], np.array([label], dtype=object)):
+            with pytest.raises(ValueError, match="labels that are not in classes"):
+                model.partial_fit(X, y)
+    mixed = np.array(["a", 1], dtype=object)
+    with pytest.raises(ValueError, match="classes must be of one type"):
+        OnlineVIClassifier().partial_fit(X, ["a"], classes=mixed)
+
+
 def test_raw_features_do_not_overflow():
     X, y = load_breast_cancer(return_X_y=True)
     for scale in (1.0, 1e12):
