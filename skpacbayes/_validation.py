@@ -117,7 +117,7 @@ def validate_data(estimator, X, *others, **checks):
     """
     for values in (X, *others):
         refuse_masked(values, type(estimator).__name__)
-    if isinstance(estimator, ClassifierMixin):
+    if others and isinstance(estimator, ClassifierMixin):
         refuse_missing_labels("y", others[0])
     error = strange = None
     found = _first_date(X)

@@ -148,7 +148,7 @@ class RiverRegressor(_Adapter, base.Regressor):
     >>> from skpacbayes.online.river import RiverRegressor
     >>> model = RiverRegressor(OnlineVIRegressor(forgetting="auto"))
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.31...
+    MAE: 0.29...
     """
 
     @classmethod

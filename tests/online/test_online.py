@@ -320,6 +320,31 @@ def test_forgetting_chooses_itself():
     assert OnlineVIRegressor().fit(X, y).cumulative_loss_ == fixed[0]
 
 
+AVERAGES = [
+    OnlineVIRegressor(forgetting="auto"),
+    OnlineVIRegressor(forgetting="auto", covariance="diagonal"),
+    OnlineVIRegressor(prior_scale="auto"),
+    OnlineVIRegressor(n_fourier="auto", random_state=0),
+    OnlineVIRegressor(loss="absolute_error", forgetting="auto"),
+    OnlineVIRegressor(loss="quantile", prior_scale="auto"),
+    EWARegressor(),
+    EWARegressor(loss="absolute_error"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:The errors of recent rows foretell")
+@pytest.mark.parametrize("model", AVERAGES, ids=repr)
+def test_an_average_does_not_depend_on_the_origin(model):
+    """What all models lose on row 1, before any is learnt, says nothing of them."""
+    rng = np.random.default_rng(0)
+    X, change = rng.normal(size=(600, 5)), np.arange(600)[:, None] < 300
+    y = np.where(change, X, -X) @ [1.0, 2.0, 3.0, 0.0, 0.0] + rng.normal(size=600)
+    expected = clone(model).fit(X, y).predict(X)
+    for origin in (1e2, 1e4, -1e6):
+        found = clone(model).fit(X, y + origin).predict(X)
+        assert_allclose(found - origin, expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("classes", [2, 3])
