@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin
 from sklearn.utils import validation
 
 from ._kernels.standardize import LARGEST
@@ -78,11 +79,27 @@ def refuse_masked(values, asked):
         )
 
 
+def refuse_missing_labels(name, labels):
+    """Refuse labels that are None, NaN, NaT or NA: they are no class, and in no order.
+
+    scikit-learn names NaN among numbers.
+    """
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "mMO" or not labels.ndim:
+        return
+    for label in labels.ravel():
+        if label is None or type(label).__name__ == "NAType" or label != label:
+            raise ValueError(
+                f"{name} has {label!r}, which is no label: leave the row out, or give "
+                "what is missing a name, such as 'missing'."
+            )
+
+
 def validate_data(estimator, X, *others, **checks):
     """Validate rows as scikit-learn does; an error names a column of words or dates.
 
-    Arrays with masked values are refused, and targets that are None: scikit-learn looks
-    for NaN and infinities before it converts objects to numbers.
+    Arrays with masked values are refused, missing labels, and targets that are None:
+    scikit-learn looks for NaN and infinities before it converts objects to numbers.
 
     Parameters
     ----------
@@ -100,6 +117,8 @@ def validate_data(estimator, X, *others, **checks):
     """
     for values in (X, *others):
         refuse_masked(values, type(estimator).__name__)
+    if others and isinstance(estimator, ClassifierMixin):
+        refuse_missing_labels("y", others[0])
     error = strange = None
     found = _first_date(X)
     if found is None:

@@ -13,7 +13,7 @@ SQUARED, ABSOLUTE, HINGE, LOG, COUNTS = range(5)
 FIXED, ANYTIME, NOISE = range(3)
 
 # Entries of `totals`.
-N_TOTALS = 12
+N_TOTALS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -27,6 +27,8 @@ N_TOTALS = 12
     IN_RANGE,  # whether experts predict within the range of the targets so far
     LOWEST_TARGET,
     HIGHEST_TARGET,
+    FIRST,  # least loss of an expert on row 1, where the rate depends on the losses:
+    FIRST_WEIGHT,  # it and its weight are left out there, as learners predict 0
 ) = range(N_TOTALS)
 SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
 # Log of the largest rate, about that of the largest number learnt.
@@ -44,6 +46,11 @@ class Aggregation:
     within_range = named("totals", IN_RANGE)
     lowest_target = named("totals", LOWEST_TARGET)
     highest_target = named("totals", HIGHEST_TARGET)
+
+    @property
+    def expert_losses(self):
+        """Cumulative losses of the experts, row 1 included."""
+        return self.losses + self.totals[..., FIRST : FIRST + 1]
 
 
 # Entries of `constant`, of rows of positive weight.
@@ -117,8 +124,8 @@ def aggregation_rate(losses, totals):
 
     FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest loss. NOISE: the
     temperature over the mean loss of the best expert, where the loss stands for a noise
-    of that size. Losses up to SMALLEST are taken for 0, and tell no expert from
-    another.
+    of that size. What all have lost on row 1, which may be far from 0, is left out.
+    Losses up to SMALLEST are taken for 0, and tell no expert from another.
     """
     if totals[KIND] == FIXED:
         return totals[TEMPERATURE]
@@ -132,7 +139,7 @@ def aggregation_rate(losses, totals):
         lowest = losses[k] if losses[k] < lowest else lowest
     if lowest <= SMALLEST:
         return 0.0
-    return totals[TEMPERATURE] * totals[WEIGHT] / lowest
+    return totals[TEMPERATURE] * (totals[WEIGHT] - totals[FIRST_WEIGHT]) / lowest
 
 
 @kernel
@@ -252,13 +259,20 @@ def count_losses(suffered, gap, own, weight, losses, totals):
 
     gap : by how much the loss is above the soft minimum of the experts'.
     """
+    first = 0.0
+    if totals[STEPS] == 0.0 and totals[KIND] != FIXED:
+        first = math.inf
+        for k in range(losses.shape[0]):
+            first = own[k] if own[k] < first else first
+        totals[FIRST], totals[FIRST_WEIGHT] = weight * first, weight
     totals[WEIGHT] += weight
     totals[STEPS] += 1.0
     totals[GAPS] += gap
     totals[LOSS] += weight * suffered
     for k in range(losses.shape[0]):
-        losses[k] += weight * own[k]
-        totals[LARGEST] = own[k] if own[k] > totals[LARGEST] else totals[LARGEST]
+        excess = own[k] - first
+        losses[k] += weight * excess
+        totals[LARGEST] = excess if excess > totals[LARGEST] else totals[LARGEST]
 
 
 @part

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, ndtr
+from scipy.special import expit, ndtr, xlogy
 
 from ._certificate import Certificate
 
@@ -253,7 +253,9 @@ def streaming_bayes_published_regret(
 
 
 def point_losses(loss, y, predictions, quantile=0.5):
-    """Loss of each prediction; labels are -1 and 1."""
+    """Loss of each prediction; labels are -1 and 1, predictions of rates their logs."""
+    if loss == "poisson":  # half the deviance
+        return np.exp(predictions) - y * (predictions + 1.0) + xlogy(y, y)
     if loss == "quantile":
         below = predictions - y
         return np.maximum(-quantile * below, (1.0 - quantile) * below)

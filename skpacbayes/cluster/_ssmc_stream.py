@@ -107,6 +107,12 @@ class TupleStream:
         self.counts = np.zeros(2, dtype=np.int64)
         self.n_batches = self.n_swaps = 0
 
+    def __setstate__(self, state):
+        """Take arrays that can be written to: those of a memory map are read-only."""
+        for name, value in state.items():
+            own = np.array(value) if isinstance(value, np.ndarray) else value
+            setattr(self, name, own)
+
     def begin_with(self, X, centers, n_batches, n_swaps):
         """Go on from centers found for the rows of a table."""
         self._population = Population(centers[None])

@@ -28,6 +28,9 @@ from ._simulate import SimulationTable
 FIRST_FIT = 1000  # simulations from which a stream learns its settings
 
 
+LEAST_SPREAD = 1e-140  # of parameters that are not all the same
+
+
 class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     """Posterior of the parameters of a simulator, by approximate Bayesian computation.
 
@@ -643,7 +646,17 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             self._support = Support.from_parameters(
                 self.parameter_transform, bounds, self.n_outputs_
             )
-        return X, self._columns_of(y, "y"), weights
+        y = self._columns_of(y, "y")
+        spread, size = np.ptp(y, axis=0), np.abs(y).max(axis=0)
+        close = (spread > 1e-12 * size) & (spread < LEAST_SPREAD)
+        if close.any():
+            raise ValueError(
+                f"The parameters of column {close.argmax()} of y must spread over "
+                f"{LEAST_SPREAD:g} or more, as their variance must be a number above "
+                f"0; they spread over {spread[close.argmax()]:g}: divide them by their "
+                "scale."
+            )
+        return X, y, weights
 
     def _columns_of(self, y, name):
         """Parameters as rows of float64, one for each simulation."""

@@ -17,7 +17,7 @@ def certify_linear(model, X, y, sample_weight):
     """Return the certificate of a fitted linear model."""
     state, observed = model._state, model.cumulative_loss_
     if state.n_experts > 1:
-        return certify_aggregation(state.losses, state.totals, observed)
+        return certify_aggregation(state.expert_losses, state.totals, observed)
     constant = isinstance(model.learning_rate, Real)
     bounded = model.mean_bound is not None and model.scale_bound is not None
     sva = model.method == "sva" and constant

@@ -1,6 +1,7 @@
 """Warnings of what makes the result of an online fit doubtful."""
 
 import numpy as np
+from scipy.stats import rankdata
 
 from .._base import warn_user
 from .._kernels.online_change import RECENT
@@ -16,6 +17,8 @@ SEVERAL = 20  # rows beside it
 # errors above zero, and foretell at least this share of the squared errors.
 SURE = 5.0
 NOTABLE = 0.1
+RUN = 8  # rows before one whose losses are compared with its own
+LIKELY = 3.0  # standard errors, from which the rows are learnt again in random order
 LEAST_AVOIDABLE = (
     0.01  # per row: of labels that are nearly certain all errors are small
 )
@@ -68,15 +71,15 @@ def warn_of_change(foretold, n_rows, remedy):
     """Warn where the errors of a model that does not forget foretell each other.
 
     foretold : sums over the last half of the n_rows, see `_kernels.online_change`;
-    remedy : if the relation changes.
+    remedy : if the relation changes. Returns whether they do.
     """
     products, squared_products, squared_foretold, squared_errors = foretold
     if products <= SURE * np.sqrt(squared_products):
-        return
+        return False
     avoidable = products / squared_foretold * products
     share = avoidable / squared_errors
     if share < NOTABLE or avoidable < LEAST_AVOIDABLE * n_rows / RECENT:
-        return
+        return False
     warn_user(
         f"The errors of recent rows foretell the next one: {share:.0%} of the squared "
         f"error could have been avoided. Either the relation changes along the stream "
@@ -84,10 +87,46 @@ def warn_of_change(foretold, n_rows, remedy):
         "features. If the order of the rows means nothing, shuffle them "
         "(sklearn.utils.shuffle)."
     )
+    return True
+
+
+def are_alike_in_runs(losses):
+    """Whether the losses of rows resemble those of the rows just before.
+
+    The ranks of losses, given in the order of the rows, have no correlation with the
+    sum of the RUN ranks before them where the order is random.
+    """
+    if len(losses) <= SEVERAL + RUN:
+        return False
+    ranks = rankdata(losses)
+    ranks -= ranks.mean()
+    sums = np.cumsum(ranks)
+    before = sums[RUN - 1 : -1] - np.concatenate([[0.0], sums[: -RUN - 1]])
+    spread = np.square(ranks).mean() * np.sqrt(RUN * len(before))
+    return ranks[RUN:] @ before > LIKELY * spread
+
+
+def warn_of_fit(loss, shuffled, n_shuffled):
+    """Warn of a model whose mean loss on its rows is that much for their order.
+
+    shuffled : the mean loss of a model that has learnt n_shuffled of them in random
+    order.
+    """
+    if loss <= (1.0 + NOTABLE) * shuffled:
+        return
+    warn_user(
+        f"The final model has a mean loss of {loss:g} on its rows, and one that learnt "
+        f"{n_shuffled} of them in random order has {shuffled:g}: later rows displaced "
+        "what the first ones taught. If the order means nothing, shuffle the rows "
+        "(sklearn.utils.shuffle). If the relation changes along them, judge the model "
+        "by cumulative_loss_, not by its fit to early rows."
+    )
 
 
 def warn_of_standstill(state):
     """Warn of numbers that were the same for a tenth of the rows, and then changed.
+
+    Returns whether they did.
 
     state : with the order of the targets (see `_kernels.order`). Where changes are
     spread at random, the sum of the squared lengths of n_runs runs is 2 n^2 / n_runs.
@@ -95,13 +134,14 @@ def warn_of_standstill(state):
     n_runs = state.noted_increases + state.noted_decreases + 1.0
     n_rows, squares = state.n_noted, state.noted_squares
     if n_runs * squares <= 2.0 * CLUMPED * n_rows**2 or squares <= 0.1 * n_rows**2:
-        return
+        return False
     warn_user(
         "y is the same for a long run of rows, and changes in others. Such a run says "
         "that no feature has an effect, and nothing is forgotten: if it means that y "
         "was not measured, leave it out; if the relation changes, use "
         "forgetting='auto'."
     )
+    return True
 
 
 def warn_of_divergence(state, weights, names, power):

@@ -56,7 +56,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Loss of a prediction.
     loss_bound : float or None, default=None
         Largest loss of any expert on any row, for the rate "auto". None for the largest
-        loss so far; a warning names an expert whose losses are so large that the
+        loss so far, on row 1 beyond the least of that row, where all that learn predict
+        0; a warning names an expert whose losses are so large that the
         weights leave the best one too little, and the average three times its loss.
 
     Attributes
@@ -237,7 +238,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         """
         check_is_fitted(self)
         return certify_aggregation(
-            self._state.losses[None], self._state.totals[None], self.cumulative_loss_
+            self._state.expert_losses[None],
+            self._state.totals[None],
+            self.cumulative_loss_,
         )
 
     @property
@@ -250,7 +253,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     @property
     def cumulative_losses_(self):
         """Cumulative loss of each expert."""
-        return self._state.losses.copy()
+        return self._state.expert_losses
 
     @property
     def cumulative_loss_(self):

@@ -5,6 +5,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._base import fit_context
 from .._stream import partial_fit_context
+from .._validation import refuse_missing_labels
 from ._rows import NUMBERS
 
 LABELS = (*NUMBERS, str, np.str_)
@@ -14,6 +15,15 @@ def classes_of(y, sample_weight):
     """Return the classes among the labels of rows of positive weight."""
     check_classification_targets(y)
     return np.unique(y if not len(sample_weight) else y[sample_weight > 0])
+
+
+def distinct(classes):
+    """Return the classes that a call names, in order."""
+    refuse_missing_labels("classes", np.asarray(classes, dtype=object))
+    try:
+        return np.unique(classes)
+    except TypeError as error:
+        raise ValueError(f"classes must be of one type, got {classes!r}.") from error
 
 
 class LabelStream:
@@ -111,8 +121,8 @@ class LabelStream:
         X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
         self._set_classes(classes_of(y, weights))
         self._begin(self.n_features_in_, self._n_outputs())
-        codes = self._codes_of(y, weights)
-        return self._learn_blocks(X, codes, weights)._doubt()
+        rows = X, self._codes_of(y, weights), weights
+        return self._learn_blocks(*rows)._doubt(rows=rows)
 
     def _learn_more(self, X, y, sample_weight, classes):
         """Learn more rows of a stream, whose first call names the `classes`."""
@@ -121,7 +131,7 @@ class LabelStream:
             raise ValueError("classes must be passed on the first call.")
         X, y, weights = self._checked(X, y, sample_weight, reset=begins)
         if begins:
-            self._set_classes(np.unique(classes))
+            self._set_classes(distinct(classes))
         elif classes is not None:
             self._check_classes(classes)
         codes = self._codes_of(y, weights)
@@ -160,7 +170,7 @@ class LabelStream:
 
     def _check_classes(self, classes):
         """Refuse other classes than those of the first call."""
-        if not np.array_equal(np.unique(classes), self.classes_):
+        if not np.array_equal(distinct(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not the same as on the first call: "
                 f"{self.classes_!r}."
@@ -180,7 +190,7 @@ class LabelStream:
         if codes is None and len(sample_weight):  # rows of no weight are absent
             codes = self._codes(np.where(sample_weight > 0, y, self.classes_[0]))
         if codes is None:
-            unknown = np.unique(y[~np.isin(y, self.classes_)])
+            unknown = list(dict.fromkeys(y[~np.isin(y, self.classes_)].tolist()))
             raise ValueError(f"y contains labels that are not in classes: {unknown!r}.")
         return codes
 
@@ -196,7 +206,10 @@ class LabelStream:
 
     def _codes(self, y):
         """Codes of labels, or None if one is unknown."""
-        numbers = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
+        try:
+            numbers = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
+        except TypeError:  # of another type than the classes
+            return None
         if (self.classes_[numbers] == y).all():
             return self._class_codes[numbers]
         return None

@@ -12,8 +12,15 @@ from .._kernels import online_state as names
 from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
+from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
-from ._doubts import warn_of_change, warn_of_standstill
+from ..certificates.online import point_losses
+from ._doubts import (
+    are_alike_in_runs,
+    warn_of_change,
+    warn_of_fit,
+    warn_of_standstill,
+)
 from ._rows import OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -26,6 +33,7 @@ FEW_FEATURES = {"diagonal": 16, "full": 64}
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 # Of the one expert that forgets with forgetting="on_label_change": classifiers only.
 LABEL_CHANGE_RATE = 0.04
+SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in another
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # With n_fourier="auto": their number, and the scale of the prior of the models that
 # have them, linear coefficients included, over that of the linear models.
@@ -82,15 +90,51 @@ class OnlineLinearModel(OnlineEstimator):
         return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
 
     def _doubt_change(self):
-        """Warn of a stream that changes, where nothing is forgotten."""
+        """Warn of a stream that changes, where nothing is forgotten; whether it did."""
         if self.forgetting != 0.0 or not self._regression():
-            return
+            return False
         if self._state.full and self.loss == "squared_error":
             best = int(self._state.shares()[0].argmax())
             remedy = "and nothing is forgotten: use forgetting='auto'"
-            warn_of_change(self._state.foretold[best], self._state.n_steps, remedy)
-        else:
-            warn_of_standstill(self._state)
+            foretold, n_rows = self._state.foretold[best], self._state.n_steps
+            return warn_of_change(foretold, n_rows, remedy)
+        return warn_of_standstill(self._state)
+
+    def _doubt_fit(self, X, y, sample_weight):
+        """Warn of a fit that rows in random order would improve.
+
+        Only where the losses say that the order matters, and nothing is forgotten on
+        purpose. Coefficients give the scores, up to features and predictions out of
+        range: no kernel is compiled for them.
+        """
+        simple = self.clip is None and not (self.n_fourier or self.average)
+        if self._state.forgetting_rates.any() or not simple:
+            return
+        coefficients, intercepts = self._raw_coefficients()
+        some = slice(None, None, -(-len(X) // SHUFFLED))
+        losses = self._losses(y[some], X[some] @ coefficients.T + intercepts)
+        if not are_alike_in_runs(losses):
+            return
+        order = np.random.default_rng(0).permutation(len(X))[:SHUFFLED]
+        twin = self._draft(forgets=False)
+        twin._begin(self.n_features_in_, len(coefficients))
+        twin._learn(X[order], y[order], sample_weight[order[: len(sample_weight)]])
+        weights = sample_weight if len(sample_weight) else None
+        losses, scores = [], np.empty((len(X), len(coefficients)))
+        for model in (self, twin):
+            predict_scores(X, *model._state.arguments, scores)
+            losses.append(np.average(self._losses(y, scores), weights=weights))
+        warn_of_fit(*losses, len(order))
+
+    def _losses(self, y, scores):
+        """Loss of each row, scores : (n_rows, n_outputs)."""
+        if self._learner == "softmax":
+            own = np.take_along_axis(scores, y.astype(int)[:, None], axis=1)
+            return np.logaddexp.reduce(scores, axis=1) - own[:, 0]
+        labels = np.where(y[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
+        targets = labels if scores.shape[1] > 1 else y[:, None]
+        quantile = getattr(self, "quantile", 0.5)
+        return point_losses(self.loss, targets, scores, quantile).sum(axis=1)
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""

@@ -135,7 +135,7 @@ class OnlineEstimator(StreamingEstimator):
         """Forget everything, then learn the rows."""
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)._doubt()
+        return self._learn_blocks(*rows)._doubt(rows=rows)
 
     def _learn_more(self, X, y, sample_weight):
         """Learn more rows of a stream."""
@@ -156,7 +156,7 @@ class OnlineEstimator(StreamingEstimator):
             warn_of_weights(sample_weight, total, n_rows)
         return self
 
-    def _doubt(self, n_new=None):
+    def _doubt(self, n_new=None, *, rows=None):
         """Warn of rows that are sorted by their targets, where that matters.
 
         Else warn of a stream that changes, where nothing is forgotten. Warn of numbers
@@ -164,27 +164,32 @@ class OnlineEstimator(StreamingEstimator):
 
         n_new : rows of this call of `partial_fit`, after which the stream is looked at
         whenever the number of its rows has doubled; None after `fit`.
+        rows : all that were learnt, targets and weights, after `fit`.
         """
         state = self._state
-        rows = state.n_noted
-        before = 0 if n_new is None else max(0, rows - n_new)  # no weight: not noted
+        n_rows = state.n_noted
+        before = 0 if n_new is None else max(0, n_rows - n_new)  # no weight: not noted
         # More than doubled: the two binary numbers differ in length.
-        if rows ^ before > before:
+        if n_rows ^ before > before:
             names, ends = vars(self).get("feature_names_in_", ()), state.ends
-            warn_of_sentinels_in_stream(ends[:-1], rows, names)
+            warn_of_sentinels_in_stream(ends[:-1], n_rows, names)
             columns = [f"column {j} of X" for j in range(state.n_features)]
             columns = [f"the column {name!r}" for name in names] or columns
             some = ends[:-1] if self._n_labels() else ends
-            warn_of_far_rows(some, rows, [*columns, "y"])
+            warn_of_far_rows(some, n_rows, [*columns, "y"])
             found = order_found(state)
-            if found is None:
-                self._doubt_change()
-            elif self._depends_on_order():
+            matters = self._depends_on_order()
+            if found is not None and matters:
                 warn_of_order(found)
+            elif found is None and not self._doubt_change() and rows and matters:
+                self._doubt_fit(*rows)
         return self
 
     def _doubt_change(self):
-        """Warn of a stream that changes, where nothing is forgotten."""
+        """Warn of a stream that changes, where nothing is forgotten; whether it did."""
+
+    def _doubt_fit(self, X, y, sample_weight):
+        """Warn of a fit that is worse than the predictions on the way to it."""
 
     def _depends_on_order(self):
         """Whether another order of the same rows may give another posterior."""

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._base import warn_user
+from .._validation import TIMES
 from ._classifier import OnlineVIClassifier
 from ._regressor import OnlineVIRegressor
 
@@ -57,8 +58,11 @@ class RowsOfDicts:
             self.values = itemgetter(*numeric)
         self.ignored = set()
 
-    def row(self, x, *, learn=False):
-        """Return the row of a dictionary, (1, width); `learn` counts its numbers."""
+    def row(self, x):
+        """Return the row of a dictionary, (1, width), and which numbers it has.
+
+        The latter is None for all of them, or a list of columns; see `count`.
+        """
         if self.values is not None and len(x) == self.width:
             try:
                 values = self.values(x)
@@ -66,31 +70,42 @@ class RowsOfDicts:
             except (KeyError, TypeError):  # a name or a value is missing
                 complete = False
             if complete:
-                row = np.frombuffer(array("d", values)).reshape(1, -1)
-                if learn:
-                    self.sums += row[0]
-                    self.n_complete += 1
-                return row
-        return self._completed(x, learn)
+                return np.frombuffer(array("d", values)).reshape(1, -1), None
+        return self._completed(x)
 
-    def _completed(self, x, learn):
-        """Return the row of a dictionary that may lack numbers or have categories."""
-        row, columns, n_known = np.zeros((1, self.width)), self.columns, 0
-        own = row[0]
+    def count(self, row, known):
+        """Count the numbers of a row that has been learnt."""
+        if known is None:
+            self.sums += row[0]
+            self.n_complete += 1
+            return
+        for j in known:
+            self.sums[j] += row[0, j]
+            self.counts[j] += 1
+
+    def _completed(self, x):
+        """Return `row` of a dictionary that may lack numbers or have categories."""
+        row, columns, known = np.zeros((1, self.width)), self.columns, []
+        own, n_named = row[0], 0
         for name, j in columns.items():
             value = x.get(name)
-            n_known += name in x
+            n_named += name in x
             count = self.n_complete + self.counts[j]
             if value is not None and value == value:
-                own[j] = value
-                if learn:
-                    self.sums[j] += value
-                    self.counts[j] += 1
+                try:
+                    own[j] = value
+                except (TypeError, ValueError) as error:
+                    raise ValueError(
+                        f"The feature {name!r} is {value!r}, and was a number or "
+                        "missing in the first row, which decides on the columns: give "
+                        "a category there, or numbers all along."
+                    ) from error
+                known.append(j)
             elif count:
                 own[j] = self.sums[j] / count
-        if n_known < len(x):
+        if n_named < len(x):
             self._hash(x, own)
-        return row
+        return row, known
 
     def _hash(self, x, own):
         """Write what has no column of its own."""
@@ -98,6 +113,12 @@ class RowsOfDicts:
             value = x[name]
             if value is None or value != value:
                 continue
+            if isinstance(value, TIMES):
+                raise ValueError(
+                    f"The feature {name!r} is {value!r}: leave it out, or give numbers "
+                    "made of it, such as the hour, for instance by river's "
+                    "compose.FuncTransformer."
+                )
             if self.n_hashed:
                 number = is_number(value)
                 key = f"{name}" if number else f"{name}={value}"
@@ -123,12 +144,18 @@ class _Adapter:
         self.n_hashed = n_hashed
         self._rows = self._fitted = None
 
-    def _row(self, x):
-        """Row of a dictionary to learn from; the first decides on the columns."""
-        if self._rows is None:
-            self._rows = RowsOfDicts(x, self.n_hashed)
-            self._fitted = clone(self.estimator)
-        return self._rows.row(x, learn=True)
+    def _learn(self, x, y, **first):
+        """Learn a row; the first decides on the columns.
+
+        A row that is refused changes nothing. first : arguments of the first call.
+        """
+        rows, fitted = self._rows, self._fitted
+        if rows is None:
+            rows, fitted = RowsOfDicts(x, self.n_hashed), clone(self.estimator)
+        row, known = rows.row(x)
+        fitted.partial_fit(row, y, **(first if self._rows is None else {}))
+        rows.count(row, known)
+        self._rows, self._fitted = rows, fitted
 
 
 class RiverRegressor(_Adapter, base.Regressor):
@@ -148,7 +175,7 @@ class RiverRegressor(_Adapter, base.Regressor):
     >>> from skpacbayes.online.river import RiverRegressor
     >>> model = RiverRegressor(OnlineVIRegressor(forgetting="auto"))
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.31...
+    MAE: 0.29...
     """
 
     @classmethod
@@ -165,8 +192,7 @@ class RiverRegressor(_Adapter, base.Regressor):
         y : float
             Target.
         """
-        row = self._row(x)
-        self._fitted.partial_fit(row, np.array([float(y)]))
+        self._learn(x, np.array([float(y)]))
 
     def predict_one(self, x):
         """Predict the target of a row; 0 before the first is learnt.
@@ -183,7 +209,7 @@ class RiverRegressor(_Adapter, base.Regressor):
         """
         if self._rows is None:
             return 0.0
-        return self._fitted.predict(self._rows.row(x)).item()
+        return self._fitted.predict(self._rows.row(x)[0]).item()
 
     def predict_quantiles_one(self, x, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target of a row, where the estimator can.
@@ -202,7 +228,7 @@ class RiverRegressor(_Adapter, base.Regressor):
         """
         if self._rows is None:
             return {q: math.inf if q > 0.5 else -math.inf for q in quantiles}
-        found = self._fitted.predict_quantiles(self._rows.row(x), quantiles)[0]
+        found = self._fitted.predict_quantiles(self._rows.row(x)[0], quantiles)[0]
         return dict(zip(quantiles, found.tolist(), strict=True))
 
 
@@ -257,12 +283,7 @@ class RiverClassifier(_Adapter, base.Classifier):
                 f"The label {y!r} is not in classes={self.classes!r}: pass all classes "
                 "of the stream."
             )
-        first = self._rows is None
-        row = self._row(x)
-        if first:
-            self._fitted.partial_fit(row, [y], classes=list(self.classes))
-        else:
-            self._fitted.partial_fit(row, [y])
+        self._learn(x, [y], classes=list(self.classes))
 
     def predict_proba_one(self, x):
         """Predict the probability of each class; all alike before the first row.
@@ -279,7 +300,7 @@ class RiverClassifier(_Adapter, base.Classifier):
         """
         if self._rows is None:
             return {label: 1.0 / len(self.classes) for label in self.classes}
-        found = self._fitted.predict_proba(self._rows.row(x))[0].tolist()
+        found = self._fitted.predict_proba(self._rows.row(x)[0])[0].tolist()
         return dict(zip(self._fitted.classes_.tolist(), found, strict=True))
 
     def predict_one(self, x):
@@ -297,4 +318,4 @@ class RiverClassifier(_Adapter, base.Classifier):
         """
         if self._rows is None:
             return self.classes[0]
-        return self._fitted.predict(self._rows.row(x)).item()
+        return self._fitted.predict(self._rows.row(x)[0]).item()

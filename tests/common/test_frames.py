@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -133,6 +133,31 @@ def test_masked_weights_are_refused():
     for name in ("OnlineVIRegressor", "TemperedVBGaussianMixture", "PACOClusterer"):
         with pytest.raises(ValueError, match="sample_weight got an array of which 1"):
             cheap(name).fit(X, Y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [pair for pair in METHODS if is_classifier(cheap(pair[0]))]
+)
+def test_a_missing_label_is_named(name, method):
+    """None and its kin among words, dates or objects, in `y` and in `classes`."""
+    pandas = pytest.importorskip("pandas")
+    words = np.array(["healthy", "ill"] * 30, dtype=object)
+    days = np.array(["2020-01-01", "2020-01-02"] * 30, dtype="datetime64[D]")
+    for labels, missing in (
+        (words, None),
+        (words, np.nan),
+        (words, pandas.NA),
+        (days, np.datetime64("NaT")),
+    ):
+        holes = labels.copy()
+        holes[7] = missing
+        tries = [(holes, labels[:2])]
+        if method == "partial_fit":
+            tries += [(labels, holes[6:9])]
+        for y, classes in tries:
+            known = {"classes": classes} if method == "partial_fit" else {}
+            with pytest.raises(ValueError, match="which is no label: leave"):
+                getattr(cheap(name), method)(X, y, **known)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import joblib
 import numpy as np
 import pytest
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
@@ -42,6 +43,25 @@ def test_a_pickle_of_another_version_warns(name, method, monkeypatch):
         pickle.loads(saved)
     assert {skpacbayes._base.VersionWarning} == {warning.category for warning in caught}
     assert any(name in str(warning.message) for warning in caught)
+
+
+STREAMING = [name for name, method in METHODS if method == "partial_fit"]
+
+
+@pytest.mark.parametrize("name", STREAMING)
+def test_a_stream_goes_on_from_a_memory_map(name, tmp_path):
+    """Whose arrays are read-only; it is not written to."""
+    stream = fitted(name, "partial_fit")
+    joblib.dump(stream, tmp_path / "stream")
+    before = (tmp_path / "stream").read_bytes()
+    mapped = joblib.load(tmp_path / "stream", mmap_mode="r")
+    for one in (stream, mapped):
+        one.partial_fit(X[:1], Y[:1])
+    for answer in ("predict", "score_samples", "transform"):
+        if hasattr(stream, answer):
+            expected = getattr(stream, answer)(X)
+            np.testing.assert_array_equal(getattr(mapped, answer)(X), expected)
+    assert (tmp_path / "stream").read_bytes() == before
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -173,7 +173,11 @@ def test_weigh_scores(kernel):
 
 @twin_of(aggregation.weigh_next)
 def test_weigh_next(kernel):
-    losses, totals, shares = np.array([1.0, 3.0]), np.zeros(12), np.empty(2)
+    losses, totals, shares = (
+        np.array([1.0, 3.0]),
+        np.zeros(aggregation.N_TOTALS),
+        np.empty(2),
+    )
     totals[aggregation.KIND] = aggregation.NOISE
     totals[[aggregation.TEMPERATURE, aggregation.WEIGHT, aggregation.RATE]] = 0.5, 4, 1
     kernel(losses, totals, shares)  # the rate rises from 1 to 2
@@ -185,12 +189,25 @@ def test_weigh_next(kernel):
 
 @twin_of(aggregation.count_losses)
 def test_count_losses(kernel):
-    losses, totals, own = np.ones(2), np.zeros(12), np.array([0.5, 4.0])
+    losses, totals, own = (
+        np.ones(2),
+        np.zeros(aggregation.N_TOTALS),
+        np.array([0.5, 4.0]),
+    )
     kernel(1.5, 0.1, own, 2.0, losses, totals)
     assert_allclose(losses, 1.0 + 2.0 * own)
     entries = [aggregation.WEIGHT, aggregation.STEPS, aggregation.GAPS]
     assert_allclose(totals[entries], [2.0, 1.0, 0.1])
     assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [3.0, 4.0])
+
+    losses[:] = totals[:] = 0.0  # what all lose on row 1 is put aside
+    totals[aggregation.KIND] = aggregation.NOISE
+    kernel(1.5, 0.0, own, 2.0, losses, totals)
+    kernel(1.5, 0.0, own, 1.0, losses, totals)
+    assert_allclose(losses, 3.0 * own - 1.0)
+    put_aside = totals[[aggregation.FIRST, aggregation.FIRST_WEIGHT]]
+    assert_allclose(put_aside, [1.0, 2.0])
+    assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [4.5, 4.0])
 
 
 @twin_of(aggregation.pool)

@@ -180,3 +180,19 @@ def test_an_observation_like_no_simulation_is_named(unit):
     for answer in (model.predict, model.sample):
         with pytest.warns(UserWarning, match="no simulation has summaries like these"):
             answer(unit * np.array([[0.1, 0.1], [2.0, -2.0]]))
+
+
+@pytest.mark.parametrize("unit", [1e140, 1e100, 1e-100, 1e-138, 1e-150, 1e-200, 1e-300])
+def test_parameters_of_any_unit_are_answered_in_it_or_refused(unit):
+    """Where the squares of their spread are no numbers there is no bandwidth."""
+    rng = np.random.default_rng(0)
+    parameters = rng.normal(size=(1000, 1))
+    summaries = parameters + 0.3 * rng.normal(size=parameters.shape)
+    kept = {"n_neighbors": 100, "bandwidth": 0.5, "adjustment": "linear"}
+    expected = ABCPosteriorKDE(**kept).fit(summaries, parameters).predict([[1.0]])
+    if unit < 1e-140:
+        with pytest.raises(ValueError, match="column 0 of y must spread over"):
+            ABCPosteriorKDE(**kept).fit(summaries, unit * parameters)
+        return
+    model = ABCPosteriorKDE(**kept).fit(summaries, unit * parameters)
+    assert_allclose(model.predict([[1.0]]) / unit, expected, rtol=1e-6)

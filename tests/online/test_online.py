@@ -236,6 +236,7 @@ def test_equivariance(covariance, loss):
 
 
 @pytest.mark.filterwarnings("ignore:The errors of recent rows")
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("change", ["begins late", "grows", "grows again and again"])
 def test_a_feature_whose_scale_grows_is_learnt(change):
     """What it said in a small unit does not outweigh what it says in a large one."""
@@ -319,6 +320,32 @@ def test_forgetting_chooses_itself():
     assert OnlineVIRegressor().fit(X, y).cumulative_loss_ == fixed[0]
 
 
+AVERAGES = [
+    OnlineVIRegressor(forgetting="auto"),
+    OnlineVIRegressor(forgetting="auto", covariance="diagonal"),
+    OnlineVIRegressor(prior_scale="auto"),
+    OnlineVIRegressor(n_fourier="auto", random_state=0),
+    OnlineVIRegressor(loss="absolute_error", forgetting="auto"),
+    OnlineVIRegressor(loss="quantile", prior_scale="auto"),
+    EWARegressor(),
+    EWARegressor(loss="absolute_error"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:The errors of recent rows foretell")
+@pytest.mark.parametrize("model", AVERAGES, ids=repr)
+def test_an_average_does_not_depend_on_the_origin(model):
+    """What all models lose on row 1, before any is learnt, says nothing of them."""
+    rng = np.random.default_rng(0)
+    X, change = rng.normal(size=(600, 5)), np.arange(600)[:, None] < 300
+    y = np.where(change, X, -X) @ [1.0, 2.0, 3.0, 0.0, 0.0] + rng.normal(size=600)
+    expected = clone(model).fit(X, y).predict(X)
+    for origin in (1e2, 1e4, -1e6):
+        found = clone(model).fit(X, y + origin).predict(X)
+        assert_allclose(found - origin, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_labels_whose_meaning_changes_are_learnt_anew(loss, classes):
@@ -816,6 +843,20 @@ def test_no_certificate_without_a_theorem():
 
 
 # Bad input.
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], [1, 2], [True, False], [b"a", b"b"]])
+def test_a_label_of_another_type_is_not_in_classes(classes):
+    """Also on the quick path of a row, where an array of objects is looked up."""
+    X = np.ones((1, 2))
+    model = OnlineVIClassifier().partial_fit(X, classes[:1], classes=classes)
+    for label in ("c", 3, 2.5, b"c", "1"):
+        for y in ([label], np.array([label], dtype=object)):
+            with pytest.raises(ValueError, match="labels that are not in classes"):
+                model.partial_fit(X, y)
+    mixed = np.array(["a", 1], dtype=object)
+    with pytest.raises(ValueError, match="classes must be of one type"):
+        OnlineVIClassifier().partial_fit(X, ["a"], classes=mixed)
 
 
 def test_raw_features_do_not_overflow():

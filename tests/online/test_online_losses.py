@@ -251,7 +251,7 @@ def test_regret_is_bounded(name):
         certificate = model.certificate()
         assert certificate.observed == model.cumulative_loss_ <= certificate.bound
         assert all(certificate.assumptions.values())
-        own = model._state.losses[0]
+        own = model._state.expert_losses[0]
         best = certificate.terms["loss of the best expert"]
         assert_allclose(best, own.min())
         if name == "softmax":
@@ -284,7 +284,7 @@ def test_regret_of_probabilities_is_a_logarithm(n_classes, scale, shift):
                 label = least if y is None else y[t]
                 stream.partial_fit(X[t : t + 1], [label], classes=range(n_classes))
                 least = stream.predict_proba(X[(t + 1) % 90 :][:1])[0].argmin()
-            losses = stream._state.losses[0]
+            losses = stream._state.expert_losses[0]
             regret = stream.cumulative_loss_ - losses.min()
             assert regret <= np.log(len(losses)) + 1e-10 * losses.min()
             assert stream.certificate().terms["rate"] <= 1e-12 * losses.min()

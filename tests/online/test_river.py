@@ -1,5 +1,6 @@
 """The adapters for river: its checks, its evaluators, categories and missing values."""
 
+import datetime
 import math
 
 import numpy as np
@@ -112,8 +113,9 @@ def test_complete_rows_are_those_of_the_general_way():
         {"a": 1e300, "b": 4, "c": False},
         {"a": 0.1, "b": np.float64(0.2), "c": np.bool_(True)},
     ):
-        for learn in (False, True):
-            assert_array_equal(rows.row(x, learn=learn), plain.row(x, learn=learn))
+        for one in (rows, plain):
+            one.count(*one.row(x))
+        assert_array_equal(rows.row(x)[0], plain.row(x)[0])
     with pytest.warns(UserWarning, match="'d' was not in the first row"):
         rows.row({"a": 1.0, "b": 2.0, "d": 3.0})
 
@@ -122,6 +124,36 @@ def test_complete_rows_are_those_of_the_general_way():
 def test_rows_have_one_width_however_many_columns_are_hashed(n_hashed):
     first = {"a": 1.0, "b": 2.0} | {f"c{i}": "x" for i in range(n_hashed)}
     rows = RowsOfDicts(first, n_hashed)
-    assert rows.row(first).shape == (1, 2 + n_hashed)
-    assert rows.row(first)[0, 2:].sum() == n_hashed
-    assert rows.row({"a": None, "b": 2.0, "c0": "x"}).shape == (1, 2 + n_hashed)
+    assert rows.row(first)[0].shape == (1, 2 + n_hashed)
+    assert rows.row(first)[0][0, 2:].sum() == n_hashed
+    assert rows.row({"a": None, "b": 2.0, "c0": "x"})[0].shape == (1, 2 + n_hashed)
+
+
+BAD_ROWS = [
+    ({"a": math.inf, "b": 1.0}, 1.0),
+    ({"a": 1.0, "b": math.inf}, 1.0),
+    ({"a": 2.0, "b": "Oslo"}, 1.0),
+    ({"a": 2.0, "b": 1.0, "day": datetime.date(2020, 1, 1)}, 1.0),
+    ({"a": 2.0, "b": 1.0}, math.nan),
+]
+
+
+@pytest.mark.parametrize(("x", "y"), BAD_ROWS, ids=str)
+@pytest.mark.parametrize("n_before", [0, 1, 5])
+def test_a_row_that_is_refused_changes_nothing(x, y, n_before):
+    """Also as the first row, and in what stands for missing numbers."""
+    models = [RiverRegressor(OnlineVIRegressor()) for _ in range(2)]
+    rng = np.random.default_rng(0)
+    good = [({"a": a, "b": b, "c": "red"}, a + b) for a, b in rng.normal(size=(9, 2))]
+    for model in models:
+        for pair in good[:n_before]:
+            model.learn_one(*pair)
+    if n_before or x["b"] != "Oslo":  # elsewhere a category
+        with pytest.raises(ValueError, match=r"infinity|NaN|feature 'b'|feature 'day'"):
+            models[0].learn_one(x, y)
+    for model in models:
+        for pair in good[n_before:]:
+            model.learn_one(*pair)
+    gaps = [{"a": 1.0}, {"b": 1.0}, {"a": 1.0, "b": None, "c": "red"}]
+    first, second = ([m.predict_one(gap) for gap in gaps] for m in models)
+    assert first == second
