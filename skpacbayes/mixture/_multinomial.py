@@ -11,7 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_non_negative
 
 from .._compat import Interval, StrOptions
-from .._validation import refuse_large, validate_data
+from .._validation import refuse_large
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
@@ -338,17 +338,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         return MultinomialFamily(self.topic_prior)
 
     def _check_rows(self, X, *, reset=False):
-        if not reset and not issparse(X):
-            X = self._rows(X)
-        else:
-            X = validate_data(
-                self,
-                X,
-                accept_sparse="csr",
-                dtype=np.float64,
-                order="C",
-                reset=reset,
-            )
+        rows = None if reset else self._plain(X)
+        X = self._rows(X, reset=reset, accept_sparse="csr") if rows is None else rows
         check_non_negative(X, type(self).__name__)
         refuse_large("X", X.data if issparse(X) else X)
         return X
