@@ -103,6 +103,10 @@ class Family:
         """Return families of which only a sweep over the rows can tell the bound."""
         return []
 
+    def opened(self):
+        """Return the family, with a prior that expects groups not seen so far."""
+        return self
+
     def less_assuming(self):
         """Return a family of the same statistics that assumes less; None if none."""
         return None

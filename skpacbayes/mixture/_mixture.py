@@ -90,16 +90,23 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         `fit` of all rows, which are kept.
     window : int or "auto", default="auto"
         Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
-        none beyond the block itself.
+        none beyond the block itself. Groups that overlap stay together if a window is
+        too short to show both.
     n_sweeps : int, default=3
         Sweeps over the window after each block of the stream. At every doubling of the
         number of blocks, components are exchanged too. With `n_components="auto"`, a
         component may be born or merged away after every block.
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
+    warm_start : bool, default=False
+        Whether `fit` begins at the last solution, in place of `n_init` starts: at the
+        probabilities that it gives to the components of the rows. The rows must have
+        its columns, and the categories that it knows. Components are merged or cut
+        where `n_components` is another number; "auto" goes on from their last number
+        alone, and a temperature of "auto" is kept. `partial_fit` does not need it.
     n_jobs : int, default=None
-        Starts computed at a time, in threads. It may change within a stream; all other
-        parameters may not.
+        Starts computed at a time, in threads. It and `warm_start` may change within a
+        stream; all other parameters may not.
 
     Attributes
     ----------
@@ -199,9 +206,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         "window": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "n_sweeps": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
+        "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
     }
-    _may_change = ("n_jobs",)
+    _may_change = ("warm_start", "n_jobs")
 
     def __init__(
         self,
@@ -220,6 +228,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         window="auto",
         n_sweeps=3,
         random_state=None,
+        warm_start=False,
         n_jobs=None,
     ):
         self.family = family
@@ -236,6 +245,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         self.window = window
         self.n_sweeps = n_sweeps
         self.random_state = random_state
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
 
     # Learning.
@@ -243,6 +253,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     @fit_context
     def fit(self, X, y=None, sample_weight=None):
         """Fit the mixture, forgetting all rows seen before.
+
+        With `warm_start=True`, the ascent begins at the last solution.
 
         Parameters
         ----------
@@ -262,7 +274,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ------
         ValueError
             If X does not fit the family, is too large to be squared, or holds no row
-            of positive weight; if the weights sum to more than 1e10.
+            of positive weight; if the weights sum to more than 1e10; if
+            `warm_start=True` and X has not the columns of the last solution.
 
         Warns
         -----
@@ -333,11 +346,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             row with a variance for each feature, or by more than .3 where the units of
             features differ ten times or more.
         """
+        last = vars(self).pop("_last", None)
         X, weight = self._present(X, sample_weight, reset=True, some=True)
+        last = None if last is None else last._answer_for(self)
         self._seed = self._draw_seed()
         learner = self._learner()
         learner.warn_if_more_than(X.shape[0], "rows")
-        learned = learner.learn(X, weight, tasks=self._starts)
+        learned = learner.learn(X, weight, tasks=self._starts, last=last)
         fit = learned.fit
         if not learner.found_atoms:
             self._warn_of(fit, X, weight, learner)
@@ -357,8 +372,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Until the first block is full, the mixture is what `fit` finds on the rows so
         far. Every later block joins a window of the last `window` raw rows, over which
         `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
-        number of blocks has doubled, components are exchanged too and, as long as the
-        window holds all rows, `n_init` new starts tried. Where `n_components` is a
+        number of blocks has doubled, and before the first row leaves a window of less
+        than four blocks, components are exchanged too and, as long as the window holds
+        all rows, `n_init` new starts tried. Where `n_components` is a
         number, so they are after a block whose expected log density the sweeps raised
         by more than .1 nats a row: it shows a new group. With `n_components="auto"`, a
         component is cut in two, or two are merged, after a block in which that raises
@@ -460,8 +476,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             are more probably outliers.
         """
         answer, X = self._answer(), self._check_rows(X)
-        outliers = isinstance(answer.mixture.family, OutlierFamily)
-        return answer.labels(X, outliers=outliers)
+        return answer.labels(X)
 
     @available_if(has_outliers)
     def outlier_proba(self, X):
@@ -500,10 +515,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             Standard deviations of new targets. Only where `return_std` is True.
         """
         answer, X = self._answer(), self._check_rows(X).copy()
-        family, posterior = answer.mixture.family, answer.state.components
-        if isinstance(family, OutlierFamily):
-            family, posterior = family.inner, posterior.components
-        line, posterior, columns = regression_of(family, posterior, X.shape[1])
+        line, posterior, columns = regression_of(*answer.usual, X.shape[1])
         X[:, columns[-1]] = np.nan
         shares = answer.responsibilities(X)
         means, variances = line.predicted(posterior, X[:, columns])
@@ -565,22 +577,26 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples=1):
+    def sample(self, n_samples=1, labels=None):
         """Draw rows from the posterior-predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows.
+            Number of rows; with a sequence of labels, theirs.
+        labels : int or array-like of shape (n_samples,), default=None
+            Component of each row, one for all or one for each, as `predict` names them:
+            -1 for outliers, which no component draws then. None draws the components
+            too.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The rows, component by component.
+            The rows, component by component; in the order of `labels` where given.
         y : ndarray of shape (n_samples,)
             Their components.
         """
-        return self._draw_rows(n_samples)
+        return self._draw_rows(n_samples, labels)
 
     # Distributed data.
 
@@ -732,6 +748,24 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     # Steps of `fit`, in order.
 
+    def _draft(self, *, forgets):
+        draft = super()._draft(forgets=forgets)
+        if forgets and self.warm_start and vars(self).get("n_samples_seen_"):
+            draft._last = self
+        return draft
+
+    def _answer_for(self, other):
+        """Return the last solution, if another fit has rows of the same columns."""
+        names = [list(vars(m).get("feature_names_in_", ())) for m in (self, other)]
+        widths = self.n_features_in_, other.n_features_in_
+        if widths[0] != widths[1] or (all(names) and names[0] != names[1]):
+            raise ValueError(
+                f"X has {widths[1]} features{': ' * any(names)}{', '.join(names[1])}, "
+                f"but the last solution has {widths[0]}{': ' * any(names)}"
+                f"{', '.join(names[0])}: set warm_start=False to begin anew."
+            )
+        return self._answer()
+
     def _present(self, X, sample_weight, *, reset, some=False):
         """Rows of positive weight, and their weights, or None for one each."""
         X = self._check_rows(X, reset=reset)
@@ -880,17 +914,14 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         statistics, bound = stream.summary()
         return Answer(stream, statistics, bound, stream.history or [bound])
 
-    def _draw_rows(self, n_samples, **how):
-        """Draw rows, component by component, and their labels."""
+    def _draw_rows(self, n_samples, labels, **how):
+        """Draw rows, of components that are drawn too or given, and their labels."""
         check_count("n_samples", n_samples)
         answer, generator = self._answer(), self._generator()
-        family, components = answer.mixture.family, answer.state.components
-        sizes = generator.multinomial(n_samples, self.weights_)
-        rows = [
-            family.draw(components, k, size, generator, **how)
-            for k, size in enumerate(sizes)
-        ]
-        return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
+        if labels is None:
+            return answer.drawn(n_samples, generator, **how)
+        labels = answer.checked_labels(labels, n_samples)
+        return answer.drawn_of(labels, generator, **how), labels
 
 
 def ones_for(X, weight):

@@ -69,8 +69,8 @@ class Stream:
     data set. Every later block joins the window, `n_sweeps` sweeps follow with the
     settled statistics frozen, and the rows that then exceed the window settle: their
     statistics are kept and they are forgotten. Whenever the number of blocks has
-    doubled, and at blocks that are news, whose density rises a lot in their sweeps,
-    components are exchanged too; before a row has settled, `n_init` new starts are
+    doubled, at the last block of a short window before rows settle, and at blocks that
+    are news, whose density rises a lot in their sweeps, components are exchanged too; before a row has settled, `n_init` new starts are
     tried first. Where the number of components is chosen, it may change after every
     block, and news need no exchange.
 
@@ -142,6 +142,7 @@ class Stream:
         if self.learned is None:
             self._begin(learner)
         else:
+            self._open_prior()
             self._settle_old_rows()
             self.window = self.window + self.pending
             doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
@@ -155,7 +156,7 @@ class Stream:
             if doubled:
                 rows, _ = self.window.joined()
                 learner.warn_of_sentinels(self.learned.mixture, rows)
-            if doubled or news:
+            if doubled or news or self._last_chance():
                 self._exchange(learner)
             else:
                 self._renumber(learner)
@@ -170,6 +171,13 @@ class Stream:
         self.settled = np.zeros_like(fit.statistics)
         self.window = self.pending
 
+    def _open_prior(self):
+        """Let the prior expect groups that the first rows did not show."""
+        mixture = self.learned.mixture
+        opened = mixture.family.opened()
+        if opened is not mixture.family:
+            self.learned = self.learned._replace(mixture=mixture.with_family(opened))
+
     def _settle_old_rows(self):
         old, recent = self.window.split(max(0, len(self.window) - self.window_size))
         if len(old):
@@ -181,6 +189,11 @@ class Stream:
         self.state, self.history = self.learned.mixture.sweep(
             self.state, *self.window.joined(), self.settled, n_sweeps=n_sweeps
         )
+
+    def _last_chance(self):
+        """Whether rows of a window of few blocks settle next, for the first time."""
+        few = self.window_size < AUTO_WINDOW * self.block_size
+        return few and len(self.window) > self.window_size and not self.settled.any()
 
     def _log_density_of_block(self):
         """Sum over the pending rows of their log density, as the ascent expects it."""
