@@ -70,9 +70,9 @@ class Stream:
     settled statistics frozen, and the rows that then exceed the window settle: their
     statistics are kept and they are forgotten. Whenever the number of blocks has
     doubled, at the last block of a short window before rows settle, and at blocks that
-    are news, whose density rises a lot in their sweeps, components are exchanged too; before a row has settled, `n_init` new starts are
-    tried first. Where the number of components is chosen, it may change after every
-    block, and news need no exchange.
+    are news, whose density rises a lot in their sweeps, components are exchanged too;
+    before a row has settled, `n_init` new starts are tried first. Where the number of
+    components is chosen, it may change after every block, and news need no exchange.
 
     Parameters
     ----------
