@@ -27,6 +27,7 @@ DECISIVE = 3.0  # nats: odds of 20 to 1
 COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies,
 PRIMES = 2, 3, 5, 7, 11, 13  # that copies may be multiples of
 UNLIKELY = 1e-5  # and chance of this where rows may be equal without being copies
+ROWS_OF_CODES = 30  # from which categories of one row each are told to be numbers
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 HEAVIEST = 30.0  # times the second weight is the first, at most in silence
 OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
@@ -230,6 +231,37 @@ def common_factor(counts):
         if often >= COPIED and by_chance < UNLIKELY:
             return factor * common_factor(counts[divided] / factor)
     return 1
+
+
+def warn_of_measurements(family, X, names):
+    """Warn of columns of names that seem to be numbers: each value is a category.
+
+    Codes of categories are whole numbers, and several rows have each.
+    """
+    columns = family.columns_that_are("nominal", range(X.shape[1]))
+    found = []
+    for column in columns:
+        values = X[:, column]
+        there = values[~np.isnan(values)]
+        distinct = np.unique(there)
+        fractions = distinct[distinct != np.floor(distinct)]
+        own = len(there) >= ROWS_OF_CODES and len(distinct) >= COPIED * len(there)
+        if len(fractions) or own:
+            called = f" ({names[column]!r})" if len(names) else ""
+            among = f", among them {fractions[0]:g}" if len(fractions) else ""
+            found.append(
+                f"column {column} of X{called} has {len(distinct)} values in "
+                f"{len(there)} rows{among}"
+            )
+    if found:
+        text = ", ".join(found[:NAMED])
+        text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
+        warn_user(
+            f"{text[:1].upper()}{text[1:]}: each value is learnt as a category without "
+            'order. Describe measurements by a family of numbers, such as "normal"; '
+            "leave out numbers of rows; give categories as whole numbers, as "
+            "sklearn.preprocessing.OrdinalEncoder does.",
+        )
 
 
 def warn_of_small_weights(weight):

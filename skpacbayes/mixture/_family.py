@@ -38,6 +38,9 @@ class Family:
     def check_rows(self, X):
         """Raise a ValueError that names the column if X has impossible values."""
 
+    def check_new_rows(self, X):
+        """Raise a ValueError if the family, which has begun, cannot learn from X."""
+
     def warn_of(self, posterior):
         """Warn if the posterior of rows shows that the family should change."""
 

@@ -17,6 +17,7 @@ from ._diagnostics import (
     warn_of_copies,
     warn_of_heavy_row,
     warn_of_inflation,
+    warn_of_measurements,
     warn_of_outliers,
     warn_of_shapes,
     warn_of_shares,
@@ -172,6 +173,7 @@ class Learner:
             fit, X, weight, self.names
         )
         fit.mixture.family.warn_of(fit.state.components)
+        warn_of_measurements(fit.mixture.family, X, self.names)
         warn_of_copied_columns(fit, X, weight, self.names)
         warn_of_copied_counts(fit.mixture.family, X, weight, self.names)
         warn_of_shares(fit.mixture.family, X)

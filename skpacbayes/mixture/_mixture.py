@@ -310,6 +310,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If so many rows, counted with their weights, share a value of a column of
             real numbers that its density means little.
         UserWarning
+            If values of a column of categories are not whole numbers, or nearly all of
+            its rows have one of their own.
+        UserWarning
             If columns that are taken as independent within a component are nearly
             copies of each other there, or names of one tell those of another: each
             counts as new evidence, and `n_components="auto"` finds too many components.

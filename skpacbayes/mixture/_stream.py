@@ -109,6 +109,7 @@ class Stream:
 
         The `learner` fits the first block and exchanges components.
         """
+        self.check_new_rows(X)
         stream = copy(self)
         stream.pending = self.pending.copy()
         while X.shape[0]:
@@ -121,7 +122,13 @@ class Stream:
                 stream._commit(learner)
                 if stream.n_blocks == 1 and X.shape[0]:  # the family is chosen now
                     stream.learned.mixture.family.check_rows(X)
+                    stream.check_new_rows(X)
         return stream
+
+    def check_new_rows(self, X):
+        """Refuse rows that the family cannot learn, once a block has been learnt."""
+        if self.learned is not None:
+            self.learned.mixture.family.check_new_rows(X)
 
     def has_room(self, count):
         """Whether the pending block is not full yet with so many more rows."""
@@ -130,6 +137,7 @@ class Stream:
 
     def waiting(self, X, weight):
         """Return a stream in which these rows wait too; they are not copied."""
+        self.check_new_rows(X)
         stream = object.__new__(Stream)
         vars(stream).update(vars(self), pending=self.pending.copy())
         stream.pending.append(X, weight)
