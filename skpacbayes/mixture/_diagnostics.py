@@ -59,7 +59,11 @@ def warn_of_atoms(fit, X, weight, names):
     found = []
     for column in columns:
         values = rows[:, column]
-        message = atom(values, w) or without_width(values, w, owners)
+        message = (
+            atom(values, w)
+            or without_width(values, w, owners)
+            or nearly_constant(X[:, column])
+        )
         if message:
             called = f" ({names[column]!r})" if len(names) else ""
             found.append(f"column {column} of X{called} {message}")
@@ -114,6 +118,18 @@ def without_width(column, weight, owners):
     return f"has the value {value:g} in {tops[k]:g} of {counts[k]:g} rows of " + (
         f"component {k}, which has no width"
     )
+
+
+def nearly_constant(column):
+    """Say that all rows but so few that a sample misses them share a value."""
+    if len(column) <= LOOKED_AT:
+        return None
+    there = column[~np.isnan(column)]
+    value = np.median(there)
+    n_equal = np.count_nonzero(there == value)
+    if n_equal == len(there) or n_equal < (1 - 1 / LOOKED_AT) * len(there):
+        return None
+    return f"has the value {value:g} in {n_equal} of {len(there)} rows"
 
 
 def components_of(fit, rows):

@@ -169,9 +169,7 @@ class Learner:
             )
         warn_of_small_weights(weight)
         warn_of_heavy_row(weight)
-        self.found_atoms = self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
-            fit, X, weight, self.names
-        )
+        self.found_atoms = self.warn_of_values(fit, X, weight)
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_measurements(fit.mixture.family, X, self.names)
         warn_of_copied_columns(fit, X, weight, self.names)
@@ -181,6 +179,12 @@ class Learner:
             warn_of_copies(fit, X, weight, alpha == "auto")
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
+
+    def warn_of_values(self, fit, X, weight):
+        """Warn of values that many rows share; whether there are some."""
+        return self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
+            fit, X, weight, self.names
+        )
 
     def warn_of_sentinels(self, mixture, X):
         """Warn of numbers that stand for missing values; whether there are some."""

@@ -308,7 +308,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             has doubled.
         UserWarning
             If so many rows, counted with their weights, share a value of a column of
-            real numbers that its density means little.
+            real numbers that its density means little; on a stream when the number of
+            its blocks has doubled.
         UserWarning
             If values of a column of categories are not whole numbers, or nearly all of
             its rows have one of their own.

@@ -5,6 +5,8 @@ from copy import copy
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from ._ascent import Fit
+
 AUTO_WINDOW = 4  # blocks
 NEWS = 0.1  # nats a row that a block gains from the sweeps over it
 
@@ -162,8 +164,8 @@ class Stream:
                 self.learned.mixture.family.warn_of_news()
                 self.has_warned = True
             if doubled:
-                rows, _ = self.window.joined()
-                learner.warn_of_sentinels(self.learned.mixture, rows)
+                fit = Fit(self.learned.mixture, self.state, None, [], False)
+                learner.warn_of_values(fit, *self.window.joined())
             if doubled or news or self._last_chance():
                 self._exchange(learner)
             else:

@@ -259,3 +259,41 @@ def test_copies_of_counts_and_names_are_named_and_equal_rows_are_not(kind, n_col
             found = [each for each in messages if each.startswith("Rows are there")]
             assert len(found) == (times > 1)
             assert all(f"a multiple of {times} times" in each for each in found)
+
+
+@pytest.mark.filterwarnings("ignore:n_components='auto' chose")
+@pytest.mark.parametrize("unit", [1.0, 22.0])
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_an_indicator_with_few_ones_is_told_on_streams(kind, unit):
+    """Also where the first block has none; what has no width has finite answers."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 1000)
+    X = np.zeros((1000, 3))
+    centers = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0]])
+    X[:, :2] = rng.normal(centers[group], 1.0)
+    X[200::30, 2] = 1.0
+    X[:, 2] = unit * (X[:, 2] - X[:, 2].mean())
+    options = {"max_components": 6, "n_init": 1, "block_size": 200, "random_state": 0}
+    stream = TemperedVBGaussianMixture("auto", covariance_type=kind, **options)
+    stream.partial_fit(X[:200])
+    with pytest.warns(UserWarning, match="Column 2 of X has the value"):
+        stream.partial_fit(X[200:])
+    for answer in (
+        stream.score_samples(X),
+        stream.predict_proba(X),
+        stream.sample()[0],
+    ):
+        assert np.isfinite(answer).all()
+    for name in ("covariances_", "precisions_", "precisions_cholesky_"):
+        assert np.isfinite(getattr(stream, name)).all()
+
+
+def test_a_value_that_a_sample_misses_is_told():
+    """Rows are looked at in part where they are many; constant columns are quiet."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((12_000, 3))
+    X[:, 0] = rng.normal(size=12_000)
+    mixture = TemperedVBGaussianMixture(2, n_init=1, tol=1e-3, random_state=0).fit(X)
+    X[5000:5002, 2] = 1.0
+    with pytest.warns(UserWarning, match="Column 2 of X has the value 0 in 11998 of"):
+        mixture.fit(X)
