@@ -76,8 +76,9 @@ def warn_of_atoms(fit, X, weight, names):
         f"{text[:1].upper()}{text[1:]}: the density and elbo_ mean little there, "
         "and components may form on the value. You may "
         f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
-        "add noise of the width of its unit, or describe it by a family of discrete "
-        "values in TemperedVBMixture.",
+        "add noise of the width of its unit, describe it by a family of discrete "
+        "values in TemperedVBMixture, or give there NaN for the value and a column of "
+        'the family "bernoulli" that says where it was.',
     )
     return True
 

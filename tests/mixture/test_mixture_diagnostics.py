@@ -297,3 +297,19 @@ def test_a_value_that_a_sample_misses_is_told():
     X[5000:5002, 2] = 1.0
     with pytest.warns(UserWarning, match="Column 2 of X has the value 0 in 11998 of"):
         mixture.fit(X)
+
+
+@pytest.mark.parametrize("family", ["normal", "poisson"])
+def test_zeros_of_their_own_are_described_by_a_column_that_says_where(family):
+    """What the warnings advise finds the groups that zero-inflated columns hide."""
+    rng = np.random.default_rng(0)
+    means = np.array([[4.0, 8, 15], [13, 4, 6], [6, 15, 4]])[rng.integers(0, 3, 600)]
+    X = rng.normal(means) if family == "normal" else rng.poisson(means).astype(float)
+    zero = rng.random(X.shape) < 0.3
+    X[zero] = 0.0
+    options = {"max_components": 8, "n_init": 2, "random_state": 0}
+    assert '"bernoulli"' in said(TemperedVBMixture(family, "auto", **options), X)[-1]
+    parts = [("value", family, [0, 1, 2]), ("zero", "bernoulli", [3, 4, 5])]
+    advised = TemperedVBMixture(parts, "auto", **options)
+    assert said(advised, np.hstack([np.where(X == 0, np.nan, X), X == 0])) == []
+    assert advised.n_components_ == 3
