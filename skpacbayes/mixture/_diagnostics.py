@@ -27,6 +27,7 @@ DECISIVE = 3.0  # nats: odds of 20 to 1
 COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies,
 PRIMES = 2, 3, 5, 7, 11, 13  # that copies may be multiples of
 UNLIKELY = 1e-5  # and chance of this where rows may be equal without being copies
+NARROWEST = 1e-148  # of columns of which squares are numbers
 ROWS_OF_CODES = 30  # from which categories of one row each are told to be numbers
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 HEAVIEST = 30.0  # times the second weight is the first, at most in silence
@@ -248,6 +249,25 @@ def common_factor(counts):
         if often >= COPIED and by_chance < UNLIKELY:
             return factor * common_factor(counts[divided] / factor)
     return 1
+
+
+def warn_of_underflow(family, X, names):
+    """Warn of columns whose variances underflow: they are taken for constant."""
+    columns = family.columns_that_are("squared", range(X.shape[1]))
+    found = []
+    for column in columns:
+        low, high = (end.reduce(X[:, column]) for end in (np.fmin, np.fmax))
+        if 0.0 < high - low < NARROWEST:
+            called = f" ({names[column]!r})" if len(names) else ""
+            found.append(f"column {column} of X{called} has values from {low:g}")
+            found[-1] += f" to {high:g}"
+    if found:
+        text = ", ".join(found[:NAMED])
+        text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
+        warn_user(
+            f"{text[:1].upper()}{text[1:]}, whose variance is less than the least "
+            "number: it is taken for constant. Divide the column by its scale.",
+        )
 
 
 def warn_of_measurements(family, X, names):

@@ -30,6 +30,7 @@ class Family:
     allows_missing = False
     continuous = False  # outliers may be told by a density of their own
     independent = False  # columns are, given the component
+    squared = False  # values are, and the squares must be numbers
     nominal = False  # values are names without an order
     completes_rows = False  # missing values have a posterior, not only no term
     shared = False  # whether components have parameters in common, but for the prior

@@ -22,6 +22,7 @@ from ._diagnostics import (
     warn_of_shapes,
     warn_of_shares,
     warn_of_small_weights,
+    warn_of_underflow,
 )
 from ._merged_groups import warn_of_merged_groups
 from ._moves import best_merge, best_split, exchange_components, limited
@@ -172,6 +173,7 @@ class Learner:
         self.found_atoms = self.warn_of_values(fit, X, weight)
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_measurements(fit.mixture.family, X, self.names)
+        warn_of_underflow(fit.mixture.family, X, self.names)
         warn_of_copied_columns(fit, X, weight, self.names)
         warn_of_copied_counts(fit.mixture.family, X, weight, self.names)
         warn_of_shares(fit.mixture.family, X)

@@ -314,6 +314,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If values of a column of categories are not whole numbers, or nearly all of
             its rows have one of their own.
         UserWarning
+            If the values of a column are so near that their variance underflows.
+        UserWarning
             If columns that are taken as independent within a component are nearly
             copies of each other there, or names of one tell those of another: each
             counts as new evidence, and `n_components="auto"` finds too many components.

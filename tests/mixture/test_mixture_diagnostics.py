@@ -313,3 +313,20 @@ def test_zeros_of_their_own_are_described_by_a_column_that_says_where(family):
     advised = TemperedVBMixture(parts, "auto", **options)
     assert said(advised, np.hstack([np.where(X == 0, np.nan, X), X == 0])) == []
     assert advised.n_components_ == 3
+
+
+@pytest.mark.parametrize("exponent", [-160, -200, -310])
+def test_columns_whose_variance_underflows_are_told(exponent):
+    """They were taken for constant in silence; logarithms do not care."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 8.0 * (np.arange(60) % 2)[:, None]
+    X[:, 1] *= 10.0**exponent
+    for mixture in mixtures():
+        assert any("Column 1 of X has values from" in text for text in said(mixture, X))
+    stream = mixtures()[0].set_params(block_size=60)
+    with pytest.warns(UserWarning, match="Column 1 of X has values from"):
+        stream.partial_fit(X)
+    X[:, 1] *= 10.0 ** (-exponent - 140)
+    positive = TemperedVBMixture("lognormal", 2, n_init=1, random_state=0)
+    for mixture, rows in ((mixtures()[0], X), (positive, np.exp(X) * 10.0**-250)):
+        assert not any("has values from" in text for text in said(mixture, rows))
