@@ -7,6 +7,7 @@ from scipy.special import expit, logsumexp
 
 from .._kernels.mixture import log_sums_of_rows, normalise_exponentials
 from ._outliers import OutlierFamily
+from ._stream import Stream
 
 SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
 
@@ -119,6 +120,23 @@ class Answer:
             )
         return whole.astype(np.int64)
 
+    def absorbed(self, statistics, memory):
+        """Return the stream with statistics added, and those so far times `memory`."""
+        known, mixture, stream = self.statistics, self.mixture, self.stream
+        if statistics.shape != known.shape:
+            raise ValueError(
+                f"statistics have shape {statistics.shape}, but this mixture's have "
+                f"shape {known.shape}."
+            )
+        mixture.check_statistics(statistics, self.state)
+        if not 0 <= memory <= 1:
+            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
+        total = memory * known + statistics
+        state = mixture.m_step(total, self.state)
+        bound = mixture.bound(state, 0.0, total)
+        sizes = stream.block_size, stream.window_size
+        return Stream.settled_at(stream.learned, state, total, bound, *sizes)
+
     @property
     def has_outliers(self):
         """Whether a uniform distribution takes outliers."""
@@ -151,7 +169,7 @@ class Answer:
         """Scorer of the log predictive densities of the components."""
         return self.mixture.family.predictive_scorer(self.state.components)
 
-    @cached_property
+    @property
     def weights(self):
         """Posterior means of the weights."""
         return self.state.concentration / self.state.concentration.sum()
@@ -171,6 +189,11 @@ class Answer:
     def parameters(self):
         """Posterior of the components, by name."""
         return self.mixture.family.attributes(self.state.components)
+
+
+def answered(read, description):
+    """Return a property of a mixture: what `read` finds in its answer."""
+    return property(lambda mixture: read(mixture._answer()), doc=description)
 
 
 def log_densities(family, state, X):

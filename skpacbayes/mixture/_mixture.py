@@ -19,7 +19,7 @@ from .._stream import (
     partial_fit_context,
 )
 from .._validation import are_small, refuse_large
-from ._answers import Answer
+from ._answers import Answer, answered
 from ._learner import Learner
 from ._outliers import OutlierFamily
 from ._product import FAMILIES, ProductFamily, check_parameters, family_named
@@ -661,27 +661,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         check_is_fitted(self)
         answer = self._answer()
-        known, mixture = answer.statistics, answer.mixture
         statistics = np.asarray(statistics, dtype=np.float64)
-        if statistics.shape != known.shape:
-            raise ValueError(
-                f"statistics have shape {statistics.shape}, but this mixture's have "
-                f"shape {known.shape}."
-            )
-        mixture.check_statistics(statistics, answer.state)
-        if not 0 <= memory <= 1:
-            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
-        total = memory * known + statistics
-        state = mixture.m_step(total, answer.state)
-        stream = answer.stream
-        self._stream = Stream.settled_at(
-            stream.learned,
-            state,
-            total,
-            mixture.bound(state, 0.0, total),
-            stream.block_size,
-            stream.window_size,
-        )
+        self._stream = answer.absorbed(statistics, memory)
         self.n_samples_seen_ = as_count(
             memory * self.n_samples_seen_ + statistics[:, 0].sum()
         )
@@ -690,61 +671,27 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     # What was found.
 
-    @property
-    def n_components_(self):
-        """Number of components."""
-        return len(self._answer().state.concentration)
-
-    @property
-    def weights_(self):
-        """Posterior means of the weights."""
-        concentration = self._answer().state.concentration
-        return concentration / concentration.sum()
-
-    @property
-    def weight_concentration_(self):
-        """Concentration of the Dirichlet posterior of the weights."""
-        return self._answer().state.concentration
-
-    @property
-    def parameters_(self):
-        """Posterior of the components, by name."""
-        return self._answer().parameters
-
-    @property
-    def inverse_temperature_(self):
-        """Power of the likelihood."""
-        return float(self._answer().mixture.inverse_temperature)
-
-    @property
-    def elbo_(self):
-        """Evidence bound J of all rows."""
-        return float(self._answer().bound)
-
-    @property
-    def elbo_history_(self):
-        """Bounds of the iterations."""
-        return np.array(self._answer().history)
-
-    @property
-    def elbo_path_(self):
-        """Bound minus log(1 / pi_K) for each number of components tried."""
-        return self._answer().stream.learned.path
-
-    @property
-    def statistics_(self):
-        """Sufficient statistics of all rows."""
-        return self._answer().statistics
-
-    @property
-    def converged_(self):
-        """Whether the best start met `tol`."""
-        return self._answer().stream.learned.fit.converged
-
-    @property
-    def n_iter_(self):
-        """Iterations of the best start."""
-        return len(self._answer().stream.learned.fit.history) - 1
+    n_components_ = answered(lambda a: len(a.weights), "Number of components.")
+    weights_ = answered(lambda a: a.weights, "Posterior means of the weights.")
+    weight_concentration_ = answered(
+        lambda a: a.state.concentration, "Dirichlet posterior of the weights."
+    )
+    parameters_ = answered(lambda a: a.parameters, "Posterior of the components.")
+    inverse_temperature_ = answered(
+        lambda a: float(a.mixture.inverse_temperature), "Power of the likelihood."
+    )
+    elbo_ = answered(lambda a: float(a.bound), "Evidence bound J of all rows.")
+    elbo_history_ = answered(lambda a: np.array(a.history), "Bounds of the iterations.")
+    elbo_path_ = answered(
+        lambda a: a.stream.learned.path, "Criterion of each number of components."
+    )
+    statistics_ = answered(lambda a: a.statistics, "Statistics of all rows.")
+    converged_ = answered(
+        lambda a: a.stream.learned.fit.converged, "Whether the best start met `tol`."
+    )
+    n_iter_ = answered(
+        lambda a: len(a.stream.learned.fit.history) - 1, "Iterations of the best start."
+    )
 
     def __sklearn_tags__(self):
         """Say whether NaN is a missing value."""
@@ -937,4 +884,4 @@ def ones_for(X, weight):
 
 def parameter(name, description):
     """Return a property of a mixture: one of its `parameters_`."""
-    return property(lambda mixture: mixture.parameters_[name], doc=description)
+    return answered(lambda answer: answer.parameters[name], description)
