@@ -6,6 +6,8 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from .._kernels.mixture import log_sums_of_rows, normalise_exponentials
+from ._outliers import OutlierFamily
+from ._stream import Stream
 
 SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
 
@@ -43,12 +45,12 @@ class Answer:
 
     # Answers about rows.
 
-    def labels(self, X, *, outliers):
+    def labels(self, X):
         """Most probable component of each row; -1 for outliers."""
 
         def write(scores, out):
             out[:] = scores.argmax(axis=1)
-            if outliers:
+            if self.has_outliers:
                 out[self.shares_of_outliers(scores) > 0.5] = -1
 
         return filled(self.joint, X, write, np.empty(X.shape[0], dtype=np.int64))
@@ -70,6 +72,84 @@ class Answer:
         """Log predictive densities."""
         return mixed(self.predictive, self.log_weights, X)
 
+    def drawn(self, n_samples, generator, **how):
+        """Draw rows, component by component, and their components."""
+        family, components = self.mixture.family, self.state.components
+        sizes = generator.multinomial(n_samples, self.weights)
+        rows = [
+            family.draw(components, k, size, generator, **how)
+            for k, size in enumerate(sizes)
+        ]
+        return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
+
+    def drawn_of(self, labels, generator, **how):
+        """Draw a row for each label, as `labels` gives them."""
+        usual, components = self.usual
+        parts = []
+        for k, size in zip(*np.unique(labels, return_counts=True), strict=True):
+            if k < 0:
+                family, posterior = self.mixture.family, self.state.components
+                parts.append(family.draw_outliers(posterior, size, generator))
+            else:
+                parts.append(usual.draw(components, k, size, generator, **how))
+        sorted_rows = np.concatenate(parts)
+        rows = np.empty_like(sorted_rows)
+        rows[np.argsort(labels, kind="stable")] = sorted_rows
+        return rows
+
+    def checked_labels(self, labels, n_samples):
+        """Return one label for each row to be drawn, an error naming a wrong one."""
+        given = np.asarray(labels)
+        whole = np.full(n_samples, given) if given.ndim == 0 else given
+        if given.dtype.kind not in "iu" or whole.ndim != 1 or not len(whole):
+            raise ValueError(
+                "labels must be an integer or a sequence of integers, at least one, "
+                f"got {labels!r}."
+            )
+        if n_samples not in (1, len(whole)):
+            raise ValueError(
+                f"n_samples={n_samples} and {len(whole)} labels contradict each other: "
+                "one row is drawn for each label."
+            )
+        first, K = -1 if self.has_outliers else 0, len(self.weights)
+        wrong = whole[(whole < first) | (whole >= K)]
+        if len(wrong):
+            raise ValueError(
+                f"labels must be from {first} to n_components_ - 1 = {K - 1}, got "
+                f"{wrong[0]}."
+            )
+        return whole.astype(np.int64)
+
+    def absorbed(self, statistics, memory):
+        """Return the stream with statistics added, and those so far times `memory`."""
+        known, mixture, stream = self.statistics, self.mixture, self.stream
+        if statistics.shape != known.shape:
+            raise ValueError(
+                f"statistics have shape {statistics.shape}, but this mixture's have "
+                f"shape {known.shape}."
+            )
+        mixture.check_statistics(statistics, self.state)
+        if not 0 <= memory <= 1:
+            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
+        total = memory * known + statistics
+        state = mixture.m_step(total, self.state)
+        bound = mixture.bound(state, 0.0, total)
+        sizes = stream.block_size, stream.window_size
+        return Stream.settled_at(stream.learned, state, total, bound, *sizes)
+
+    @property
+    def has_outliers(self):
+        """Whether a uniform distribution takes outliers."""
+        return isinstance(self.mixture.family, OutlierFamily)
+
+    @property
+    def usual(self):
+        """Family and posterior of the rows that are no outliers."""
+        family, posterior = self.mixture.family, self.state.components
+        if self.has_outliers:
+            return family.inner, posterior.components
+        return family, posterior
+
     def shares_of_outliers(self, scores):
         """Probabilities that rows with these log joint densities are outliers."""
         totals = np.empty(len(scores))
@@ -89,6 +169,11 @@ class Answer:
         """Scorer of the log predictive densities of the components."""
         return self.mixture.family.predictive_scorer(self.state.components)
 
+    @property
+    def weights(self):
+        """Posterior means of the weights."""
+        return self.state.concentration / self.state.concentration.sum()
+
     @cached_property
     def log_weights(self):
         """Logarithms of the posterior means of the weights."""
@@ -104,6 +189,11 @@ class Answer:
     def parameters(self):
         """Posterior of the components, by name."""
         return self.mixture.family.attributes(self.state.components)
+
+
+def answered(read, description):
+    """Return a property of a mixture: what `read` finds in its answer."""
+    return property(lambda mixture: read(mixture._answer()), doc=description)
 
 
 def log_densities(family, state, X):

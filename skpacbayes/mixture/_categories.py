@@ -140,6 +140,7 @@ class Categorical(ColumnFamily):
     """
 
     nominal = True
+    numbers = None  # of the columns, in the table of which they are a part
 
     _parameter_constraints: dict = {"concentration_prior": [POSITIVE]}
 
@@ -181,12 +182,17 @@ class Categorical(ColumnFamily):
             right[right] = values[at[right]] == X[known, column][right]
             if not right.all():
                 value = X[known, column][~right][0]
+                number = column if self.numbers is None else self.numbers[column]
                 raise ValueError(
-                    f"Column {column} of X has the category {value:g}, which the first "
+                    f"Column {number} of X has the category {value:g}, which the first "
                     f"rows did not have: {values.tolist()}."
                 )
             result[np.flatnonzero(known), self.ends[column] + at] = 1.0
         return result
+
+    def check_new_rows(self, X):
+        """Refuse categories that the first rows did not have."""
+        self.statistics(X)
 
     def common_statistics(self, width):
         """Return NaN: rows have no statistic in common."""

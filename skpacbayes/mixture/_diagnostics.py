@@ -27,6 +27,8 @@ DECISIVE = 3.0  # nats: odds of 20 to 1
 COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies,
 PRIMES = 2, 3, 5, 7, 11, 13  # that copies may be multiples of
 UNLIKELY = 1e-5  # and chance of this where rows may be equal without being copies
+NARROWEST = 1e-148  # of columns of which squares are numbers
+ROWS_OF_CODES = 30  # from which categories of one row each are told to be numbers
 FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
 HEAVIEST = 30.0  # times the second weight is the first, at most in silence
 OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
@@ -58,7 +60,11 @@ def warn_of_atoms(fit, X, weight, names):
     found = []
     for column in columns:
         values = rows[:, column]
-        message = atom(values, w) or without_width(values, w, owners)
+        message = (
+            atom(values, w)
+            or without_width(values, w, owners)
+            or nearly_constant(X[:, column])
+        )
         if message:
             called = f" ({names[column]!r})" if len(names) else ""
             found.append(f"column {column} of X{called} {message}")
@@ -71,8 +77,9 @@ def warn_of_atoms(fit, X, weight, names):
         f"{text[:1].upper()}{text[1:]}: the density and elbo_ mean little there, "
         "and components may form on the value. You may "
         f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
-        "add noise of the width of its unit, or describe it by a family of discrete "
-        "values in TemperedVBMixture.",
+        "add noise of the width of its unit, describe it by a family of discrete "
+        "values in TemperedVBMixture, or give there NaN for the value and a column of "
+        'the family "bernoulli" that says where it was.',
     )
     return True
 
@@ -113,6 +120,18 @@ def without_width(column, weight, owners):
     return f"has the value {value:g} in {tops[k]:g} of {counts[k]:g} rows of " + (
         f"component {k}, which has no width"
     )
+
+
+def nearly_constant(column):
+    """Say that all rows but so few that a sample misses them share a value."""
+    if len(column) <= LOOKED_AT:
+        return None
+    there = column[~np.isnan(column)]
+    value = np.median(there)
+    n_equal = np.count_nonzero(there == value)
+    if n_equal == len(there) or n_equal < (1 - 1 / LOOKED_AT) * len(there):
+        return None
+    return f"has the value {value:g} in {n_equal} of {len(there)} rows"
 
 
 def components_of(fit, rows):
@@ -230,6 +249,56 @@ def common_factor(counts):
         if often >= COPIED and by_chance < UNLIKELY:
             return factor * common_factor(counts[divided] / factor)
     return 1
+
+
+def warn_of_underflow(family, X, names):
+    """Warn of columns whose variances underflow: they are taken for constant."""
+    columns = family.columns_that_are("squared", range(X.shape[1]))
+    found = []
+    for column in columns:
+        low, high = (end.reduce(X[:, column]) for end in (np.fmin, np.fmax))
+        if 0.0 < high - low < NARROWEST:
+            called = f" ({names[column]!r})" if len(names) else ""
+            found.append(f"column {column} of X{called} has values from {low:g}")
+            found[-1] += f" to {high:g}"
+    if found:
+        text = ", ".join(found[:NAMED])
+        text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
+        warn_user(
+            f"{text[:1].upper()}{text[1:]}, whose variance is less than the least "
+            "number: it is taken for constant. Divide the column by its scale.",
+        )
+
+
+def warn_of_measurements(family, X, names):
+    """Warn of columns of names that seem to be numbers: each value is a category.
+
+    Codes of categories are whole numbers, and several rows have each.
+    """
+    columns = family.columns_that_are("nominal", range(X.shape[1]))
+    found = []
+    for column in columns:
+        values = X[:, column]
+        there = values[~np.isnan(values)]
+        distinct = np.unique(there)
+        fractions = distinct[distinct != np.floor(distinct)]
+        own = len(there) >= ROWS_OF_CODES and len(distinct) >= COPIED * len(there)
+        if len(fractions) or own:
+            called = f" ({names[column]!r})" if len(names) else ""
+            among = f", among them {fractions[0]:g}" if len(fractions) else ""
+            found.append(
+                f"column {column} of X{called} has {len(distinct)} values in "
+                f"{len(there)} rows{among}"
+            )
+    if found:
+        text = ", ".join(found[:NAMED])
+        text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
+        warn_user(
+            f"{text[:1].upper()}{text[1:]}: each value is learnt as a category without "
+            'order. Describe measurements by a family of numbers, such as "normal"; '
+            "leave out numbers of rows; give categories as whole numbers, as "
+            "sklearn.preprocessing.OrdinalEncoder does.",
+        )
 
 
 def warn_of_small_weights(weight):

@@ -30,6 +30,7 @@ class Family:
     allows_missing = False
     continuous = False  # outliers may be told by a density of their own
     independent = False  # columns are, given the component
+    squared = False  # values are, and the squares must be numbers
     nominal = False  # values are names without an order
     completes_rows = False  # missing values have a posterior, not only no term
     shared = False  # whether components have parameters in common, but for the prior
@@ -37,6 +38,9 @@ class Family:
 
     def check_rows(self, X):
         """Raise a ValueError that names the column if X has impossible values."""
+
+    def check_new_rows(self, X):
+        """Raise a ValueError if the family, which has begun, cannot learn from X."""
 
     def warn_of(self, posterior):
         """Warn if the posterior of rows shows that the family should change."""
@@ -102,6 +106,10 @@ class Family:
     def refinements(self):
         """Return families of which only a sweep over the rows can tell the bound."""
         return []
+
+    def opened(self):
+        """Return the family, with a prior that expects groups not seen so far."""
+        return self
 
     def less_assuming(self):
         """Return a family of the same statistics that assumes less; None if none."""

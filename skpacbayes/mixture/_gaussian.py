@@ -221,6 +221,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         window="auto",
         n_sweeps=3,
         random_state=None,
+        warm_start=False,
         n_jobs=None,
     ):
         self.n_components = n_components
@@ -243,6 +244,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         self.window = window
         self.n_sweeps = n_sweeps
         self.random_state = random_state
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
 
     # Answers about some columns.

@@ -75,7 +75,7 @@ class GaussianFamily(Family):
     """
 
     full = False
-    continuous = True
+    continuous = squared = True
 
     n_losses = 0  # columns of the statistics for what is lost by missing values
 

@@ -1,5 +1,6 @@
 """How rows are learnt: what the parameters of a mixture make of a data set."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +17,16 @@ from ._diagnostics import (
     warn_of_copies,
     warn_of_heavy_row,
     warn_of_inflation,
+    warn_of_measurements,
     warn_of_outliers,
     warn_of_shapes,
     warn_of_shares,
     warn_of_small_weights,
+    warn_of_underflow,
 )
 from ._merged_groups import warn_of_merged_groups
-from ._moves import exchange_components
-from ._search import best_fit, remembered, restarts
+from ._moves import best_merge, best_split, exchange_components, limited
+from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
 
@@ -70,15 +73,62 @@ class Learner:
             surprises(parameters["component_prior"], self.max_components), seed, self.to
         )
 
-    def learn(self, X, weight, tasks=range):
-        """Fit rows alone, for each number of components that is asked for."""
-        alpha = self.inverse_temperature
-        chosen = alpha == "auto"
-        first = TEMPERATURES[0] if chosen else alpha
-        mixtures = [
-            TemperedMixture(family, first, self.concentration)
+    def learn(self, X, weight, tasks=range, last=None):
+        """Fit rows alone, for each number of components that is asked for.
+
+        The search goes on from the `last` answer, if there is one.
+        """
+        if last is None:
+            fit, path, fits = self.found(X, weight, tasks)
+        else:
+            fit = self.followed(last, X, weight, tasks)
+            self.warn_if_more(fit, X, weight)
+            K = len(fit.state.concentration)
+            fits, path = {K: fit}, {K: self.choice.of(fit)}
+        self.warn_of(fit, fits, X, weight)
+        return Learned(fit.mixture, fit, path)
+
+    def mixtures(self, X, weight, inverse_temperature):
+        """Mixtures to choose from, with their priors."""
+        return [
+            TemperedMixture(family, inverse_temperature, self.concentration)
             for family in self.begin(X, weight)
         ]
+
+    def followed(self, last, X, weight, tasks):
+        """Return the fit to which the responsibilities of the last answer lead.
+
+        Components are merged or cut until their number is that which is asked for.
+        """
+        alpha, rows = self.inverse_temperature, (X, weight)
+        alpha = last.mixture.inverse_temperature if alpha == "auto" else alpha
+        mixtures = self.mixtures(*rows, alpha)
+
+        def run(mixture):
+            state = from_last(mixture, last.mixture, last.state, *rows)
+            fit = mixture.ascend(state, *rows, **limited(self.to, 1))
+            fit = mixture.with_best_prior(fit, *rows, **self.to)
+            if not fit.converged:
+                better = fit.mixture.ascend(fit.state, *rows, **self.to)
+                fit = better.following(fit)
+            return with_best_prior(fit, *rows, **self.to)
+
+        fit = best_fit(in_rounds(run, mixtures, tasks, self.n_jobs))
+        most = self.n_components
+        while (K := len(fit.state.concentration)) != most:
+            if most > K and self.chooses:
+                break
+            move = partial(best_split, seed=self.seed) if most > K else best_merge
+            state, _ = move(fit, *rows)
+            fit = fit.mixture.ascend(state, *rows, **self.to)
+        fit, _ = self.exchanged(fit, *rows)
+        return self.renumber(fit, *rows, None)[0]
+
+    def found(self, X, weight, tasks):
+        """Return the best fit, every criterion, and a fit for each number of those."""
+        alpha = self.inverse_temperature
+        chosen = alpha == "auto"
+        mixtures = self.mixtures(X, weight, TEMPERATURES[0] if chosen else alpha)
         mixture, paths = self.searched_among(mixtures, X, weight, tasks)
         if chosen:
             inflation = inflation_in(best_by_number(paths), X, weight)
@@ -90,16 +140,28 @@ class Learner:
             if alpha != mixture.inverse_temperature:
                 mixture = mixture.at(alpha)
                 paths = self.searched(mixture, self.n_components, X, weight, range)
-        elif self.chooses:
-            warn_of_inflation(inflation_in(best_by_number(paths), X, weight), alpha)
         if self.chooses:
-            fit, path = self.choice.best_of(paths, X, weight)
+            fits = best_by_number(paths)
+            return *self.choice.best_of(paths, X, weight), fits
+        fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
+        return fit, {self.n_components: self.choice.of(fit)}, {self.n_components: fit}
+
+    def warn_of(self, fit, fits, X, weight):
+        """Warn of a fit, chosen among those of some numbers of components.
+
+        Parameters
+        ----------
+        fit : Fit
+            The fit that is kept.
+        fits : dict of int to Fit
+            The best fits before their improvement, by their number of components.
+        """
+        alpha = self.inverse_temperature
+        if self.chooses and alpha != "auto":
+            warn_of_inflation(inflation_in(fits, X, weight), alpha)
+        if self.chooses:
             warn_of_merged_groups(fit, X, weight)
-            warn_of_shapes(fit, best_by_number(paths).values(), self.choice.of)
-        else:
-            fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
-            path = {self.n_components: self.choice.of(fit)}
-            warn_of_shapes(fit, [fit], self.choice.of)
+        warn_of_shapes(fit, fits.values(), self.choice.of)
         if not fit.converged:
             warn_user(
                 f"The bound was still rising after max_iter={self.to['max_iter']} "
@@ -108,18 +170,23 @@ class Learner:
             )
         warn_of_small_weights(weight)
         warn_of_heavy_row(weight)
-        self.found_atoms = self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
-            fit, X, weight, self.names
-        )
+        self.found_atoms = self.warn_of_values(fit, X, weight)
         fit.mixture.family.warn_of(fit.state.components)
+        warn_of_measurements(fit.mixture.family, X, self.names)
+        warn_of_underflow(fit.mixture.family, X, self.names)
         warn_of_copied_columns(fit, X, weight, self.names)
         warn_of_copied_counts(fit.mixture.family, X, weight, self.names)
         warn_of_shares(fit.mixture.family, X)
         if self.chooses and not self.found_atoms:
-            warn_of_copies(fit, X, weight, chosen)
+            warn_of_copies(fit, X, weight, alpha == "auto")
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
-        return Learned(fit.mixture, fit, path)
+
+    def warn_of_values(self, fit, X, weight):
+        """Warn of values that many rows share; whether there are some."""
+        return self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
+            fit, X, weight, self.names
+        )
 
     def warn_of_sentinels(self, mixture, X):
         """Warn of numbers that stand for missing values; whether there are some."""
@@ -230,15 +297,19 @@ class Learner:
             fit = best_fit([fit, *others])
         fit, settled = self.exchanged(fit, X, weight, settled)
         fit, settled = self.renumber(fit, X, weight, settled)
-        if self.chooses and len(fit.state.concentration) == self.max_components:
-            self.choice.warn_if_more(fit, X, weight, settled)
+        self.warn_if_more(fit, X, weight, settled)
         return fit, settled
 
     def renumber(self, fit, X, weight, settled):
-        """Merge and cut components on the window of a stream, if "auto"."""
+        """Merge and cut components while the criterion rises, if "auto"."""
         if not self.chooses:
             return fit, settled
         return self.choice.on_window(fit, self.max_components, X, weight, settled)
+
+    def warn_if_more(self, fit, X, weight, settled=None):
+        """Warn if "auto" chose the largest number, and one more is better."""
+        if self.chooses and len(fit.state.concentration) == self.max_components:
+            self.choice.warn_if_more(fit, X, weight, settled)
 
 
 def surprises(component_prior, most):

@@ -162,7 +162,9 @@ class PoissonGroups(Groups):
             f"{self.broader} or zero-inflated columns would explain the rows better "
             f"than the {K} {self.family} components that n_components='auto' chose, by "
             f"{gain:.3g} nats (BIC). Components then cut groups in parts; "
-            f"n_components={best} does not, but its densities are too narrow."
+            f"n_components={best} does not, but its densities are too narrow. If zeros "
+            "are too many, give NaN for them, and a column of the family "
+            '"bernoulli" that says where they were.'
         )
 
 

@@ -19,7 +19,7 @@ from .._stream import (
     partial_fit_context,
 )
 from .._validation import are_small, refuse_large
-from ._answers import Answer
+from ._answers import Answer, answered
 from ._learner import Learner
 from ._outliers import OutlierFamily
 from ._product import FAMILIES, ProductFamily, check_parameters, family_named
@@ -90,16 +90,23 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         `fit` of all rows, which are kept.
     window : int or "auto", default="auto"
         Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
-        none beyond the block itself.
+        none beyond the block itself. Groups that overlap stay together if a window is
+        too short to show both.
     n_sweeps : int, default=3
         Sweeps over the window after each block of the stream. At every doubling of the
         number of blocks, components are exchanged too. With `n_components="auto"`, a
         component may be born or merged away after every block.
     random_state : int, RandomState instance or None, default=None
         Seeds the starts and `sample`.
+    warm_start : bool, default=False
+        Whether `fit` begins at the last solution, in place of `n_init` starts: at the
+        probabilities that it gives to the components of the rows. The rows must have
+        its columns, and the categories that it knows. Components are merged or cut
+        where `n_components` is another number; "auto" goes on from their last number
+        alone, and a temperature of "auto" is kept. `partial_fit` does not need it.
     n_jobs : int, default=None
-        Starts computed at a time, in threads. It may change within a stream; all other
-        parameters may not.
+        Starts computed at a time, in threads. It and `warm_start` may change within a
+        stream; all other parameters may not.
 
     Attributes
     ----------
@@ -199,9 +206,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         "window": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "n_sweeps": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
+        "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
     }
-    _may_change = ("n_jobs",)
+    _may_change = ("warm_start", "n_jobs")
 
     def __init__(
         self,
@@ -220,6 +228,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         window="auto",
         n_sweeps=3,
         random_state=None,
+        warm_start=False,
         n_jobs=None,
     ):
         self.family = family
@@ -236,6 +245,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         self.window = window
         self.n_sweeps = n_sweeps
         self.random_state = random_state
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
 
     # Learning.
@@ -243,6 +253,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     @fit_context
     def fit(self, X, y=None, sample_weight=None):
         """Fit the mixture, forgetting all rows seen before.
+
+        With `warm_start=True`, the ascent begins at the last solution.
 
         Parameters
         ----------
@@ -262,7 +274,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ------
         ValueError
             If X does not fit the family, is too large to be squared, or holds no row
-            of positive weight; if the weights sum to more than 1e10.
+            of positive weight; if the weights sum to more than 1e10; if
+            `warm_start=True` and X has not the columns of the last solution.
 
         Warns
         -----
@@ -295,7 +308,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             has doubled.
         UserWarning
             If so many rows, counted with their weights, share a value of a column of
-            real numbers that its density means little.
+            real numbers that its density means little; on a stream when the number of
+            its blocks has doubled.
+        UserWarning
+            If values of a column of categories are not whole numbers, or nearly all of
+            its rows have one of their own.
+        UserWarning
+            If the values of a column are so near that their variance underflows.
         UserWarning
             If columns that are taken as independent within a component are nearly
             copies of each other there, or names of one tell those of another: each
@@ -333,11 +352,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             row with a variance for each feature, or by more than .3 where the units of
             features differ ten times or more.
         """
+        last = vars(self).pop("_last", None)
         X, weight = self._present(X, sample_weight, reset=True, some=True)
+        last = None if last is None else last._answer_for(self)
         self._seed = self._draw_seed()
         learner = self._learner()
         learner.warn_if_more_than(X.shape[0], "rows")
-        learned = learner.learn(X, weight, tasks=self._starts)
+        learned = learner.learn(X, weight, tasks=self._starts, last=last)
         fit = learned.fit
         if not learner.found_atoms:
             self._warn_of(fit, X, weight, learner)
@@ -357,8 +378,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Until the first block is full, the mixture is what `fit` finds on the rows so
         far. Every later block joins a window of the last `window` raw rows, over which
         `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
-        number of blocks has doubled, components are exchanged too and, as long as the
-        window holds all rows, `n_init` new starts tried. Where `n_components` is a
+        number of blocks has doubled, and before the first row leaves a window of less
+        than four blocks, components are exchanged too and, as long as the window holds
+        all rows, `n_init` new starts tried. Where `n_components` is a
         number, so they are after a block whose expected log density the sweeps raised
         by more than .1 nats a row: it shows a new group. With `n_components="auto"`, a
         component is cut in two, or two are merged, after a block in which that raises
@@ -460,8 +482,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             are more probably outliers.
         """
         answer, X = self._answer(), self._check_rows(X)
-        outliers = isinstance(answer.mixture.family, OutlierFamily)
-        return answer.labels(X, outliers=outliers)
+        return answer.labels(X)
 
     @available_if(has_outliers)
     def outlier_proba(self, X):
@@ -500,10 +521,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             Standard deviations of new targets. Only where `return_std` is True.
         """
         answer, X = self._answer(), self._check_rows(X).copy()
-        family, posterior = answer.mixture.family, answer.state.components
-        if isinstance(family, OutlierFamily):
-            family, posterior = family.inner, posterior.components
-        line, posterior, columns = regression_of(family, posterior, X.shape[1])
+        line, posterior, columns = regression_of(*answer.usual, X.shape[1])
         X[:, columns[-1]] = np.nan
         shares = answer.responsibilities(X)
         means, variances = line.predicted(posterior, X[:, columns])
@@ -565,22 +583,26 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples=1):
+    def sample(self, n_samples=1, labels=None):
         """Draw rows from the posterior-predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows.
+            Number of rows; with a sequence of labels, theirs.
+        labels : int or array-like of shape (n_samples,), default=None
+            Component of each row, one for all or one for each, as `predict` names them:
+            -1 for outliers, which no component draws then. None draws the components
+            too.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The rows, component by component.
+            The rows, component by component; in the order of `labels` where given.
         y : ndarray of shape (n_samples,)
             Their components.
         """
-        return self._draw_rows(n_samples)
+        return self._draw_rows(n_samples, labels)
 
     # Distributed data.
 
@@ -639,27 +661,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         check_is_fitted(self)
         answer = self._answer()
-        known, mixture = answer.statistics, answer.mixture
         statistics = np.asarray(statistics, dtype=np.float64)
-        if statistics.shape != known.shape:
-            raise ValueError(
-                f"statistics have shape {statistics.shape}, but this mixture's have "
-                f"shape {known.shape}."
-            )
-        mixture.check_statistics(statistics, answer.state)
-        if not 0 <= memory <= 1:
-            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
-        total = memory * known + statistics
-        state = mixture.m_step(total, answer.state)
-        stream = answer.stream
-        self._stream = Stream.settled_at(
-            stream.learned,
-            state,
-            total,
-            mixture.bound(state, 0.0, total),
-            stream.block_size,
-            stream.window_size,
-        )
+        self._stream = answer.absorbed(statistics, memory)
         self.n_samples_seen_ = as_count(
             memory * self.n_samples_seen_ + statistics[:, 0].sum()
         )
@@ -668,61 +671,27 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     # What was found.
 
-    @property
-    def n_components_(self):
-        """Number of components."""
-        return len(self._answer().state.concentration)
-
-    @property
-    def weights_(self):
-        """Posterior means of the weights."""
-        concentration = self._answer().state.concentration
-        return concentration / concentration.sum()
-
-    @property
-    def weight_concentration_(self):
-        """Concentration of the Dirichlet posterior of the weights."""
-        return self._answer().state.concentration
-
-    @property
-    def parameters_(self):
-        """Posterior of the components, by name."""
-        return self._answer().parameters
-
-    @property
-    def inverse_temperature_(self):
-        """Power of the likelihood."""
-        return float(self._answer().mixture.inverse_temperature)
-
-    @property
-    def elbo_(self):
-        """Evidence bound J of all rows."""
-        return float(self._answer().bound)
-
-    @property
-    def elbo_history_(self):
-        """Bounds of the iterations."""
-        return np.array(self._answer().history)
-
-    @property
-    def elbo_path_(self):
-        """Bound minus log(1 / pi_K) for each number of components tried."""
-        return self._answer().stream.learned.path
-
-    @property
-    def statistics_(self):
-        """Sufficient statistics of all rows."""
-        return self._answer().statistics
-
-    @property
-    def converged_(self):
-        """Whether the best start met `tol`."""
-        return self._answer().stream.learned.fit.converged
-
-    @property
-    def n_iter_(self):
-        """Iterations of the best start."""
-        return len(self._answer().stream.learned.fit.history) - 1
+    n_components_ = answered(lambda a: len(a.weights), "Number of components.")
+    weights_ = answered(lambda a: a.weights, "Posterior means of the weights.")
+    weight_concentration_ = answered(
+        lambda a: a.state.concentration, "Dirichlet posterior of the weights."
+    )
+    parameters_ = answered(lambda a: a.parameters, "Posterior of the components.")
+    inverse_temperature_ = answered(
+        lambda a: float(a.mixture.inverse_temperature), "Power of the likelihood."
+    )
+    elbo_ = answered(lambda a: float(a.bound), "Evidence bound J of all rows.")
+    elbo_history_ = answered(lambda a: np.array(a.history), "Bounds of the iterations.")
+    elbo_path_ = answered(
+        lambda a: a.stream.learned.path, "Criterion of each number of components."
+    )
+    statistics_ = answered(lambda a: a.statistics, "Statistics of all rows.")
+    converged_ = answered(
+        lambda a: a.stream.learned.fit.converged, "Whether the best start met `tol`."
+    )
+    n_iter_ = answered(
+        lambda a: len(a.stream.learned.fit.history) - 1, "Iterations of the best start."
+    )
 
     def __sklearn_tags__(self):
         """Say whether NaN is a missing value."""
@@ -731,6 +700,24 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return tags
 
     # Steps of `fit`, in order.
+
+    def _draft(self, *, forgets):
+        draft = super()._draft(forgets=forgets)
+        if forgets and self.warm_start and vars(self).get("n_samples_seen_"):
+            draft._last = self
+        return draft
+
+    def _answer_for(self, other):
+        """Return the last solution, if another fit has rows of the same columns."""
+        names = [list(vars(m).get("feature_names_in_", ())) for m in (self, other)]
+        widths = self.n_features_in_, other.n_features_in_
+        if widths[0] != widths[1] or (all(names) and names[0] != names[1]):
+            raise ValueError(
+                f"X has {widths[1]} features{': ' * any(names)}{', '.join(names[1])}, "
+                f"but the last solution has {widths[0]}{': ' * any(names)}"
+                f"{', '.join(names[0])}: set warm_start=False to begin anew."
+            )
+        return self._answer()
 
     def _present(self, X, sample_weight, *, reset, some=False):
         """Rows of positive weight, and their weights, or None for one each."""
@@ -880,17 +867,14 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         statistics, bound = stream.summary()
         return Answer(stream, statistics, bound, stream.history or [bound])
 
-    def _draw_rows(self, n_samples, **how):
-        """Draw rows, component by component, and their labels."""
+    def _draw_rows(self, n_samples, labels, **how):
+        """Draw rows, of components that are drawn too or given, and their labels."""
         check_count("n_samples", n_samples)
         answer, generator = self._answer(), self._generator()
-        family, components = answer.mixture.family, answer.state.components
-        sizes = generator.multinomial(n_samples, self.weights_)
-        rows = [
-            family.draw(components, k, size, generator, **how)
-            for k, size in enumerate(sizes)
-        ]
-        return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
+        if labels is None:
+            return answer.drawn(n_samples, generator, **how)
+        labels = answer.checked_labels(labels, n_samples)
+        return answer.drawn_of(labels, generator, **how), labels
 
 
 def ones_for(X, weight):
@@ -900,4 +884,4 @@ def ones_for(X, weight):
 
 def parameter(name, description):
     """Return a property of a mixture: one of its `parameters_`."""
-    return property(lambda mixture: mixture.parameters_[name], doc=description)
+    return answered(lambda answer: answer.parameters[name], description)

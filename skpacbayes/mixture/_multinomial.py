@@ -11,7 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_non_negative
 
 from .._compat import Interval, StrOptions
-from .._validation import refuse_large, validate_data
+from .._validation import refuse_large
 from ._divergences import dirichlet_divergence
 from ._family import Family
 from ._gaussian import WITHOUT_FAMILY
@@ -24,6 +24,7 @@ from ._search import best_clusters
 POWERS = 7  # of the randomized singular value decomposition
 TOTAL_STEP = 2.0  # factor between prior totals that the bound compares,
 TOTALS = 1e-3, 1e6  # and their range: log Gamma of more loses digits
+OPEN = 10.0  # times as many as the columns is the prior total of a stream, at most
 CLEAR = 3.0  # standard errors by which repetitions must exceed those of independence
 LARGEST = 16.0  # inflation that is told from a larger one
 
@@ -182,6 +183,15 @@ class EmpiricalMultinomialFamily(MultinomialFamily):
             if low <= total <= high
         ]
 
+    def opened(self):
+        """Return the family with at most `OPEN` tokens a column in the prior.
+
+        The frequencies of one group say nothing of another one, and the bound chooses a
+        huge total where the first rows of a stream have one group alone.
+        """
+        most = OPEN * len(self.frequencies)
+        return self.with_total(self.frequencies, most) if self.total > most else self
+
 
 @inherits_entries
 class TemperedVBMultinomialMixture(TemperedVBMixture):
@@ -282,6 +292,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         window="auto",
         n_sweeps=3,
         random_state=None,
+        warm_start=False,
         n_jobs=None,
     ):
         self.n_components = n_components
@@ -297,28 +308,32 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         self.window = window
         self.n_sweeps = n_sweeps
         self.random_state = random_state
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def sample(self, n_samples=1, n_tokens=100):
+    def sample(self, n_samples=1, n_tokens=100, labels=None):
         """Draw rows of counts from the posterior-predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows.
+            Number of rows; with a sequence of labels, theirs.
         n_tokens : int, default=100
             Sum of the counts of each row.
+        labels : int or array-like of shape (n_samples,), default=None
+            Component of each row, one for all or one for each. None draws the
+            components too.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The rows, component by component.
+            The rows, component by component; in the order of `labels` where given.
         y : ndarray of shape (n_samples,)
             Their components.
         """
         if not isinstance(n_tokens, Integral) or n_tokens < 0:
             raise ValueError(f"n_tokens must be an integer >= 0, got {n_tokens!r}.")
-        return self._draw_rows(n_samples, n_tokens=n_tokens)
+        return self._draw_rows(n_samples, labels, n_tokens=n_tokens)
 
     # What was found.
 
@@ -338,17 +353,8 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         return MultinomialFamily(self.topic_prior)
 
     def _check_rows(self, X, *, reset=False):
-        if not reset and not issparse(X):
-            X = self._rows(X)
-        else:
-            X = validate_data(
-                self,
-                X,
-                accept_sparse="csr",
-                dtype=np.float64,
-                order="C",
-                reset=reset,
-            )
+        rows = None if reset else self._plain(X)
+        X = self._rows(X, reset=reset, accept_sparse="csr") if rows is None else rows
         check_non_negative(X, type(self).__name__)
         refuse_large("X", X.data if issparse(X) else X)
         return X

@@ -44,7 +44,7 @@ class Normal(ColumnFamily):
     widths from it.
     """
 
-    continuous = True
+    continuous = squared = True
 
     _parameter_constraints: dict = {"mean_precision_prior": [POSITIVE]}
 
@@ -203,6 +203,8 @@ class LogNormal(Normal):
     rows, not of their logarithms, so that `elbo_` may be compared with that of other
     families.
     """
+
+    squared = False
 
     def check_rows(self, X):
         """Refuse values that are not positive."""

@@ -237,6 +237,13 @@ class OutlierFamily(Family):
         rows[np.ix_(outliers, self.columns)] = box[outliers]
         return rows
 
+    def draw_outliers(self, posterior, size, generator):
+        """Draw rows that belong to no component."""
+        rows = self.inner.draw(posterior.components, 0, size, generator)
+        box = generator.uniform(self.low, self.high, (size, len(self.low)))
+        rows[:, self.columns] = box
+        return rows
+
     def attributes(self, posterior):
         """Arrays that describe the components, and the share of outliers."""
         share = posterior.chances[0, 0] / posterior.chances.sum()

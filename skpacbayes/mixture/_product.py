@@ -1,5 +1,6 @@
 """Columns of several kinds, and the names of the families."""
 
+import re
 from copy import copy
 from functools import partial
 
@@ -75,7 +76,7 @@ class ProductFamily(ExponentialFamily):
             for (name, family, _), columns in zip(
                 self.families, self.slices, strict=True
             ):
-                self.check_part(name, family, X[:, columns])
+                self.check_part(name, family, columns, X)
             return
         taken = np.zeros(X.shape[1], dtype=int)
         for name, family, columns in self.parts():
@@ -85,14 +86,15 @@ class ProductFamily(ExponentialFamily):
                     "ExponentialFamily."
                 )
             taken[family.described(columns)] += 1
-            self.check_part(name, family, X[:, columns])
+            self.check_part(name, family, columns, X)
         if (taken > 1).any():
             raise ValueError(
                 f"Column {int(taken.argmax())} of X is in more than one family."
             )
 
-    def check_part(self, name, family, rows):
+    def check_part(self, name, family, columns, X):
         """Let one family check its columns."""
+        rows = X[:, columns]
         if not family.allows_missing and np.isnan(rows).any():
             raise ValueError(
                 f"The columns of {name!r} contain NaN, which the family "
@@ -101,7 +103,12 @@ class ProductFamily(ExponentialFamily):
         try:
             family.check_rows(rows)
         except ValueError as error:
-            raise ValueError(f"In the columns of {name!r}: {error}") from None
+            raise refused(error, name, np.arange(X.shape[1])[columns]) from None
+
+    def check_new_rows(self, X):
+        """Let each family that has begun check its columns."""
+        for (_, family, _), columns in zip(self.families, self.slices, strict=True):
+            family.check_new_rows(X[:, columns])
 
     def begin(self, X, sample_weight=None):
         """Return the families with their priors."""
@@ -113,7 +120,8 @@ class ProductFamily(ExponentialFamily):
             try:
                 begun = family.begin(X[:, columns], sample_weight)
             except ValueError as error:
-                raise ValueError(f"In the columns of {name!r}: {error}") from None
+                raise refused(error, name, columns) from None
+            begun.numbers = columns
             families.append((name, begun, columns))
             widths.append(begun.statistics(X[:1, columns]).shape[1])
         return product.with_families(families, widths)
@@ -296,6 +304,16 @@ class ProductFamily(ExponentialFamily):
             for (name, family, _), part in zip(self.families, posterior, strict=True)
             for key, value in family.attributes(part).items()
         }
+
+
+def refused(error, name, columns):
+    """Return the error of a part, with the numbers that its columns have in X."""
+    words = re.sub(
+        r"(?i)\b(column )(\d+)(?= of X)",
+        lambda found: f"{found[1]}{columns[int(found[2])]}",
+        str(error),
+    )
+    return ValueError(f"In the columns of {name!r}: {words}")
 
 
 def check_parameters(family):

@@ -75,7 +75,7 @@ class Regression(ExponentialFamily):
     """
 
     allows_missing = True
-    continuous = True
+    continuous = squared = True
 
     def described(self, columns):
         """Return the last column."""

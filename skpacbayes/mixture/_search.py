@@ -6,6 +6,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from .._chains import in_threads
 from .._kernels.kmeans import WeightedPoints
+from ._rows import Responsibilities
 
 SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
 SEEDINGS = 3  # clusterings of which a start is the best
@@ -52,6 +53,21 @@ def from_labels(mixture, n_components, X, weight, labels):
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
     state = mixture.m_step(statistics, blank)
     return state._replace(components=mixture.family.recentred(state.components))
+
+
+def from_last(mixture, last, state, X, weight):
+    """State after an M-step on the responsibilities that another mixture gives."""
+    last.family.check_rows(X)
+    if not (issparse(X) or last.family.allows_missing) and np.isnan(X).any():
+        raise ValueError(
+            "X contains NaN, which the last solution does not take: set "
+            "warm_start=False to begin anew."
+        )
+    blank = mixture.blank(len(state.concentration), mixture.family.origin(X, weight))
+    tiles = Responsibilities(last.density(state)).tiles(X, weight)
+    statistics = statistics_of(mixture.density(blank), tiles)
+    found = mixture.m_step(statistics, blank)
+    return found._replace(components=mixture.family.recentred(found.components))
 
 
 def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
@@ -108,17 +124,28 @@ def sparse_lloyd(points, weight, centers, n_steps):
 def hard_statistics(density, X, weight, labels):
     """Statistics when each row belongs to one component."""
     n_components = len(density.constants)
-    moments = density.no_moments()
+
+    def tiles():
+        for first in range(0, X.shape[0], TILE_ROWS):
+            tile = slice(first, first + TILE_ROWS)
+            rows = X[tile]
+            shares = np.zeros((rows.shape[0], n_components))
+            shares[np.arange(len(shares)), labels[tile]] = weight[tile]
+            yield tile, rows, shares
+
     counts = np.bincount(labels, weight, minlength=n_components)
-    for first in range(0, X.shape[0], TILE_ROWS):
-        tile = slice(first, first + TILE_ROWS)
-        rows = X[tile]
-        shares = np.zeros((rows.shape[0], n_components))
-        density.log_joint(rows, shares)  # the density computes its features here
-        shares[:] = 0
-        shares[np.arange(len(shares)), labels[tile]] = weight[tile]
+    return statistics_of(density, tiles(), counts)
+
+
+def statistics_of(density, tiles, counts=None):
+    """Statistics of tiles of rows with given responsibilities, without entropies."""
+    moments, total = density.no_moments(), 0.0
+    for _, rows, shares in tiles:
+        density.log_joint(rows, np.empty(shares.shape))  # it computes its features here
         density.add(rows, shares, moments)
-    return np.column_stack([counts, density.columns(moments), np.zeros(n_components)])
+        total = total + shares.sum(axis=0)
+    counts = total if counts is None else counts
+    return np.column_stack([counts, density.columns(moments), np.zeros(len(counts))])
 
 
 def restarts(

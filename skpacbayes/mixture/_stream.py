@@ -5,6 +5,8 @@ from copy import copy
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from ._ascent import Fit
+
 AUTO_WINDOW = 4  # blocks
 NEWS = 0.1  # nats a row that a block gains from the sweeps over it
 
@@ -69,10 +71,10 @@ class Stream:
     data set. Every later block joins the window, `n_sweeps` sweeps follow with the
     settled statistics frozen, and the rows that then exceed the window settle: their
     statistics are kept and they are forgotten. Whenever the number of blocks has
-    doubled, and at blocks that are news, whose density rises a lot in their sweeps,
-    components are exchanged too; before a row has settled, `n_init` new starts are
-    tried first. Where the number of components is chosen, it may change after every
-    block, and news need no exchange.
+    doubled, at the last block of a short window before rows settle, and at blocks that
+    are news, whose density rises a lot in their sweeps, components are exchanged too;
+    before a row has settled, `n_init` new starts are tried first. Where the number of
+    components is chosen, it may change after every block, and news need no exchange.
 
     Parameters
     ----------
@@ -109,6 +111,7 @@ class Stream:
 
         The `learner` fits the first block and exchanges components.
         """
+        self.check_new_rows(X)
         stream = copy(self)
         stream.pending = self.pending.copy()
         while X.shape[0]:
@@ -121,7 +124,13 @@ class Stream:
                 stream._commit(learner)
                 if stream.n_blocks == 1 and X.shape[0]:  # the family is chosen now
                     stream.learned.mixture.family.check_rows(X)
+                    stream.check_new_rows(X)
         return stream
+
+    def check_new_rows(self, X):
+        """Refuse rows that the family cannot learn, once a block has been learnt."""
+        if self.learned is not None:
+            self.learned.mixture.family.check_new_rows(X)
 
     def has_room(self, count):
         """Whether the pending block is not full yet with so many more rows."""
@@ -130,6 +139,7 @@ class Stream:
 
     def waiting(self, X, weight):
         """Return a stream in which these rows wait too; they are not copied."""
+        self.check_new_rows(X)
         stream = object.__new__(Stream)
         vars(stream).update(vars(self), pending=self.pending.copy())
         stream.pending.append(X, weight)
@@ -142,6 +152,7 @@ class Stream:
         if self.learned is None:
             self._begin(learner)
         else:
+            self._open_prior()
             self._settle_old_rows()
             self.window = self.window + self.pending
             doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
@@ -153,9 +164,9 @@ class Stream:
                 self.learned.mixture.family.warn_of_news()
                 self.has_warned = True
             if doubled:
-                rows, _ = self.window.joined()
-                learner.warn_of_sentinels(self.learned.mixture, rows)
-            if doubled or news:
+                fit = Fit(self.learned.mixture, self.state, None, [], False)
+                learner.warn_of_values(fit, *self.window.joined())
+            if doubled or news or self._last_chance():
                 self._exchange(learner)
             else:
                 self._renumber(learner)
@@ -170,6 +181,13 @@ class Stream:
         self.settled = np.zeros_like(fit.statistics)
         self.window = self.pending
 
+    def _open_prior(self):
+        """Let the prior expect groups that the first rows did not show."""
+        mixture = self.learned.mixture
+        opened = mixture.family.opened()
+        if opened is not mixture.family:
+            self.learned = self.learned._replace(mixture=mixture.with_family(opened))
+
     def _settle_old_rows(self):
         old, recent = self.window.split(max(0, len(self.window) - self.window_size))
         if len(old):
@@ -181,6 +199,11 @@ class Stream:
         self.state, self.history = self.learned.mixture.sweep(
             self.state, *self.window.joined(), self.settled, n_sweeps=n_sweeps
         )
+
+    def _last_chance(self):
+        """Whether rows of a window of few blocks settle next, for the first time."""
+        few = self.window_size < AUTO_WINDOW * self.block_size
+        return few and len(self.window) > self.window_size and not self.settled.any()
 
     def _log_density_of_block(self):
         """Sum over the pending rows of their log density, as the ascent expects it."""

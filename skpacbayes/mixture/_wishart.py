@@ -143,11 +143,11 @@ class NormalWishart(GaussianFamily):
         posterior, k_scale = self.observed_information(posterior), 0 if self.tied else k
         degrees = posterior.degrees[k_scale] + 1 - self.n_features
         spread = 1 + 1 / posterior.mean_precision[k]
-        return degrees, np.linalg.cholesky(posterior.scale[k_scale] * spread)
+        return degrees, triangular_roots(posterior, spread)[k_scale]
 
     def inverse_factors(self, posterior):
         """Inverse lower triangular factors of the scales, one for each component."""
-        factors = np.linalg.cholesky(posterior.scale)
+        factors = triangular_roots(posterior)
         identity = np.eye(self.n_features)
         inverses = [solve_triangular(each, identity, lower=True) for each in factors]
         shape = (len(posterior.means), *identity.shape)
@@ -188,14 +188,15 @@ class NormalWishart(GaussianFamily):
 
     def attributes(self, posterior):
         """Fitted attributes, under scikit-learn's names."""
-        covariances = posterior.scale / posterior.degrees[:, None, None]
+        degrees = posterior.degrees[:, None, None]
+        covariances, roots = (
+            posterior.scale / degrees,
+            triangular_roots(posterior, 1 / degrees),
+        )
         posterior = self.observed_information(posterior)
         identity = np.eye(self.n_features)
         choleskys = np.array(
-            [
-                solve_triangular(factor, identity, lower=True).T
-                for factor in np.linalg.cholesky(covariances)
-            ]
+            [solve_triangular(factor, identity, lower=True).T for factor in roots]
         )
         precisions, degrees = choleskys @ choleskys.mT, posterior.degrees
         if self.tied:
@@ -209,6 +210,21 @@ class NormalWishart(GaussianFamily):
             "precisions_": precisions,
             "precisions_cholesky_": choleskys,
         }
+
+
+def triangular_roots(posterior, times=1.0):
+    """Lower triangular roots of the scales, multiplied by a positive number.
+
+    Where a component has no width in a direction, the scales have eigenvalues too
+    different for their Cholesky decomposition; they are found from the factors then.
+    """
+    try:
+        return np.linalg.cholesky(posterior.scale * times)
+    except np.linalg.LinAlgError:
+        roots = np.sqrt(posterior.degrees[:, None, None] * times)
+        upper = np.linalg.qr(np.linalg.inv(posterior.factors) * roots, mode="r")
+        signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)
+        return (upper * signs[:, :, None]).mT
 
 
 def log_determinants(factors):

@@ -7,6 +7,7 @@ import pytest
 from mixed_columns import MIXED, mixed
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
+from scipy.stats import ks_2samp
 
 from skpacbayes.mixture import (
     Binomial,
@@ -194,3 +195,66 @@ def test_the_density_of_positive_values_counts_every_shape(value):
         terms.append(chance + (grid[g] - 1) * np.log(value) + constant)
         terms[-1] += logsumexp(inner)
     assert_allclose(mixture.score_samples([[value]]), [logsumexp(terms)], rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:The Gamma columns do not have the shape")
+@pytest.mark.parametrize("name", CASES)
+def test_rows_drawn_of_labels_are_those_of_their_components(name):
+    """Drawn with labels or without, the log densities have one distribution.
+
+    Of all cases together, a right one fails with a probability of 1e-4 or less.
+    """
+    mixture, X = fitted(name)
+    X, y = mixture.sample(2000)
+    given = mixture.set_params(random_state=1).sample(labels=y[::-1])
+    assert given[0].shape == X.shape
+    assert_array_equal(given[1], y[::-1])
+    for k in range(2):
+        ours, theirs = (
+            mixture.predict_proba(rows[labels == k])[:, 0]
+            + mixture.score_samples(rows[labels == k])
+            for rows, labels in ((X, y), given)
+        )
+        assert ks_2samp(ours, theirs).pvalue > 1e-4 / (2 * len(CASES))
+    one, labels = mixture.sample(30, labels=1)
+    assert one.shape == (30, X.shape[1])
+    assert_array_equal(labels, np.ones(30))
+    part = mixture.set_params(random_state=0).sample(3)
+    again = mixture.sample(3)
+    assert_array_equal(part[0], again[0])
+
+
+def test_rows_drawn_of_labels_have_their_labels():
+    """As `predict` names them: outliers are -1, and no component draws one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + 40 * rng.integers(0, 3, (300, 1))
+    X[:15] = rng.uniform(-100, 180, (15, 2))
+    mixture = TemperedVBMixture("normal", 3, outliers=True, random_state=0).fit(X)
+    labels = np.tile([2, -1, 0, 1], 250)
+    rows, given = mixture.sample(labels=labels.tolist())
+    assert given is not labels
+    found = mixture.predict(rows)
+    assert_array_equal(found[labels >= 0], labels[labels >= 0])
+    assert np.mean(found[labels < 0] == -1) > 0.9
+    box = X.min(axis=0), X.max(axis=0)
+    assert (rows[labels < 0] >= box[0]).all()
+    assert (rows[labels < 0] <= box[1]).all()
+    assert np.ptp(rows[labels < 0], axis=0).min() > 0.9 * np.ptp(X, axis=0).min()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"labels": [0, 2]}, "labels must be from 0 to n_components_ - 1 = 1, got 2"),
+        ({"labels": -1}, "labels must be from 0"),
+        ({"labels": [0.0, 1.0]}, "labels must be an integer or a sequence of integers"),
+        ({"labels": [True]}, "labels must be an integer"),
+        ({"labels": []}, "at least one"),
+        ({"labels": [[0, 1]]}, "labels must be an integer or a sequence"),
+        ({"n_samples": 3, "labels": [0, 1]}, "n_samples=3 and 2 labels contradict"),
+    ],
+)
+def test_labels_of_no_component_are_refused(parameters, message):
+    mixture, _ = fitted("normal")
+    with pytest.raises(ValueError, match=message):
+        mixture.sample(**parameters)

@@ -259,3 +259,74 @@ def test_copies_of_counts_and_names_are_named_and_equal_rows_are_not(kind, n_col
             found = [each for each in messages if each.startswith("Rows are there")]
             assert len(found) == (times > 1)
             assert all(f"a multiple of {times} times" in each for each in found)
+
+
+@pytest.mark.filterwarnings("ignore:n_components='auto' chose")
+@pytest.mark.parametrize("unit", [1.0, 22.0])
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_an_indicator_with_few_ones_is_told_on_streams(kind, unit):
+    """Also where the first block has none; what has no width has finite answers."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 1000)
+    X = np.zeros((1000, 3))
+    centers = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0]])
+    X[:, :2] = rng.normal(centers[group], 1.0)
+    X[200::30, 2] = 1.0
+    X[:, 2] = unit * (X[:, 2] - X[:, 2].mean())
+    options = {"max_components": 6, "n_init": 1, "block_size": 200, "random_state": 0}
+    stream = TemperedVBGaussianMixture("auto", covariance_type=kind, **options)
+    stream.partial_fit(X[:200])
+    with pytest.warns(UserWarning, match="Column 2 of X has the value"):
+        stream.partial_fit(X[200:])
+    for answer in (
+        stream.score_samples(X),
+        stream.predict_proba(X),
+        stream.sample()[0],
+    ):
+        assert np.isfinite(answer).all()
+    for name in ("covariances_", "precisions_", "precisions_cholesky_"):
+        assert np.isfinite(getattr(stream, name)).all()
+
+
+def test_a_value_that_a_sample_misses_is_told():
+    """Rows are looked at in part where they are many; constant columns are quiet."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((12_000, 3))
+    X[:, 0] = rng.normal(size=12_000)
+    mixture = TemperedVBGaussianMixture(2, n_init=1, tol=1e-3, random_state=0).fit(X)
+    X[5000:5002, 2] = 1.0
+    with pytest.warns(UserWarning, match="Column 2 of X has the value 0 in 11998 of"):
+        mixture.fit(X)
+
+
+@pytest.mark.parametrize("family", ["normal", "poisson"])
+def test_zeros_of_their_own_are_described_by_a_column_that_says_where(family):
+    """What the warnings advise finds the groups that zero-inflated columns hide."""
+    rng = np.random.default_rng(0)
+    means = np.array([[4.0, 8, 15], [13, 4, 6], [6, 15, 4]])[rng.integers(0, 3, 600)]
+    X = rng.normal(means) if family == "normal" else rng.poisson(means).astype(float)
+    zero = rng.random(X.shape) < 0.3
+    X[zero] = 0.0
+    options = {"max_components": 8, "n_init": 2, "random_state": 0}
+    assert '"bernoulli"' in said(TemperedVBMixture(family, "auto", **options), X)[-1]
+    parts = [("value", family, [0, 1, 2]), ("zero", "bernoulli", [3, 4, 5])]
+    advised = TemperedVBMixture(parts, "auto", **options)
+    assert said(advised, np.hstack([np.where(X == 0, np.nan, X), X == 0])) == []
+    assert advised.n_components_ == 3
+
+
+@pytest.mark.parametrize("exponent", [-160, -200, -310])
+def test_columns_whose_variance_underflows_are_told(exponent):
+    """They were taken for constant in silence; logarithms do not care."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 8.0 * (np.arange(60) % 2)[:, None]
+    X[:, 1] *= 10.0**exponent
+    for mixture in mixtures():
+        assert any("Column 1 of X has values from" in text for text in said(mixture, X))
+    stream = mixtures()[0].set_params(block_size=60)
+    with pytest.warns(UserWarning, match="Column 1 of X has values from"):
+        stream.partial_fit(X)
+    X[:, 1] *= 10.0 ** (-exponent - 140)
+    positive = TemperedVBMixture("lognormal", 2, n_init=1, random_state=0)
+    for mixture, rows in ((mixtures()[0], X), (positive, np.exp(X) * 10.0**-250)):
+        assert not any("has values from" in text for text in said(mixture, rows))

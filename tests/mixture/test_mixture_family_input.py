@@ -5,6 +5,7 @@ import pytest
 from mixed_columns import MIXED, mixed
 from numpy.testing import assert_allclose
 from scipy import special
+from states import state_of
 
 from skpacbayes.mixture import Normal, Student, TemperedVBMixture
 from skpacbayes.mixture._product import FAMILIES
@@ -175,3 +176,75 @@ def test_lognormal_is_normal_of_the_logarithms():
     assert_allclose(found, expected, rtol=1e-6)
     with pytest.raises(ValueError, match="LogNormal needs numbers > 0, but column 1"):
         TemperedVBMixture("lognormal").fit([[1.0, 0.0], [1.0, 2.0]])
+
+
+def test_categories_that_are_measurements_are_told():
+    """By column and number; not codes, in whatever type, nor other columns."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 4, 60).astype(float)
+    X = np.column_stack([kinds, rng.normal(size=60).round(2), np.arange(60.0)])
+    X[5, 1] = np.nan
+    mixture = TemperedVBMixture("categorical", n_init=1, random_state=0)
+    message = (
+        rf"^Column 1 of X has {len(np.unique(X[:, 1])) - 1} values in 59 rows, among "
+        r"them -.*, column 2 of X has 60 values in 60 rows: each .* is learnt as a cat"
+    )
+    with pytest.warns(UserWarning, match=message):
+        mixture.fit(X)
+    with pytest.warns(UserWarning, match=message):
+        mixture.__sklearn_clone__().set_params(block_size=60).partial_fit(X)
+    parts = [("a", "normal", [1, 2]), ("b", "categorical", [0])]
+    TemperedVBMixture(parts, n_init=1, random_state=0).fit(X)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[:, :2], columns=["kind", "size"])
+    parts = [("a", "categorical", ["size"]), ("b", "poisson", ["kind"])]
+    with pytest.warns(UserWarning, match=r"Column 1 of X \('size'\) has .* among them"):
+        TemperedVBMixture(parts, n_init=1, random_state=0).fit(frame)
+    towns = np.minimum(rng.zipf(1.3, (60, 2)), 10**6)  # most are there once or twice
+    for codes in (towns, kinds[:, None] + [[0.0, -7.0]], (kinds > 1)[:, None]):
+        mixture.__sklearn_clone__().fit(codes)
+
+
+def test_a_stream_refuses_unknown_categories_at_once():
+    """Not when their block is full: the stream goes on without them."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=100), rng.integers(0, 3, 100)])
+    parts = [("a", "normal", [0]), ("b", "categorical", [1])]
+    options = {"block_size": 40, "n_init": 1, "random_state": 0}
+    bad = X[:3] + np.array([0.0, 9.0])
+    message = "Column 1 of X has the category .*, which the first rows did not have"
+    stream = TemperedVBMixture(parts, 2, **options)
+    for seen, rows in ((40, bad), (60, bad), (60, bad[:1]), (60, bad.tolist())):
+        stream = stream.__sklearn_clone__().partial_fit(X[:seen])
+        before = state_of(stream)
+        with pytest.raises(ValueError, match=message):
+            stream.partial_fit(rows)
+        assert state_of(stream) == before
+    with pytest.raises(ValueError, match=message):
+        stream.__sklearn_clone__().partial_fit(np.vstack([X[:45], bad]))
+    stream.partial_fit(X[60:])
+    with pytest.raises(ValueError, match=message):
+        stream.predict(bad)
+    assert stream.elbo_ == stream.__sklearn_clone__().partial_fit(X).elbo_
+
+
+@pytest.mark.parametrize(
+    ("family", "value"),
+    [("poisson", 0.5), ("gamma", -1.0), ("bernoulli", 2.0), ("regression", np.nan)],
+)
+def test_an_error_of_a_part_names_the_column_of_the_table(family, value):
+    X = np.random.default_rng(0).integers(0, 2, (20, 4)) + 0.0
+    X[:, 2:] += family == "gamma"
+    parts = [("a", "normal", [1]), ("b", family, [3, 2])]
+    mixture = TemperedVBMixture(parts, n_init=1, random_state=0)
+    bad = X.copy()
+    bad[:, 3] = value
+    with pytest.raises(ValueError, match=r"In the columns of 'b': .*column 3 of X"):
+        mixture.fit(bad)
+    with pytest.raises(ValueError, match=r"In the columns of 'b': .*column 3 of X"):
+        mixture.partial_fit(X).predict(bad)
+    empty = X.copy()
+    number = 3 if family == "regression" else 2
+    empty[:, number] = np.nan
+    with pytest.raises(ValueError, match=f"columns of 'b': .*olumn {number} of X"):
+        mixture.fit(empty)

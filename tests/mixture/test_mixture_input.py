@@ -440,6 +440,77 @@ def test_frames_come_through_a_pipeline_and_arrays_go_out(library):
         assert all(type(part) is np.ndarray for part in mixture.sample(3))
 
 
+def sparse_frame(X):
+    """Return a frame of pandas whose columns are all sparse."""
+    columns = [pd.arrays.SparseArray(column, fill_value=0.0) for column in X.T]
+    return pd.DataFrame(dict(zip("ab", columns, strict=True)))
+
+
+TABLES = {
+    "list": np.ndarray.tolist,
+    "int8": lambda X: X.astype(np.int8),
+    "float16": lambda X: X.astype(np.float16),
+    "object": lambda X: X.astype(object),
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "read-only": lambda X: np.frombuffer(X.tobytes(), dtype=X.dtype).reshape(X.shape),
+    "frame": pd.DataFrame,
+    "nullable": lambda X: pd.DataFrame(X).astype("Int64"),
+    "categories": lambda X: pd.DataFrame(X).astype("category"),
+    "polars": lambda X: pl.DataFrame(dict(zip("ab", X.T, strict=True))),
+    "sparse frame": sparse_frame,
+    "csc": sparse.csc_array,
+    "coo": sparse.coo_matrix,
+    "repeated entries": lambda X: with_repeated_entries(sparse.csr_array(X)),
+}
+OF_TABLES = {
+    "gaussian": TemperedVBGaussianMixture(2, random_state=0),
+    "poisson": TemperedVBMixture("poisson", 2, random_state=0),
+    "categorical": TemperedVBMixture("categorical", 2, random_state=0),
+    "columns": TemperedVBMixture(
+        [("a", "normal", [0]), ("b", "poisson", [1])], 2, random_state=0
+    ),
+    "multinomial": TemperedVBMultinomialMixture(2, random_state=0),
+}
+
+
+def with_repeated_entries(X):
+    """Return the same sparse rows, each of their entries in two parts."""
+    parts = np.repeat(X.data, 2) - np.tile([1.0, 0.0], X.nnz)
+    parts[1::2] = 1.0
+    return sparse.csr_array((parts, np.repeat(X.indices, 2), 2 * X.indptr), X.shape)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_what_is_fitted_may_be_asked_about(name, table):
+    """Every method of rows takes the table that `fit` takes, with one answer."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.array([[9, 2], [2, 9]])[np.arange(40) % 2]).astype(float)
+    rows, plain = TABLES[table](X), clone(OF_TABLES[name]).fit(X)
+    mixture = clone(OF_TABLES[name])
+    if (sparse.issparse(rows) or table == "sparse frame") and name != "multinomial":
+        with pytest.raises((TypeError, ValueError), match=r"[Ss]parse"):
+            mixture.fit(rows)
+        return
+    mixture.fit(rows)
+    assert_allclose(mixture.elbo_, plain.elbo_, rtol=1e-12)
+    asked = ["predict", "predict_proba", "score_samples", "score", "conditional"]
+    for method in [*asked, "sufficient_statistics"]:
+        if hasattr(plain, method):
+            found, expected = (getattr(m, method) for m in (mixture, plain))
+            found, expected = found(rows), expected(X)
+            if method == "conditional":
+                found, expected = found.mean, expected.mean
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    streams = [clone(mixture).partial_fit(each) for each in (rows, X)]
+    for stream, each in zip(streams, (rows, X), strict=True):
+        stream.partial_fit(each)
+    assert_allclose(streams[0].elbo_, streams[1].elbo_, rtol=1e-12)
+    assert streams[0].n_samples_seen_ == 80
+
+
 def columns(frame):
     return {"axis": 1} if frame is pd.DataFrame else {}
 

@@ -385,6 +385,38 @@ def test_a_sorted_stream_without_a_window_finds_the_groups(name):
     assert np.mean(shares) > (0.9 if name == "student" else 0.98)
 
 
+@pytest.mark.parametrize("n_components", [3, "auto"])
+@pytest.mark.parametrize("n_words", [8, 300])
+def test_texts_sorted_by_topic_show_their_topics(n_components, n_words):
+    """The prior of the first block, of one topic alone, must not rule out others.
+
+    The bound chooses a huge total of the concentrations there. A block of any topics
+    is one group if they are the same.
+    """
+    rng = np.random.default_rng(3)
+    topics = rng.dirichlet(np.full(n_words, 0.4), 3)
+    group = np.repeat(np.arange(3), 200)
+    options = {"max_components": 6, "n_init": 2, "block_size": 100, "random_state": 0}
+    stream = TemperedVBMultinomialMixture(n_components, **options)
+    found = stream.partial_fit(rng.multinomial(40, topics[group])).predict(
+        rng.multinomial(40, topics[group])
+    )
+    assert adjusted_rand_score(group, found) > 0.95
+    if n_components == "auto":
+        alike = rng.multinomial(40, topics[np.zeros(600, dtype=int)])
+        assert stream.__sklearn_clone__().partial_fit(alike).n_components_ == 1
+
+
+def test_new_starts_are_tried_before_rows_settle():
+    """Where the window is shorter than four blocks: the last time to tell groups."""
+    rng = np.random.default_rng(3)
+    group, centers = rng.integers(0, 4, 1500), 6 * rng.normal(size=(4, 3))
+    X = centers[group] + rng.normal(size=(1500, 3))
+    options = {"block_size": 100, "window": 200, "random_state": 0}
+    stream = TemperedVBMixture("normal", 4, **options).partial_fit(X)
+    assert adjusted_rand_score(group, stream.predict(X)) > 0.85
+
+
 @pytest.mark.parametrize("window", [0, 200])
 def test_sorted_student_rows_that_have_settled_are_warned_of(window):
     """Once, and not where the rows come in any order or have not settled."""
