@@ -214,8 +214,9 @@ class LogisticChain(RatedChain):
         if not may.any():
             return np.full(len(may), -math.inf)
         precisions = np.square(flat) @ base.curvatures + ridge
-        gains = 0.5 * (flat @ base.slopes) ** 2 / precisions - 0.5 * np.log(precisions / ridge)
-        gains = (gains + math.log(self.space.beta)).reshape(-1, width).cumsum(axis=1)
+        gains = (flat @ base.slopes) ** 2 / precisions - np.log(precisions / ridge)
+        gains = 0.5 * gains + math.log(self.space.beta)
+        gains = gains.reshape(-1, width).cumsum(axis=1)
         gains = np.where(may, SHARPNESS * gains.ravel(), -math.inf)
         shares = np.exp(gains - gains.max())
         shares = (1 - SHARE_EVEN) * shares / shares.sum() + SHARE_EVEN * may / may.sum()
@@ -295,7 +296,11 @@ class SoftmaxChain:
         return self.weights @ log_probabilities[self.codes, np.arange(len(self.codes))]
 
     def sweep(self):
-        """Draw each class given the others, then what all intercepts have in common."""
+        """Draw each class given the others, then what all intercepts have in common.
+
+        One class, drawn at random, changes its model without rates, too: this takes as
+        long as all else that is drawn of a class.
+        """
         scores = self._scores()
         for k, chain in enumerate(self.classes):
             chain.offsets = -log_sum_exp(np.delete(scores, k, axis=0))
