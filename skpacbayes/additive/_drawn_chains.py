@@ -70,15 +70,16 @@ class LogisticChain(RatedChain):
     """
 
     def __init__(self, space, positive, weights, rng):
-        self.positive, self._signs = positive, np.where(positive, 1.0, -1.0)
+        self.positive = positive
         share = (weights @ positive + 1) / (weights.sum() + 2)
         intercept = math.log(share / (1 - share))
         super().__init__(space, intercept, rng)
         self.temper(weights)
 
     def temper(self, weights):
-        """Take other exponents of the likelihood of the rows."""
+        """Take other exponents of the likelihood of the rows, and `positive` anew."""
         self.weights = self.shapes = weights
+        self._signs = np.where(self.positive, 1.0, -1.0)
         self.pulls = 0.5 * self._signs * weights
 
     def log_likelihood(self):
