@@ -395,7 +395,13 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                     f"{self.n_features_in_} features, got shape {array.shape}."
                 )
             return np.flatnonzero(array).tolist()
-        return [self._column(each, "categorical_features") for each in array.tolist()]
+        found = [self._column(each, "categorical_features") for each in array.tolist()]
+        if len(set(found)) < len(found):  # a mask of zeros and ones would name two
+            raise ValueError(
+                "categorical_features must name each column once, or be a mask of "
+                f"bool, got {given!r}."
+            )
+        return found
 
     def _acceptable(self, X):
         return not np.isinf(X).any()

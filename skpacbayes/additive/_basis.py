@@ -421,7 +421,10 @@ def widened(low, high, weight):
         Weight of the rows.
     """
     share = min(1 / weight, WIDEST)
-    return low - share * (high - low), high + share * (high - low)
+    step = 2 * share * (high / 2 - low / 2)  # high - low may exceed the largest number
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        return np.maximum(low - step, -largest), np.minimum(high + step, largest)
 
 
 def weighted_quantiles(X, weights, shares):

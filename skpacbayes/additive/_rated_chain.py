@@ -42,6 +42,12 @@ class Draw(NamedTuple):
     loss: float = math.nan  # of the rows
     slab_scale: float = math.nan  # prior standard deviation of a coefficient
 
+    @classmethod
+    def of(cls, columns, coefficients, intercept):
+        """Return a draw of functions that come in any order."""
+        order = columns.argsort()
+        return cls(columns[order], coefficients[order], intercept)
+
 
 class ModelSpace(NamedTuple):
     """Functions of the variables, and the prior of models and coefficients of them."""
@@ -282,8 +288,7 @@ class RatedChain:
         self._draw_coefficients(form, block, chain)
         columns = np.concatenate([columns, self.draw.columns])
         coefficients = np.concatenate([coefficients, self.draw.coefficients])
-        order = columns.argsort()
-        self.draw = Draw(columns[order], coefficients[order], self.draw.intercept)
+        self.draw = Draw.of(columns, coefficients, self.draw.intercept)
         self.effects = self.effects + effects
 
     def _prior_given(self, n_held, ranks):
@@ -342,9 +347,7 @@ class RatedChain:
             self.effects = self.effects + coefficients @ flat[columns]
             columns = np.concatenate([draw.columns, columns])
             coefficients = np.concatenate([draw.coefficients, coefficients])
-            order = columns.argsort()
-            columns, coefficients = columns[order], coefficients[order]
-        self.draw = Draw(columns, coefficients, draw.intercept)
+        self.draw = Draw.of(columns, coefficients, draw.intercept)
 
     def log_prior(self):
         """Log prior of the current model, without pairs, and its coefficients."""

@@ -628,6 +628,17 @@ def test_the_usual_range_is_that_of_the_rows_unless_few_are_far():
     assert weighed[0][0] == far[:, 0].min()
 
 
+@pytest.mark.parametrize("exponent", [1023, -900])
+def test_variables_of_any_unit(exponent):
+    """Powers of two change nothing, to the last digit; a range may exceed 2^1024."""
+    X, y = data()
+    X = X * (1.8 / np.abs(X).max())
+    scaled = 2.0**exponent * X
+    with np.errstate(invalid="ignore"):  # of scikit-learn's sum
+        found = quick().fit(scaled, y)
+    np.testing.assert_array_equal(found.predict(scaled), quick().fit(X, y).predict(X))
+
+
 def test_the_largest_numbers_have_a_range():
     X = np.array([[1e308], [-1e308], [1e308]])
     low, high = usual_range(X, np.ones(3))

@@ -117,6 +117,9 @@ def test_names_masks_and_columns_say_the_same():
         ValueError, match="categorical_features must be from 0 to 7, got 8"
     ):
         SparseAdditiveGibbsRegressor(categorical_features=[8]).fit(frame, y)
+    for twice in mask.astype(int), ["f", "f"]:  # columns 0 and 1, not a mask
+        with pytest.raises(ValueError, match="name each column once, or be a mask"):
+            SparseAdditiveGibbsRegressor(categorical_features=twice).fit(frame, y)
 
 
 def test_a_stream_learns_missing_values_as_a_batch_does():
