@@ -212,9 +212,8 @@ class EMState:
         self.variance = problem.variance_in(self.coordinates)
         traces = np.trace(problem.scatter), np.trace(self.scatter)
         self.spreads = problem.spreads * (traces[1] / traces[0] if traces[0] else 1.0)
-        if shape == "tied":  # other shapes know no directions that rows do not have
-            self.scatter += problem.n_rows * hidden
-            self.spreads += np.trace(hidden)
+        self.scatter += problem.n_rows * hidden  # coordinates may be of another shape
+        self.spreads += np.trace(hidden)
         self.centers = np.array(start.centers.T, order="C")
         self.scales = start.scales.copy()
         if not own:

@@ -132,7 +132,7 @@ def find_mixture(everything, shapes, kind=None):
     sizes = sizes | search.covariances if separate else dict(sizes)
     if problem is not everything:
         if separate:
-            best = refit_with_covariances(everything, best) or best
+            best = refit_with_covariances(everything, best)
         elif best.background:
             best = fit_with_background(everything, best, *of_best) or best
         else:

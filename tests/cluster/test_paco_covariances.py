@@ -87,3 +87,20 @@ def test_mergers_join_the_pieces_of_long_groups():
     assert sizes == list(range(start.n_clusters - 1, 1, -1))
     *_, last = _merged(problem, start)
     assert adjusted_rand_score(y, last) > 0.95
+
+
+def radii(rng):
+    """Four round groups, of radii of their own."""
+    y = rng.integers(4, size=600)
+    noise = np.array([1.0, 2, 4, 0.3])[y, None] * rng.normal(size=(600, 2))
+    return np.array([[0, 0], [16, 0], [0, 16], [-16, 0]])[y] + noise, y
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters_=")
+@pytest.mark.parametrize(("make", "seed"), [(radii, 2), (lognormal, 0), (lognormal, 3)])
+def test_a_column_of_sums_hides_no_group(make, seed):
+    X, y = make(np.random.default_rng(seed))
+    X = np.column_stack([X, X.sum(axis=1)])
+    model = PACOClusterer(random_state=0, n_iter=20).fit(X)
+    assert model.n_clusters_ == len(np.unique(y))
+    assert adjusted_rand_score(y, model.labels_) > 0.85
