@@ -328,7 +328,7 @@ class Orthonormal:
     def damped(self):
         """Divide the k-th function of each variable by k.
 
-        Coefficients of one normal law then make smooth effects.
+        Coefficients of one normal distribution then make smooth effects.
         """
         self.transform /= np.arange(1, self.means.shape[1] + 1)
         return self

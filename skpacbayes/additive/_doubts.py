@@ -64,8 +64,8 @@ def warn_of_doubts(found, n_features, products):
     if found.weak_gain:
         warn_user(
             f"A linear regression on all variables is {np.exp(found.weak_gain):.3g} "
-            "times as probable as few clear effects, too little to take all in: the "
-            "rows do not tell which is true. Compare with ridge regression."
+            "times as probable as few clear effects, which is too little evidence to "
+            "use all variables. Compare with ridge regression."
         )
     if any(found.far_rows):
         above, below = found.far_rows
@@ -185,17 +185,18 @@ def warn_of_weights(sample_weight, weights):
     count, total = len(weights), weights.sum()
     if not FEWEST <= total / count <= MOST:
         warn_user(
-            f"sample_weight counts as numbers of rows, and says that {count} rows are "
-            f"{total:.6g}. If it does not count rows, multiply it by "
+            f"sample_weight sums to {total:.6g} for {count} rows, and is read as how "
+            "often each row was observed. If it is only relative, multiply it by "
             f"{count / total:.3g}."
         )
         return False
     effective = total**2 / (weights @ weights)
     if effective < LEAST_EFFECTIVE * min(count, total):
         warn_user(
-            f"sample_weight is so unequal that a mean is as sure as of {effective:.0f} "
-            f"rows, but counts as {total:.6g} rows: if it does not count rows, too "
-            "many variables are found. Cut the largest weights."
+            f"sample_weight sums to {total:.6g}, but is so unequal that a mean has "
+            f"the precision of {effective:.0f} rows. Unless each weight is the number "
+            "of times that a row was observed, too many variables are found: limit the "
+            "largest weights."
         )
         return False
     return True

@@ -25,7 +25,7 @@ N_NEWTON = 50
 
 
 class Posterior:
-    """Weighted models, with the law of the coefficients of each.
+    """Weighted models, with the distribution of the coefficients of each.
 
     Given its model the coefficients are normal, or have Student's t distribution where
     the variance of the noise is integrated out; or, where a chain has drawn them

@@ -581,7 +581,7 @@ def right_shares(tilts):
 
 
 def _series(shapes, tilts, rng):
-    """Draw the sum of gammas that defines the law, its tail as one gamma."""
+    """Draw the sum of gammas that defines the distribution, its tail as one gamma."""
     halves = np.arange(N_TERMS) + 0.5
     scales = 0.5 / ((np.pi * halves) ** 2 + (tilts[:, None] / 2) ** 2)
     if (shapes == 0.5).all():  # half a squared normal, drawn in a tenth of the time

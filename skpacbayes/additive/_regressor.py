@@ -187,11 +187,12 @@ class SparseAdditiveGibbsRegressor(
 
     Under the normal slab an effect is smooth beforehand: the share of its k-th function
     has a standard deviation proportional to 1 / k, that of the path of a Brownian
-    motion. Given m, theta then has a normal law, and is integrated out exactly;
-    the moves add, delete or exchange a variable, chosen among all with the exact
-    weights of all orders, or draw one order anew. In the ball coefficients are drawn
-    from the normal law and accepted against the ball. Algorithm 7 as printed in [1]_
-    does not leave the posterior invariant; "carlin_chib" has the ratio that does.
+    motion. Given m, theta then has a normal distribution, and is integrated out
+    exactly. The moves add, delete or exchange a variable, chosen among all with the
+    exact weights of all orders, or draw one order anew. In the ball, coefficients are
+    drawn from the normal distribution and accepted against the ball. Algorithm 7 as
+    printed in [1]_ does not leave the posterior invariant; "carlin_chib" has the ratio
+    that does.
 
     Where ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
     ``inverse_temperature`` and three rows or more for each variable (and pair), the

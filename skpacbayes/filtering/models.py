@@ -118,9 +118,9 @@ class LocalLevel(BaseEstimator):
         vanish &= model.noise_ <= SMALLEST
         if vanish.any():
             warn_user(
-                "Differences between rows are so small that their squares are no "
-                f"numbers, in the features {np.flatnonzero(vanish).tolist()}: these "
-                "are not filtered by LocalLevel. Divide X by its scale.",
+                f"The features {np.flatnonzero(vanish).tolist()} change by so little "
+                "between rows that the squares of the changes underflow: LocalLevel "
+                "does not filter these features. Divide X by its scale.",
                 ConvergenceWarning,
             )
         return model

@@ -724,8 +724,8 @@ class DirichletProcessHMM(
         state : int or None, default=None
             Which state; None for all.
         quantiles : array-like of shape (n_quantiles,), default=None
-            Levels, from 0 to 1, of the posterior law of the density at each point; None
-            for its mean.
+            Levels, from 0 to 1, of the posterior distribution of the density at each
+            point; None for its mean.
 
         Returns
         -------

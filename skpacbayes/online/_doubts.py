@@ -81,7 +81,7 @@ def warn_of_change(foretold, n_rows, remedy):
     if share < NOTABLE or avoidable < LEAST_AVOIDABLE * n_rows / RECENT:
         return False
     warn_user(
-        f"The errors of recent rows foretell the next one: {share:.0%} of the squared "
+        f"The errors of recent rows predict the next error: {share:.0%} of the squared "
         f"error could have been avoided. Either the relation changes along the stream "
         f"{remedy}; or the errors are autocorrelated: add lagged targets to the "
         "features. If the order of the rows means nothing, shuffle them "

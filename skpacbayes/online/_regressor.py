@@ -79,7 +79,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         within the range of the targets so far, by exponential weights. (Rates of counts
         have no lower bound there; the upper one is the largest count plus 1.) With 0,
         the squared loss and a full covariance, a warning says when errors of recent
-        rows foretell the next one, as they do where the relation changes.
+        rows predict the next error, as they do where the relation changes.
     standardize : bool, default=True
         Whether features are centred and scaled by the moments of the rows so far.
     clip : float or None, default=None

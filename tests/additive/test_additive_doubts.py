@@ -62,7 +62,7 @@ def test_weights_that_are_hardly_numbers_of_rows_are_told_of(kind):
         made(kind).fit(X, y, sample_weight=np.full(150, 1 / 150))
     with pytest.warns(UserWarning, match=r"150 rows are 15000"):
         made(kind).fit(X, y, sample_weight=np.full(150, 100.0))
-    with pytest.warns(UserWarning, match="so unequal that a mean is as sure as of"):
+    with pytest.warns(UserWarning, match="so unequal that a mean has the precision of"):
         made(kind).fit(X, y, sample_weight=unequal / unequal.mean())
     counts = np.random.default_rng(0).integers(0, 10, 150)
     made(kind).fit(X, y, sample_weight=counts)  # no warning: errors otherwise
@@ -222,7 +222,10 @@ def test_weak_effects_that_may_be_many_are_told_of():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 model = made(kind).fit(X, y)
-            names = any("too little to take all in" in str(w.message) for w in caught)
+            names = any(
+                "too little evidence to use all variables" in str(w.message)
+                for w in caught
+            )
             told[count, effect] += names or model.get_support().sum() > 15
     assert told[20, 0.2] >= 5
     assert told[2, 1.0] == told[20, 0.0] == 0

@@ -332,7 +332,7 @@ AVERAGES = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:The errors of recent rows foretell")
+@pytest.mark.filterwarnings("ignore:The errors of recent rows predict")
 @pytest.mark.parametrize("model", AVERAGES, ids=repr)
 def test_an_average_does_not_depend_on_the_origin(model):
     """What all models lose on row 1, before any is learnt, says nothing of them."""
@@ -447,7 +447,7 @@ def test_network_learns_what_a_line_cannot():
         assert np.all(std > 0)
 
 
-@pytest.mark.filterwarnings("ignore:The errors of recent rows foretell")
+@pytest.mark.filterwarnings("ignore:The errors of recent rows predict")
 @pytest.mark.parametrize("network", [OnlineVIMLPRegressor, OnlineVIMLPClassifier])
 def test_networks_forget(network):
     """By default they follow a change, and lose next to nothing where there is none."""

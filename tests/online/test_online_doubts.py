@@ -246,12 +246,12 @@ def test_a_stream_that_changes_is_named(unit, origin):
         y = unit * (change(X, t) + rng.normal(size=n)) + origin
         Z = unit * X + origin
         model = OnlineVIRegressor()
-        with pytest.warns(UserWarning, match="foretell the next one"):
+        with pytest.warns(UserWarning, match="predict the next error"):
             model.fit(Z, y)
         forgets = clone(model).set_params(forgetting="auto").fit(Z, y)
         losses = [m.cumulative_loss_ - y[0] ** 2 for m in (forgets, model)]
         assert losses[0] < 0.9 * losses[1]
-        with pytest.warns(UserWarning, match="foretell the next one"):
+        with pytest.warns(UserWarning, match="predict the next error"):
             learn_in_cuts(clone(model), Z, y)
 
 
@@ -456,7 +456,9 @@ def test_a_fit_that_persons_in_turn_have_spoilt_is_named(parameters, change):
         if loss_on(model, change(X), y) > 4 / 3 * best:
             n_spoilt += 1
             said = " ".join(str(warning.message) for warning in given)
-            assert "The final model has a mean" in said or "foretell" in said
+            assert (
+                "The final model has a mean" in said or "predict the next error" in said
+            )
     assert n_spoilt or parameters in HARDLY_SPOILT
 
 
