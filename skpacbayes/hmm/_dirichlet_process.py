@@ -759,7 +759,8 @@ class DirichletProcessHMM(
         Returns
         -------
         probabilities : ndarray of shape (n_states, n_steps)
-            Of lasting 1, 2, ..., `n_steps` rows, the mean over draws.
+            Of lasting 1, 2, ..., `n_steps` rows, the mean over draws. After a fit with
+            inputs, while these are at their mean.
         """
         check_count("n_steps", n_steps)
         found = self._answer()
@@ -944,7 +945,10 @@ class DirichletProcessHMM(
     def _standard_inputs(self, inputs, n_rows, given="X"):
         """Check inputs of rows to answer for, and return them in standard units."""
         inputs = self._checked_inputs(inputs, n_rows, rows=given)
-        return None if inputs is None else self._input_units.standard(inputs)
+        if inputs is None:
+            return None
+        refuse_large("inputs", inputs)
+        return self._input_units.standard(inputs)
 
     def _inputs_ahead(self, inputs, X, n_steps):
         """Check inputs of rows, if there are any, and of the steps that follow."""

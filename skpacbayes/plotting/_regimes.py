@@ -58,7 +58,9 @@ class RegimesDisplay:
         self.times, self.name = times, name
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, feature=0, times=None, ax=None):
+    def from_estimator(
+        cls, estimator, X, *, feature=0, times=None, inputs=None, ax=None
+    ):
         """Compute the probabilities of the regimes, and plot.
 
         Parameters
@@ -71,6 +73,8 @@ class RegimesDisplay:
             The column that is drawn.
         times : array-like of shape (n_timesteps,), default=None
             Times of the rows, in ascending order; None for their numbers.
+        inputs : array-like of shape (n_timesteps, n_inputs), default=None
+            Inputs of each row. Needed if the model was fitted with some.
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
 
@@ -83,7 +87,8 @@ class RegimesDisplay:
         refuse_others(cls, estimator, "predict_proba", such_as="DirichletProcessHMM")
         if np.ndim(X) == 2:  # the estimator refuses others
             check_columns("feature", [feature], np.shape(X)[1])
-        probabilities = estimator.predict_proba(X)
+        given = {} if inputs is None else {"inputs": inputs}
+        probabilities = estimator.predict_proba(X, **given)
         return cls(
             np.asarray(X)[:, feature],
             probabilities,

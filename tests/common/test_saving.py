@@ -11,18 +11,32 @@ from states import changes, state_of
 
 import skpacbayes
 
+RANGE = {"model__transition_variance": (0.0, 4.0)}
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
 
 
-@pytest.mark.parametrize(("name", "method"), METHODS)
-def test_skops_loads_from_the_public_list(name, method):
+def check_skops(estimator):
+    """An estimator is loaded from the public list as it was."""
     io = pytest.importorskip("skops.io", reason="skops is not installed")
-    estimator = fitted(name, method)
     saved = io.dumps(estimator)
     untrusted = set(io.get_untrusted_types(data=saved))
     assert untrusted <= set(skpacbayes.TRUSTED_TYPES)
     loaded = io.loads(saved, trusted=skpacbayes.TRUSTED_TYPES)
     assert not changes(state_of(estimator), state_of(loaded))
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_skops_loads_from_the_public_list(name, method):
+    check_skops(fitted(name, method))
+
+
+def test_skops_loads_regimes_with_inputs():
+    check_skops(cheap("DirichletProcessHMM").fit(X, inputs=X[:, :1]))
+
+
+def test_skops_loads_a_range_of_two_numbers():
+    check_skops(cheap("ParticleMaximumLikelihood", parameters=RANGE).fit(X))
 
 
 def test_the_list_is_short_and_names_types_of_the_package():

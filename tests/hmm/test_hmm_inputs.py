@@ -310,11 +310,15 @@ def test_what_does_not_fit_is_refused():
     for answer in ("predict", "predict_proba", "decode", "score", "score_samples"):
         with pytest.raises(ValueError, match="inputs has 0 columns"):
             getattr(model, answer)(X)
+        with pytest.raises(ValueError, match="inputs must be at most"):
+            getattr(model, answer)(X, inputs=inputs * 1e200)
     for answer in (model.forecast, model.sample):
         with pytest.raises(ValueError, match="inputs has 0 columns"):
             answer(2)
         with pytest.raises(ValueError, match="has 1 rows, yet n_"):
             answer(2, inputs=[[0.0]])
+        with pytest.raises(ValueError, match="inputs must be at most"):
+            answer(2, inputs=[[0.0], [-1.7e308]])
     with pytest.raises(ValueError, match=r"yet len\(X\) \+ n_steps is 62"):
         model.forecast(2, X, inputs=[[0.0]])
     for rows in (X, X[:1]):

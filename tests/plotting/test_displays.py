@@ -151,6 +151,16 @@ def test_regimes(dated, regimes, monkeypatch):
         RegimesDisplay.from_estimator(model, series, feature=3)
 
 
+def test_regimes_of_a_model_with_inputs():
+    inputs = X[:, 1:]
+    model = DirichletProcessHMM(2, n_iter=5, burn_in=5, n_chains=1, random_state=0)
+    model.fit(X[:, :1], inputs=inputs)
+    display = RegimesDisplay.from_estimator(model, X[:, :1], inputs=inputs)
+    np.testing.assert_array_equal(
+        display.probabilities, model.predict_proba(X[:, :1], inputs=inputs)
+    )
+
+
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 def test_ellipses_have_the_covariances(kind):
     model = TemperedVBGaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
