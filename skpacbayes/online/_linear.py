@@ -110,6 +110,9 @@ class OnlineLinearModel(OnlineEstimator):
         simple = self.clip is None and not (self.n_fourier or self.average)
         if self._state.forgetting_rates.any() or not simple:
             return
+        if len(sample_weight):  # rows of no weight are absent
+            kept = sample_weight > 0.0
+            X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
         coefficients, intercepts = self._raw_coefficients()
         some = slice(None, None, -(-len(X) // SHUFFLED))
         losses = self._losses(y[some], X[some] @ coefficients.T + intercepts)

@@ -431,7 +431,8 @@ HARDLY_SPOILT = [
 def test_a_fit_that_persons_in_turn_have_spoilt_is_named(parameters, change):
     """Whatever the loss: where rows in random order give a better fit by a third.
 
-    Rows of one person follow each other, and persons differ in their effects.
+    Rows of one person follow each other, and persons differ in their effects. Rows of
+    weight zero change no warning.
     """
     n_persons, n_spoilt = 30, 0
     labels = parameters["loss"] in ("hinge", "log_loss")
@@ -453,12 +454,18 @@ def test_a_fit_that_persons_in_turn_have_spoilt_is_named(parameters, change):
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
             model.fit(change(X), y)
+        said = " ".join(str(warning.message) for warning in given)
         if loss_on(model, change(X), y) > 4 / 3 * best:
             n_spoilt += 1
-            said = " ".join(str(warning.message) for warning in given)
             assert (
                 "The final model has a mean" in said or "predict the next error" in said
             )
+        absent = np.arange(0, 2 * len(y), 2)  # rows of no weight, in between
+        rows, targets = np.insert(X, absent // 2, 9.0, 0), np.insert(y, absent // 2, 0)
+        with warnings.catch_warnings(record=True) as again:
+            warnings.simplefilter("always")
+            model.fit(change(rows), targets, np.arange(2 * len(y)) % 2.0)
+        assert said == " ".join(str(warning.message) for warning in again)
     assert n_spoilt or parameters in HARDLY_SPOILT
 
 
