@@ -17,6 +17,7 @@ BAD = {
     "feature": (-1, 9, 0.5),
     "h": (0, -1, 1.5),
     "horizon": (0, 1.5),
+    "labels": (-1, 50, 0.5),
     "level": (0, 90, NAN),
     "memory": (-1, 5, NAN),
     "n_neighbors": (0, 10**6),

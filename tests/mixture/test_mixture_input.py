@@ -1,5 +1,6 @@
 """Hard and bad input of the mixtures, and the tools of scikit-learn around them."""
 
+import contextlib
 import warnings
 from itertools import product
 
@@ -151,7 +152,10 @@ def test_statistics_of_narrow_components_are_absorbed(name):
 @pytest.mark.parametrize("exponent", range(-158, -146))
 def test_rows_whose_variance_is_hardly_a_number(exponent, name):
     X = 10.0**exponent * normal_rows(60, 2)
-    assert_sound(gaussian(name).fit(X), X)
+    underflows = pytest.warns(UserWarning, match="whose variance is less than")
+    with underflows if exponent < -148 else contextlib.nullcontext():
+        mixture = gaussian(name).fit(X)
+    assert_sound(mixture, X)
 
 
 @every_model
