@@ -18,6 +18,7 @@ from .._stream import (
     as_count,
     checked_weights,
     counted,
+    has_doubled,
     partial_fit_context,
 )
 from .._validation import is_plain, refuse_large, validate_data
@@ -634,7 +635,7 @@ class SparseAdditiveGibbsRegressor(
         """
         before = self.n_samples_seen_
         seen = counted(before, rows.weights)
-        if before == 0 or int(seen).bit_length() > int(before).bit_length():
+        if before == 0 or has_doubled(before, seen):
             self._warn_of_sentinels(rows.X)
         return {
             "_stream": self._stream.extended(rows, self._dictionary, self._run),
