@@ -308,8 +308,8 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             run.call_on_fit_task_end(estimator=self, X=X)
 
 
-class SeriesEstimator(PacBayesEstimator):
-    """An estimator of rows in the order of time, where NaN is a missing value."""
+class MissingValuesEstimator(PacBayesEstimator):
+    """An estimator of rows where NaN is a missing value."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -325,6 +325,10 @@ class SeriesEstimator(PacBayesEstimator):
         if rows is not None:
             return rows
         return super()._rows(X, reset=reset, ensure_all_finite="allow-nan")
+
+
+class SeriesEstimator(MissingValuesEstimator):
+    """An estimator of rows in the order of time, where NaN is a missing value."""
 
     def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
         """Check inputs: an array with a row for each row of X, or None."""

@@ -131,6 +131,11 @@ def _parameter_names(estimator_type):
 # Weights and counts.
 
 
+def has_doubled(before, now):
+    """Whether a number of rows has passed a power of two: so is a stream looked at."""
+    return int(now).bit_length() > int(before).bit_length()
+
+
 # Weights below the first have lost digits; beyond the second, their squares would be
 # no numbers.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = np.finfo(np.float64).tiny, 1e100

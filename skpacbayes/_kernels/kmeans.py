@@ -1,4 +1,4 @@
-"""k-means and k-medians on weighted points: D^2 seeding and Lloyd's algorithm.
+"""k-means on weighted points: D^2 seeding and Lloyd's algorithm.
 
 This file and `kmeans_swaps.py` hold every k-means of the package. A family uses them
 through two classes:
@@ -13,9 +13,7 @@ takes sparse rows.
 
 In the kernels, points are the columns of a C-contiguous array, `columns` (n_features,
 n_points): a loop over columns has no sum that must be taken in order, so it runs on the
-processor's vectors. `manhattan` is None for k-means, anything else for k-medians;
-`order` (n_features, n_points) sorts the points along each feature for k-medians, and is
-None for k-means: Numba does not compile what a None excludes.
+processor's vectors.
 """
 
 import math
@@ -29,7 +27,7 @@ HALF = 0.5 * (1.0 - 1e-12)
 
 
 class WeightedPoints:
-    """Points to cluster by k-means or k-medians, and the cells of the last run.
+    """Points to cluster by k-means, and the cells of the last run.
 
     Parameters
     ----------
@@ -37,26 +35,21 @@ class WeightedPoints:
         The points.
     weights : ndarray of shape (n_points,) or None
         Their weights, not negative; None: ones.
-    manhattan : bool
-        Whether the loss is the Manhattan distance (k-medians), not the squared
-        Euclidean distance (k-means).
 
     Attributes
     ----------
     labels : ndarray of shape (n_points,)
         Nearest centre of each point, the first of several, after `run_lloyd`.
     losses : ndarray of shape (n_points,)
-        Loss of each point at that centre, not weighted.
+        Squared distance of each point to that centre, not weighted.
     """
 
-    def __init__(self, points, weights=None, *, manhattan=False):
+    def __init__(self, points, weights=None):
         self.points = np.ascontiguousarray(points, dtype=np.float64)
         n_points = len(self.points)
         self.weights = np.ones(n_points) if weights is None else weights
         self.labels = np.zeros(n_points, dtype=np.int64)
         self._columns = np.ascontiguousarray(self.points.T)
-        self._manhattan = manhattan or None
-        self._order = np.argsort(self._columns, axis=1) if manhattan else None
         self._losses = np.zeros((2, n_points))
 
     @property
@@ -82,7 +75,6 @@ class WeightedPoints:
             self._columns,
             self.weights,
             rng.random(n_clusters),
-            self._manhattan,
             drawn,
             *self._losses,
             None,
@@ -108,22 +100,17 @@ class WeightedPoints:
             self.points,
             self._columns,
             self.weights,
-            self._order,
             max_iter,
             centers,
             self.labels,
             self._losses,
-            np.empty((2, len(centers))),
+            np.empty(len(centers)),
         )
-
-    def sum_by_cell(self, values, n_clusters):
-        """Sum `values` of the points over each cell of the last run."""
-        return np.bincount(self.labels, values, minlength=n_clusters)
 
 
 @kernel
-def losses_at(columns, points, i, manhattan, losses):
-    """Losses between column i of `points` and all columns.
+def losses_at(columns, points, i, losses):
+    """Squared distances between column i of `points` and all columns.
 
     Two features at a time, which halves the traffic to memory.
     """
@@ -134,17 +121,14 @@ def losses_at(columns, points, i, manhattan, losses):
         here = points[f, i]
         for j in range(n_columns):
             gap = columns[f, j] - here
-            losses[j] = gap * gap if manhattan is None else abs(gap)
+            losses[j] = gap * gap
     for f in range(n_features % 2, n_features, 2):
         here = points[f, i]
         there = points[f + 1, i]
         for j in range(n_columns):
             gap = columns[f, j] - here
             other = columns[f + 1, j] - there
-            if manhattan is None:
-                losses[j] += gap * gap + other * other
-            else:
-                losses[j] += abs(gap) + abs(other)
+            losses[j] += gap * gap + other * other
 
 
 @kernel
@@ -190,7 +174,6 @@ def draw_centers(
     columns,
     weights,
     uniforms,
-    manhattan,
     drawn,
     near,
     current,
@@ -219,7 +202,7 @@ def draw_centers(
                 near[i] = math.inf
                 if next_near is not None:
                     next_near[i] = math.inf
-        losses_at(columns, columns, drawn[j], manhattan, current)
+        losses_at(columns, columns, drawn[j], current)
         if memory is not None:
             remember(j, current, memory)
         for i in range(n_points):  # two nearest, without a branch
@@ -273,7 +256,7 @@ def move_to_medians(points, weights, labels, order, masses, passed, centers):
 
 
 @allocating
-def _assign(columns, weights, centers, manhattan, labels, near, current):
+def _assign(columns, weights, centers, labels, near, current):
     """Label each point by its nearest centre, the first of several; the loss of all."""
     n_features, n_points = columns.shape
     place = np.empty((n_features, 1))
@@ -282,7 +265,7 @@ def _assign(columns, weights, centers, manhattan, labels, near, current):
     for j in range(centers.shape[0]):
         for f in range(n_features):
             place[f, 0] = centers[j, f]
-        losses_at(columns, place, 0, manhattan, current)
+        losses_at(columns, place, 0, current)
         for i in range(n_points):  # without a branch: LLVM vectorises it
             closer = current[i] < near[i]
             labels[i] = j if closer else labels[i]
@@ -291,28 +274,22 @@ def _assign(columns, weights, centers, manhattan, labels, near, current):
 
 
 @kernel
-def run_lloyd(points, columns, weights, order, max_iter, centers, labels, losses, work):
+def run_lloyd(points, columns, weights, max_iter, centers, labels, losses, masses):
     """Lloyd's iterations on `centers` (n_clusters, n_features), in place; the loss.
 
     They end after `max_iter`, or when the loss does not fall. `labels` (n_points,) and
     `losses` (2, n_points) receive each point's centre and, in the first row, its loss
-    there. `work` (2, n_clusters) is scratch. A centre whose cell has no weight stays
+    there. `masses` (n_clusters,) is scratch. A centre whose cell has no weight stays
     where it is.
     """
     near, current = losses[0], losses[1]
-    masses, passed = work[0], work[1]
-    loss = _assign(columns, weights, centers, order, labels, near, current)
+    loss = _assign(columns, weights, centers, labels, near, current)
     for _ in range(max_iter):
         for j in range(centers.shape[0]):
             masses[j] = 0.0
-        if order is None:
-            move_to_means(points, weights, labels, masses, centers)
-        else:
-            for i in range(points.shape[0]):
-                masses[labels[i]] += weights[i]
-            move_to_medians(points, weights, labels, order, masses, passed, centers)
+        move_to_means(points, weights, labels, masses, centers)
         previous = loss
-        loss = _assign(columns, weights, centers, order, labels, near, current)
+        loss = _assign(columns, weights, centers, labels, near, current)
         if loss >= previous * (1.0 - 1e-12):
             break
     return loss
@@ -329,45 +306,3 @@ def append_rows(X, batch, counts):
             batch[counts[0], f] = X[i, f]
         counts[0] += 1
         counts[1] += 1
-
-
-@kernel
-def lloyd(
-    points, columns, weights, n_clusters, max_iter, centers, labels, losses, masses
-):
-    """Lloyd's iterations on the first `n_clusters` of `centers`, in place; the loss.
-
-    `columns` are the points transposed, so that the loops over them vectorise.
-    `labels` (n_points,) and `losses` (2, n_points) receive each point's centre and, in
-    the first row, its loss there. `masses` (max_clusters,) is work space. A centre
-    whose cell has no weight stays where it is.
-    """
-    n_features, n_points = columns.shape
-    nearest, current = losses[0], losses[1]
-    total = math.inf
-    for iteration in range(max_iter + 1):
-        for j in range(n_clusters):
-            masses[j] = 0.0
-        if iteration > 0:
-            move_to_means(points, weights, labels, masses, centers)
-        for i in range(n_points):
-            nearest[i] = math.inf
-        for j in range(n_clusters):
-            for i in range(n_points):
-                current[i] = 0.0
-            for f in range(n_features):
-                place = centers[j, f]
-                for i in range(n_points):
-                    gap = columns[f, i] - place
-                    current[i] += gap * gap
-            for i in range(n_points):  # without a branch: LLVM vectorises it
-                closer = current[i] < nearest[i]
-                labels[i] = j if closer else labels[i]
-                nearest[i] = current[i] if closer else nearest[i]
-        previous = total
-        total = 0.0
-        for i in range(n_points):
-            total += weights[i] * nearest[i]
-        if total >= previous * (1.0 - 1e-12):
-            break
-    return total

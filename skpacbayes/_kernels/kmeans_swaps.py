@@ -56,7 +56,6 @@ class TwoNearest:
             self.columns,
             self.weights,
             uniforms,
-            None,
             drawn,
             self.losses,
             np.empty(len(self.losses)),
@@ -129,7 +128,7 @@ def find_nearest(columns, centers, memory, first, second, near, next_near):
     """
     squares = np.empty(centers.shape[1])
     for i in range(columns.shape[1]):
-        losses_at(centers, columns, i, None, squares)
+        losses_at(centers, columns, i, squares)
         _find_two(i, squares, first, second, near, next_near)
         if memory.shape[0] > 0:
             for j in range(centers.shape[1]):
@@ -168,7 +167,7 @@ def swap_moves(
         if not total > 0.0:
             break
         drawn = draw_index(weights, near, total, uniforms[move])
-        losses_at(columns, columns, drawn, None, squares)
+        losses_at(columns, columns, drawn, squares)
         for j in range(n_clusters):
             price[j] = without[j]
         gain = 0.0
@@ -197,7 +196,7 @@ def swap_moves(
                     for j in range(n_clusters):
                         to_centers[j] = memory[j, i]
                 else:
-                    losses_at(centers, columns, i, None, to_centers)
+                    losses_at(centers, columns, i, to_centers)
                 _find_two(i, to_centers, first, second, near, next_near)
             elif squares[i] < next_near[i]:
                 _insert(i, leaving, squares[i], first, second, near, next_near)

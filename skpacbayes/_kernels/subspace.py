@@ -11,6 +11,7 @@ exponential are series, as a call of a library's function in the loop would forb
 """
 
 import math
+from collections import namedtuple
 
 import numpy as np
 
@@ -33,6 +34,13 @@ _BIAS = 2.0**52 + 1023.0
 # the change, that number, the part of the log evidence that depends on it alone, its
 # weight in the mean, the exponent of the evidence. Then the background.
 SIGN, COUNT, BASE, WEIGHT, SHAPE, MEAN, PRECISION, LOG_VARIANCE = range(8)
+
+# What the kernels take of `Clusters`: model, statistics, and work space: `terms`
+# (8, size) and `parts` (4, size), where size is n_clusters * n_features, the `bits` of
+# `parts`, and `after` (n_clusters,).
+State = namedtuple(
+    "State", "numbers table shared counts sums squares gains terms parts bits after"
+)
 
 
 class Clusters:
@@ -91,10 +99,10 @@ class Clusters:
         return some
 
     def state(self):
-        """Arguments of the kernels."""
+        """Return what the kernels take."""
         statistics = self.counts, self.sums, self.squares, self.gains
         work = self._terms, self._parts, self._bits, self._after
-        return *self._numbers, *statistics, *work
+        return State(*self._numbers, *statistics, *work)
 
     def find_gains(self):
         """Set `gains`; return those of each feature, of the shape of `sums`."""
@@ -258,31 +266,16 @@ def count_rows(X, labels, counts, sums, squares):
 
 
 @kernel
-def sweep(
-    X,
-    order,
-    uniforms,
-    concentration,
-    labels,
-    chances,
-    numbers,
-    table,
-    shared,
-    counts,
-    sums,
-    squares,
-    gains,
-    terms,
-    parts,
-    bits,
-    after,
-):
+def sweep(X, order, uniforms, concentration, labels, chances, state):
     """Draw the label of each row given those of the others, in this order.
 
     Weights of clusters, relevance and relevant moments are integrated out. Updates
-    labels and clusters, which `Clusters.state` gives; `chances` (n_samples, n_clusters)
+    labels and clusters, the `state`; `chances` (n_samples, n_clusters)
     are filled with the distribution of each label as it was drawn.
     """
+    numbers, table, shared, counts, sums, squares, gains, terms, parts, bits, after = (
+        state
+    )
     n_clusters, n_features = sums.shape
     for j in range(n_clusters):
         _expect(j, 1, numbers, table, counts, n_features, terms)
@@ -356,29 +349,16 @@ def fill_boxes(columns, triples, widths, members, counts, sums, squares):
 
 
 @kernel
-def grow(
-    X,
-    n_passes,
-    price,
-    members,
-    numbers,
-    table,
-    shared,
-    counts,
-    sums,
-    squares,
-    gains,
-    terms,
-    parts,
-    bits,
-    after,
-):
+def grow(X, n_passes, price, members, state):
     """Grow each of several clusters by itself, against the background.
 
     Each row in turn joins or leaves, at most `n_passes` times, wherever that raises the
     score: the gains of the features, less `price` a row. Updates `members` (n_clusters,
-    n_rows) and the clusters, which `Clusters.state` gives.
+    n_rows) and the clusters, the `state`.
     """
+    numbers, table, shared, counts, sums, squares, gains, terms, parts, bits, after = (
+        state
+    )
     n_clusters, n_features = sums.shape
     for _ in range(n_passes):
         n_changes = 0

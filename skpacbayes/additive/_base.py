@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
-from .._base import PacBayesEstimator
+from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
@@ -32,12 +32,12 @@ class Fitted(NamedTuple):
     dictionary: Dictionary
     functions: Orthonormal
     posterior: Posterior
-    coefficients: np.ndarray
-    intercept: float
     inverse_temperature: float
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
+    coefficients: np.ndarray | None = None  # that predict
+    intercept: float = 0.0
     n_variables_needed: int = 0  # for many weak effects, if more than `most`
     weak_gain: float = 0.0  # log evidence for them, where it is in doubt
     full: int = 0  # the largest number of variables, if a chain had as many
@@ -111,7 +111,7 @@ def has_one_sum(estimator):
     return True
 
 
-class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
+class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
     """An additive model; its `_answer()` is a `Fitted`."""
 
     _what_chains_report = "log_weight"  # of the model of a draw
@@ -343,7 +343,6 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
         return tags
 
     def _models(self):
@@ -402,16 +401,6 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, PacBayesEstimator):
                 f"bool, got {given!r}."
             )
         return found
-
-    def _acceptable(self, X):
-        return not np.isinf(X).any()
-
-    def _rows(self, X):
-        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
-        rows = self._plain(X)
-        if rows is not None:
-            return rows
-        return super()._rows(X, ensure_all_finite="allow-nan")
 
     def _check_range(self):
         """Refuse a range that is not two finite ends, one below the other."""

@@ -176,8 +176,6 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             dictionary=problem.dictionary,
             functions=problem.functions,
             posterior=posterior,
-            coefficients=np.zeros(shape),
-            intercept=0.0,
             inverse_temperature=inverse_temperature,
             acceptance_rate=float(accepted / max(tried, 1)),
             r_hat=agreement.r_hat,

@@ -18,10 +18,11 @@ from .._stream import (
     as_count,
     checked_weights,
     counted,
+    has_doubled,
     partial_fit_context,
 )
 from .._validation import is_plain, refuse_large, validate_data
-from ._base import POSITIVE, SCALE, Fitted, _SparseAdditiveGibbs
+from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
@@ -634,7 +635,7 @@ class SparseAdditiveGibbsRegressor(
         """
         before = self.n_samples_seen_
         seen = counted(before, rows.weights)
-        if before == 0 or int(seen).bit_length() > int(before).bit_length():
+        if before == 0 or has_doubled(before, seen):
             self._warn_of_sentinels(rows.X)
         return {
             "_stream": self._stream.extended(rows, self._dictionary, self._run),
@@ -712,14 +713,14 @@ class SparseAdditiveGibbsRegressor(
         """Run the chains within a stream; return where they end."""
         rng = np.random.default_rng([self._seed, n_rows])
         problem = sums.problem(self._bounded())
-        return sample(self._settings(problem), problem, rng, starts, range).ends
+        return sample(self._settings(problem), problem, rng, starts, range)[1]
 
     def _paired(self, problem, rng):
         """Add functions of pairs of variables: those given, or of the most probable."""
 
         def probabilities():
             settings, first = self._settings(problem), rng.spawn(1)[0]
-            found = sample(settings, problem, first, None, range)
+            found, _ = sample(settings, problem, first, None, range)
             return found.posterior.inclusion()[:, 0]
 
         pairs = self._candidates(problem.functions.orders, probabilities)
@@ -747,28 +748,9 @@ class SparseAdditiveGibbsRegressor(
 
     def _learned(self, problem, tails, starts, rng, tasks):
         """Run the chains; return what predictions read."""
-        found = sample(self._settings(problem), problem, rng, starts, tasks)
-        temperature = found.temperature
-        return Fitted(
-            dictionary=problem.dictionary,
-            functions=problem.functions,
-            posterior=found.posterior,
+        found, _ = sample(self._settings(problem), problem, rng, starts, tasks)
+        return found._replace(
             coefficients=self._chosen(found.posterior, rng),
-            intercept=problem.mean,
-            inverse_temperature=temperature.inverse_temperature,
-            acceptance_rate=found.acceptance_rate,
-            r_hat=found.r_hat,
-            errors=found.errors,
-            runs=found.runs,
-            n_variables_needed=found.n_variables_needed,
-            weak_gain=found.weak_gain,
-            full=found.most if found.full else 0,
-            noise_variance=temperature.noise_variance,
-            intercept_variance=1 / (2 * temperature.inverse_temperature),
-            radius=found.radius,
-            slab_scale=found.slab_scale,
-            most=found.most,
-            pairs=problem.pairs,
             freedom=tails.freedom,
             residual_variance=tails.variance,
             far_rows=tails.far_rows,

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from .._chains import run_chains
 from ..certificates.additive import log_prior_mass
+from ._base import Fitted
 from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._posterior import (
     Posterior,
@@ -66,24 +67,6 @@ class Starts(NamedTuple):
     noise_variance: float
 
 
-class Sample(NamedTuple):
-    """A posterior, and how it was found."""
-
-    posterior: Posterior
-    temperature: Temperature
-    radius: float
-    slab_scale: float  # standard deviation of a coefficient of a first function
-    most: int  # the largest number of variables of a model
-    acceptance_rate: float
-    r_hat: float
-    errors: np.ndarray
-    runs: tuple
-    full: bool  # whether a chain was at the largest number of variables
-    n_variables_needed: int  # for many weak effects, if more than `most`
-    weak_gain: float  # log evidence of many weak effects, where it is in doubt; or 0
-    ends: Starts
-
-
 def sample(settings, problem, rng, starts, tasks):
     """Run the chains.
 
@@ -102,8 +85,10 @@ def sample(settings, problem, rng, starts, tasks):
 
     Returns
     -------
-    found : Sample
-        The posterior.
+    found : Fitted
+        The posterior, without the coefficients that predict.
+    ends : Starts
+        Where the chains ended.
     """
     setup = Setup(settings, problem, rng)
     models, noise = setup.first_models() if starts is None else starts
@@ -295,7 +280,7 @@ def expected_noise(chain, problem, unit):
 
 
 def summary(chains, setup, temperature):
-    """Put the chains together."""
+    """Put the chains together; where they ended."""
     problem, prior = setup.problem, chains[0].prior
     shape = problem.gram.diagonal.shape[:2]
     posterior = Posterior.of_chains(
@@ -314,21 +299,27 @@ def summary(chains, setup, temperature):
     accepted = sum(chain.state.accepted[:2].sum() for chain in chains)
     n_usable = np.count_nonzero(setup.ranks)
     sizes = (posterior.orders() > 0).sum(axis=1)
-    return Sample(
+    found = Fitted(
+        dictionary=problem.dictionary,
+        functions=problem.functions,
         posterior=posterior,
-        temperature=temperature,
-        radius=setup.radius,
-        slab_scale=math.sqrt(setup.slab_variance(known.unit)),
-        most=prior.most,
+        intercept=problem.mean,
+        inverse_temperature=temperature.inverse_temperature,
         acceptance_rate=float(accepted / max(tried, 1)),
         r_hat=agreement.r_hat,
         errors=agreement.errors,
         runs=agreement.runs,
-        full=bool(prior.most < n_usable and (sizes == prior.most).any()),
         n_variables_needed=setup.n_variables_needed,
         weak_gain=setup.weak_gain,
-        ends=Starts([chain.model for chain in chains], known.noise_variance),
+        full=prior.most if prior.most < n_usable and prior.most in sizes else 0,
+        noise_variance=temperature.noise_variance,
+        intercept_variance=1 / (2 * temperature.inverse_temperature),
+        radius=setup.radius,
+        slab_scale=math.sqrt(setup.slab_variance(known.unit)),
+        most=prior.most,
+        pairs=problem.pairs,
     )
+    return found, Starts([chain.model for chain in chains], known.noise_variance)
 
 
 def runs_of(recorded):

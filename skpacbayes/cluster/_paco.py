@@ -798,21 +798,7 @@ class PACOClusterer(
         """Sample the quasi-posterior of the stream: the next forecast."""
         stream, setting = self._stream, Setting.of(self)
         stream.forget()
-        summary = stream.summary
-        problem = GibbsProblem(
-            setting,
-            summary.rows(),
-            stream.rng,
-            exponent=summary.exponent,
-            norm=summary.largest_norm if setting.regret else None,
-            tracker=stream.tracker,
-            past=(
-                summary.last_row,
-                summary.exchangeable,
-                summary.n_rows,
-                summary.column_values(),
-            ),
-        )
+        problem = GibbsProblem(setting, stream.summary.rows(), stream.rng, stream)
         if not setting.regret and problem.largest_norm > problem.radius:
             self._warn_once(
                 f"rows are up to {problem.largest_norm:.6g} from their mean, more than "

@@ -44,73 +44,30 @@ class GibbsProblem:
     ----------
     setting : Setting
     rows : Rows
-        In units of 2^`exponent`.
+        All rows, or what the summary of the stream holds, in its unit.
     rng : Generator
         For the k-means path.
-    exponent : int
-    norm : float or None
-        Largest norm of the rows in data units, if not that of `rows`.
-    tracker : CellTracker or None
-        Along a stream: the cells so far.
-    past : tuple or None
-        Along a stream: the last row, in data units; whether the order of the rows is
-        that of chance; the number of rows seen; the `ColumnValues`, in the unit of
-        `rows`.
+    stream : Stream or None
+        The stream that the rows are of, if they are of one.
     """
 
-    def __init__(
-        self, setting, rows, rng, *, exponent=0, norm=None, tracker=None, past=None
-    ):
-        self.setting = setting
+    def __init__(self, setting, rows, rng, stream=None):
+        self.setting, self._stream = setting, stream
         self.n_rows = float(rows.weights.sum())
-        center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
-        step = exponent_of(rows.points - center)
-        self.rows = rows.about(center, step, setting.power)
-        self.varying = np.ones(len(center), dtype=bool)
-        if not setting.regret:  # a constant column holds neither noise nor clusters
-            self.varying = np.ptp(self.rows.points, axis=0) > 0
-            self.varying[0] |= not self.varying.any()
-            varying = np.ascontiguousarray(self.rows.points[:, self.varying])
-            scatter = self.rows.scatter[np.ix_(self.varying, self.varying)]
-            self.rows = replace(self.rows, points=varying, scatter=scatter)
-        self.offset = scaled(center, exponent)
-        self.exponent = step + exponent
+        self._take_frame(rows)
         self.coordinates = np.eye(self.rows.points.shape[1])
         self.found = self.in_columns = None
         varied = np.ptp(self.rows.points, axis=0).any()  # else what is left is rounding
         if setting.mixtures and varied:
-            if past is None:
-                self.values = ColumnValues.of(self.rows)
-            else:
-                self.values = past[3].about(center, step, self.varying)
-            self._find_mixture(tracker, past)
-        if norm is None:
-            norm = self.largest_norm
+            self._find_mixture()
+        norm = self.largest_norm
+        if stream is not None and setting.regret:
+            norm = stream.summary.largest_norm
         self.radius = setting.radius_for(norm)
-        calibration = self._calibration(tracker, past, rng)
-        if math.isnan(calibration.temperature):
-            raise ValueError(
-                f"X has a row {self.largest_norm:g} from the mean, and its loss at the "
-                "forecast, a square, is no number: divide X by its scale, or leave the "
-                "row out."
-            )
-        self.path = calibration.path
-        weights = self.rows.weights * calibration.row_weights
-        prior = setting.center_prior(
-            len(self.path.losses),
-            self.into(self.radius),
-            self.into(setting.prior_scale),
-        )
-        self.posterior = QuasiPosterior(
-            self.rows.points,
-            weights,
-            self.rows.spreads,
-            self.rows.forecasts if setting.variance_term > 0 else np.zeros((0, 3)),
-            float(calibration.temperature),
-            prior,
-            setting.manhattan,
-        )
-        self.n_wanted, self.rivals = calibration.n_clusters, calibration.rivals
+        calibration = self._calibration(rng)
+        self.path, self.rivals = calibration.path, calibration.rivals
+        self.n_wanted = calibration.n_clusters
+        self.posterior = self._quasi_posterior(calibration)
         self.losses = np.array(
             [
                 self.posterior.loss(self.path.centers[k - 1, :k])
@@ -194,19 +151,70 @@ class GibbsProblem:
         temperature = _FACTORS[np.flatnonzero(clear)[0]] * self.posterior.temperature
         return replace(self.posterior, temperature=temperature)
 
-    def _find_mixture(self, tracker, past):
+    def _take_frame(self, rows):
+        """Take rows less their mean, in a unit of their own, without constant columns.
+
+        With `calibration="regret"` rows stay about the origin, and have all columns.
+        """
+        setting, stream = self.setting, self._stream
+        center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
+        step = exponent_of(rows.points - center)
+        self.rows = rows.about(center, step, setting.power)
+        self.varying = np.ones(len(center), dtype=bool)
+        if not setting.regret:  # a constant column holds neither noise nor clusters
+            self.varying = np.ptp(self.rows.points, axis=0) > 0
+            self.varying[0] |= not self.varying.any()
+            varying = np.ascontiguousarray(self.rows.points[:, self.varying])
+            scatter = self.rows.scatter[np.ix_(self.varying, self.varying)]
+            self.rows = replace(self.rows, points=varying, scatter=scatter)
+        exponent = 0 if stream is None else stream.summary.exponent
+        self.offset, self.exponent = scaled(center, exponent), step + exponent
+        if setting.mixtures and stream is None:
+            self.values = ColumnValues.of(self.rows)
+        elif setting.mixtures:
+            values = stream.summary.column_values()
+            self.values = values.about(center, step, self.varying)
+
+    def _quasi_posterior(self, calibration):
+        """Quasi-posterior at the temperature of the calibration."""
+        setting, rows = self.setting, self.rows
+        if math.isnan(calibration.temperature):
+            raise ValueError(
+                f"X has a row {self.largest_norm:g} from the mean, and its loss at the "
+                "forecast, a square, is no number: divide X by its scale, or leave the "
+                "row out."
+            )
+        prior = setting.center_prior(
+            len(self.path.losses),
+            self.into(self.radius),
+            self.into(setting.prior_scale),
+        )
+        return QuasiPosterior(
+            rows.points,
+            rows.weights * calibration.row_weights,
+            rows.spreads,
+            rows.forecasts if setting.variance_term > 0 else np.zeros((0, 3)),
+            float(calibration.temperature),
+            prior,
+            setting.manhattan,
+        )
+
+    def _find_mixture(self):
         """Fit mixtures, and take the coordinates of the best.
 
         Early in a stream, above all if its rows come in turn, only where clusters are
         not round: cells find a new group of round rows sooner.
         """
-        rows, kind, early = self.rows, None, False
+        rows, tracker, kind, early = self.rows, self._tracker, None, False
         if tracker is not None:
             if self.n_rows < _FIRST_MIXTURE:
                 return
-            early = self.n_rows <= (_FIRST_ROUND if past[1] else _LAST_CELLS)
-            growth = _GROWTH if past[2] > _FEW_ROWS else _GROWTH_OF_FEW
-            since = (past[2] - tracker.searched_at) / max(tracker.searched_weight, 1.0)
+            summary = self._stream.summary
+            early = self.n_rows <= _FIRST_ROUND
+            early |= self.n_rows <= _LAST_CELLS and not summary.exchangeable
+            growth = _GROWTH if summary.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
+            since = summary.n_rows - tracker.searched_at
+            since /= max(tracker.searched_weight, 1.0)
             if since < growth - 1 and 2 * self.n_rows > tracker.searched_weight:
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
@@ -220,12 +228,12 @@ class GibbsProblem:
         if tracker is not None:
             tracker.kind = found.kind
             if kind is None:
-                tracker.searched_at, tracker.searched_weight = past[2], self.n_rows
+                tracker.searched_at = summary.n_rows
+                tracker.searched_weight = self.n_rows
         if early and mixture.shape == "round":
             return
         if tracker is not None and self.n_rows <= _LAST_CELLS:
-            last_row = self._in_frame(tracker, past[0])
-            tracker.follow(rows, last_row, self.setting.largest_prior)
+            tracker.follow(rows, self._last_row(), self.setting.largest_prior)
         self.found, self.coordinates = found, mixture.coordinates
         if mixture.shape != "round":
             scatter = self.coordinates.T @ rows.scatter @ self.coordinates
@@ -267,7 +275,7 @@ class GibbsProblem:
         found = find_mixture(problem, self.setting.shapes, None)
         return np.flatnonzero(self.varying)[flat].tolist(), alone, found
 
-    def _calibration(self, tracker, past, rng):
+    def _calibration(self, rng):
         """Weights, k-means path and inverse temperature, in the units inside."""
         setting, rows, most = self.setting, self.rows, self.setting.largest_prior
         n_features = rows.points.shape[1]
@@ -281,9 +289,9 @@ class GibbsProblem:
             most = setting.max_clusters or len(rows.points)
             rows = spread_by(rows, self.rounding)
             return calibrate_by_mixture(rows, self.found, most, splitting, rng, scale)
-        if tracker is not None and setting.scale == "auto":
-            past = self._in_frame(tracker, past[0]), past[1]
-            return calibrate_stream(rows, past, tracker, most, splitting, rng)
+        if self._tracker is not None and setting.scale == "auto":
+            past = self._last_row(), self._stream.summary.exchangeable
+            return calibrate_stream(rows, past, self._tracker, most, splitting, rng)
         if setting.calibrated:
             return calibrate_batch(rows, most, splitting, rng, scale)
         given = setting.temperature_for(
@@ -295,11 +303,16 @@ class GibbsProblem:
             given,
         )
 
-    def _in_frame(self, tracker, last_row):
-        """Let the tracker's cells have the units inside; the last row in them."""
+    @property
+    def _tracker(self):
+        """Cells of the stream so far, if they say how many clusters there are."""
+        return None if self._stream is None else self._stream.tracker
+
+    def _last_row(self):
+        """Last row, in the units inside, which the tracker's cells get too."""
         origin = self.offset[self.varying]
-        tracker.set_frame(origin, self.exponent)
-        return self.into(last_row[self.varying] - origin)
+        self._tracker.set_frame(origin, self.exponent)
+        return self.into(self._stream.summary.last_row[self.varying] - origin)
 
     def _proposal(self):
         posterior, path = self.posterior, self.path

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from .._stream import has_doubled
 from ._paco_cells import CellTracker
 from ._paco_noise import squared_radius
 
@@ -61,7 +62,8 @@ class Stream:
             summary.watch.early = refresh == "auto"
         self.decreasing = True
         self.warned = False
-        self.doubts_at, self.n_doublings = _FIRST_DOUBTS, 0
+        # Rows when doubts, and sentinels, were last looked for.
+        self.doubted_at = self.looked_at = 0.0
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
@@ -181,19 +183,17 @@ class Stream:
 
     def doubting(self):
         """Whether to look for doubts: once each time the rows have doubled."""
-        due = self.summary.n_rows >= self.doubts_at
-        while self.summary.n_rows >= self.doubts_at:
-            self.doubts_at *= 2
-        return due
+        before, self.doubted_at = self.doubted_at, self.summary.n_rows
+        return has_doubled(before // _FIRST_DOUBTS, self.doubted_at // _FIRST_DOUBTS)
 
     def doubles_with(self, n_more):
         """Whether so many more rows pass a power of two."""
-        return int(self.n_rows + n_more).bit_length() > self.n_doublings
+        return has_doubled(self.looked_at, self.n_rows + n_more)
 
     def doubled(self):
         """Whether the number of rows has passed a power of two since the last call."""
-        before, self.n_doublings = self.n_doublings, int(self.n_rows).bit_length()
-        return self.n_doublings > before
+        before, self.looked_at = self.looked_at, self.n_rows
+        return has_doubled(before, self.looked_at)
 
     def forget(self):
         """Drop the rows of clusters that are gone, and those that weigh nothing.

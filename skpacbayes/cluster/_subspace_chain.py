@@ -63,7 +63,7 @@ class Chain:
             self.concentration,
             self.labels,
             self.chances,
-            *self._clusters.state(),
+            self._clusters.state(),
         )
         relevance = self.relevance(self.find_gains())
         counts, sums = self._clusters.counts, self._clusters.sums

@@ -58,5 +58,5 @@ def find_group(chain, X, price):
         groups.find_gains()
         best = np.argsort(price * groups.counts - groups.gains)[:n_groups]
         groups, members = groups.select(best), members[best]
-        kernels.grow(X, n_passes, price, members, *groups.state())
+        kernels.grow(X, n_passes, price, members, groups.state())
     return members[0]

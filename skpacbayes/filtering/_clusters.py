@@ -28,21 +28,20 @@ def kmeans_labels(particles, n_clusters, generator):
     points, ones = np.ascontiguousarray(some.T), np.ones(n_particles)
     n_some = len(points)
     drawn, labels = np.empty(n_clusters, np.int64), np.empty(n_particles, np.int64)
-    losses, work = np.empty((2, n_particles)), np.empty((2, n_clusters))
+    losses, work = np.empty((2, n_particles)), np.empty(n_clusters)
     found = ones[:n_some], labels[:n_some], np.empty((2, n_some))
     draw_centers(
         some,
         found[0],
         generator.random(n_clusters),
-        None,
         drawn,
         *found[2],
         *[None] * 4,
     )
     centers = points[drawn]
-    run_lloyd(points, some, found[0], None, LLOYD_STEPS, centers, *found[1:], work)
+    run_lloyd(points, some, found[0], LLOYD_STEPS, centers, *found[1:], work)
     if n_some < n_particles:
-        run_lloyd(points, columns, ones, None, 0, centers, labels, losses, work)
+        run_lloyd(points, columns, ones, 0, centers, labels, losses, work)
     return labels
 
 

@@ -17,7 +17,12 @@ from .._base import fit_context
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions
 from .._sentinels import warn_of_sentinels
-from .._stream import StreamingEstimator, checked_weights, partial_fit_context
+from .._stream import (
+    StreamingEstimator,
+    checked_weights,
+    has_doubled,
+    partial_fit_context,
+)
 from .._validation import are_finite, is_plain, validate_data
 from ._abc_choice import Grid, choose, held_out, held_out_pairs
 from ._abc_settings import Settings
@@ -680,7 +685,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         y, before = y.reshape(len(X), -1), table.n_rows
         self._support.check(y)
         table = table.appended(X, self._support.forward(y), weights)
-        if table.n_rows ^ before > before:  # the two binary numbers differ in length
+        if has_doubled(before, table.n_rows):
             names = vars(self).get("feature_names_in_", ())
             warn_of_sentinels(table.summaries[:, : table.n_rows].T, names)
         return table

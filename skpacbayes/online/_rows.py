@@ -5,7 +5,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._sentinels import warn_of_sentinels_in_stream
-from .._stream import StreamingEstimator, checked_weights
+from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
 from ._doubts import order_found, warn_of_far_rows, warn_of_order, warn_of_weights
 
@@ -169,8 +169,7 @@ class OnlineEstimator(StreamingEstimator):
         state = self._state
         n_rows = state.n_noted
         before = 0 if n_new is None else max(0, n_rows - n_new)  # no weight: not noted
-        # More than doubled: the two binary numbers differ in length.
-        if n_rows ^ before > before:
+        if has_doubled(before, n_rows):
             names, ends = vars(self).get("feature_names_in_", ()), state.ends
             warn_of_sentinels_in_stream(ends[:-1], n_rows, names)
             columns = [f"column {j} of X" for j in range(state.n_features)]

@@ -14,7 +14,6 @@ from skpacbayes._kernels.kmeans_swaps import TwoNearest
 SIZES = ("n_points", "n_features", "n_clusters")
 SEVERAL = [(40, 1, 3), (60, 3, 2), (50, 4, 7), (30, 9, 12), (5, 2, 5)]
 MEMORY = pytest.mark.parametrize("remember", [False, True])
-LOSS = pytest.mark.parametrize("manhattan", [False, True])
 WEIGHTS = pytest.mark.parametrize("weighted", [False, True])
 CASES = pytest.mark.parametrize(SIZES, [*SEVERAL, (20, 6, 1)])
 
@@ -33,8 +32,8 @@ def weights_of(n_points, weighted):
     return copies.astype(float)
 
 
-def losses_at(points, centers, manhattan=False):
-    return cdist(points, centers, "cityblock" if manhattan else "sqeuclidean")
+def losses_at(points, centers):
+    return cdist(points, centers, "sqeuclidean")
 
 
 def state(n_points, n_clusters=0):
@@ -64,23 +63,22 @@ def drawn_of(costs, uniform):
     return np.searchsorted(np.cumsum(costs), uniform * costs.sum(), side="right")
 
 
-def seeding(points, weights, uniforms, manhattan=False):
+def seeding(points, weights, uniforms):
     """Draw one point after another by the plain definition."""
     chosen = [drawn_of(weights, uniforms[0])]
     for uniform in uniforms[1:]:
-        losses = losses_at(points, points[chosen], manhattan).min(axis=1)
+        losses = losses_at(points, points[chosen]).min(axis=1)
         chosen.append(drawn_of(weights * losses, uniform))
     return chosen
 
 
 @twin_of(kmeans.losses_at)
-@LOSS
 @pytest.mark.parametrize("n_features", [1, 4, 5])
-def test_losses_at(kernel, n_features, manhattan):
+def test_losses_at(kernel, n_features):
     columns, others = columns_of(9, n_features), columns_of(3, n_features, 1)
     found = np.empty(9)
-    kernel(columns, others, 2, manhattan or None, found)
-    assert_allclose(found, losses_at(columns.T, others.T, manhattan)[:, 2])
+    kernel(columns, others, 2, found)
+    assert_allclose(found, losses_at(columns.T, others.T)[:, 2])
 
 
 @twin_of(kmeans.total_of)
@@ -107,20 +105,19 @@ def test_remember(kernel):
 
 
 @WEIGHTS
-@LOSS
 @CASES
 @twin_of(kmeans.draw_centers)
-def test_draw_centers(kernel, n_points, n_features, n_clusters, manhattan, weighted):
+def test_draw_centers(kernel, n_points, n_features, n_clusters, weighted):
     columns, weights = columns_of(n_points, n_features), weights_of(n_points, weighted)
     if weighted:
         n_clusters = min(n_clusters, np.count_nonzero(weights))
     uniforms = np.random.default_rng(1).random(n_clusters)
     drawn, losses = np.empty(n_clusters, dtype=np.int64), np.empty((2, n_points))
     nones = None, None, None, None
-    kernel(columns, weights, uniforms, manhattan or None, drawn, *losses, *nones)
-    expected = seeding(columns.T, weights, uniforms, manhattan)
+    kernel(columns, weights, uniforms, drawn, *losses, *nones)
+    expected = seeding(columns.T, weights, uniforms)
     assert_array_equal(drawn, expected)
-    at_centers = losses_at(columns.T, columns.T[expected], manhattan)
+    at_centers = losses_at(columns.T, columns.T[expected])
     assert_allclose(losses[0], at_centers.min(axis=1), rtol=1e-12, atol=1e-15)
 
 
@@ -135,7 +132,7 @@ def test_draw_centers_and_find_the_two_nearest(
     drawn, scratch = np.empty(n_clusters, dtype=np.int64), np.empty(n_points)
     memory, first, second, near, next_near = state(n_points, remember * n_clusters)
     found = drawn, near, scratch, first, second, next_near, memory
-    kernel(columns, weights, uniforms, None, *found)
+    kernel(columns, weights, uniforms, *found)
     expected = columns.T[seeding(columns.T, weights, uniforms)]
     assert_array_equal(columns.T[drawn], expected)
     assert_nearest(columns.T, expected, memory, first, second, near, next_near)
@@ -148,18 +145,17 @@ def test_draw_centers_of_too_few_points(kernel):
     weights = np.where(columns[0] == 9.0, 0.0, 0.5)
     for uniforms in np.random.default_rng(0).random((50, 5)):
         drawn, losses = np.empty(5, dtype=np.int64), np.empty((2, 16))
-        kernel(columns, weights, uniforms, None, drawn, *losses, None, None, None, None)
+        kernel(columns, weights, uniforms, drawn, *losses, None, None, None, None)
         assert_array_equal(np.unique(columns[0, drawn[:3]]), [0, 1, 5])
         assert_array_equal(drawn[3:], 0)
 
 
-def lloyd(kernel, points, weights, centers, max_iter, manhattan):
+def lloyd(kernel, points, weights, centers, max_iter):
     """Loss, labels and losses after Lloyd's iterations, which move the centres."""
     columns = np.ascontiguousarray(points.T)
-    order = np.argsort(columns, axis=1) if manhattan else None
     labels, losses = np.zeros(len(points), dtype=np.int64), np.empty((2, len(points)))
-    found = centers, labels, losses, np.empty((2, len(centers)))
-    return kernel(points, columns, weights, order, max_iter, *found), labels, losses[0]
+    found = centers, labels, losses, np.empty(len(centers))
+    return kernel(points, columns, weights, max_iter, *found), labels, losses[0]
 
 
 @twin_of(kmeans.run_lloyd)
@@ -168,43 +164,40 @@ def test_lloyd_is_that_of_scikit_learn(kernel):
     centers = points[:4] + 0.5
     peer = KMeans(4, init=centers, n_init=1, tol=0.0, algorithm="lloyd")
     peer.fit(points, sample_weight=weights)
-    loss, labels, _ = lloyd(kernel, points, weights, centers, 100, False)
+    loss, labels, _ = lloyd(kernel, points, weights, centers, 100)
     assert_allclose(centers, peer.cluster_centers_, rtol=1e-10, atol=1e-10)
     assert_allclose(loss, peer.inertia_, rtol=1e-10)
     assert_array_equal(labels, peer.labels_)
 
 
-@LOSS
 @pytest.mark.parametrize("max_iter", [0, 1, 3])
 @twin_of(kmeans.run_lloyd)
-def test_lloyd_step_by_step(kernel, max_iter, manhattan):
+def test_lloyd_step_by_step(kernel, max_iter):
     points, weights = columns_of(50, 2).T.copy(), weights_of(50, True)
     centers = points[[0, 1, 2]] + 0.1
     expected = centers.copy()
-    loss, labels, losses = lloyd(kernel, points, weights, centers, max_iter, manhattan)
+    loss, labels, losses = lloyd(kernel, points, weights, centers, max_iter)
     rows = np.repeat(points, weights.astype(int), axis=0)
     for _ in range(max_iter):
-        cells = losses_at(rows, expected, manhattan).argmin(axis=1)
+        cells = losses_at(rows, expected).argmin(axis=1)
         for j in range(3):
             own = rows[cells == j]
-            middle = np.quantile(own, 0.5, axis=0, method="inverted_cdf")
-            expected[j] = middle if manhattan else own.mean(axis=0)
+            expected[j] = own.mean(axis=0)
     assert_allclose(centers, expected, rtol=1e-12)
-    at_centers = losses_at(points, expected, manhattan)
+    at_centers = losses_at(points, expected)
     assert_array_equal(labels, at_centers.argmin(axis=1))
     assert_allclose(losses, at_centers.min(axis=1), rtol=1e-10)
     assert_allclose(loss, weights @ losses, rtol=1e-12)
 
 
-@LOSS
 @twin_of(kmeans.run_lloyd)
-def test_lloyd_leaves_centers_without_weight_where_they_are(kernel, manhattan):
+def test_lloyd_leaves_centers_without_weight_where_they_are(kernel):
     points = np.array([[0.0, 2], [2, 2], [4, 2], [90, 90]])
     centers = np.array([[1.0, 1], [91, 91], [-50, -50]])
     weights = np.array([1.0, 1, 1, 0])
-    loss, *_ = lloyd(kernel, points, weights, centers, 9, manhattan)
+    loss, *_ = lloyd(kernel, points, weights, centers, 9)
     assert_array_equal(centers, [[2, 2], [91, 91], [-50, -50]])
-    assert_allclose(loss, losses_at(points[:3], [[2, 2]], manhattan).sum())
+    assert_allclose(loss, losses_at(points[:3], [[2, 2]]).sum())
 
 
 @MEMORY
@@ -256,33 +249,29 @@ def test_swap_moves(kernel, n_points, n_features, n_clusters, remember, weighted
 # The classes through which families use the kernels.
 
 
-@LOSS
-def test_weighted_points(manhattan):
+def test_weighted_points():
     points, weights = columns_of(80, 3).T, weights_of(80, True)
-    found = WeightedPoints(points, weights, manhattan=manhattan)
+    found = WeightedPoints(points, weights)
     centers = found.draw_centers(6, np.random.default_rng(3))
     uniforms = np.random.default_rng(3).random(6)
-    assert_array_equal(centers, points[seeding(points, weights, uniforms, manhattan)])
+    assert_array_equal(centers, points[seeding(points, weights, uniforms)])
     few = found.draw_centers(3, np.random.default_rng(3))
     assert_array_equal(few, centers[:3])
-    before = weights @ losses_at(points, centers, manhattan).min(axis=1)
+    before = weights @ losses_at(points, centers).min(axis=1)
     loss = found.run_lloyd(centers, 100)
-    at_centers = losses_at(points, centers, manhattan)
+    at_centers = losses_at(points, centers)
     assert loss < before
     assert_allclose(loss, weights @ at_centers.min(axis=1), rtol=1e-12)
     assert_array_equal(found.labels, at_centers.argmin(axis=1))
-    sums = [found.losses[found.labels == j].sum() for j in range(6)]
-    assert_allclose(found.sum_by_cell(found.losses, 6), sums)
 
 
-@LOSS
-def test_weights_of_points_are_copies(manhattan):
+def test_weights_of_points_are_copies():
     points, weights = columns_of(50, 2).T, weights_of(50, True)
     rows = np.repeat(points, weights.astype(int), axis=0)
     centers = points[:4].copy()
     of_copies = centers.copy()
-    loss = WeightedPoints(points, weights, manhattan=manhattan).run_lloyd(centers, 50)
-    copies = WeightedPoints(rows, manhattan=manhattan)
+    loss = WeightedPoints(points, weights).run_lloyd(centers, 50)
+    copies = WeightedPoints(rows)
     assert_allclose(copies.run_lloyd(of_copies, 50), loss, rtol=1e-12)
     assert_allclose(of_copies, centers, rtol=1e-12, atol=1e-12)
 

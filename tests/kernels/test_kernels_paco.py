@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans
 from twins import twin_of
 
 from skpacbayes._kernels import kmeans, paco, paco_noise
@@ -212,37 +211,6 @@ def test_run_chain_without_data_draws_from_the_prior(kernel, moves):
         batches = np.mean(trace[:, 0].reshape(20, -1) == k, axis=1)
         error = batches.std(ddof=1) / math.sqrt(20)
         assert abs(batches.mean() - math.exp(LAW.log_sizes[k - 1])) < 5 * error
-
-
-def lloyds(kernel, points, weights, centers):
-    """Loss and labels after Lloyd's iterations, which move the centres."""
-    labels, losses = np.zeros(len(points), dtype=np.int64), np.empty((2, len(points)))
-    data = points, columns_of(points), weights, len(centers), 100, centers, labels
-    loss = kernel(*data, losses, np.empty(len(centers)))
-    assert_allclose(losses[0], losses_at(points, centers, False).min(axis=1))
-    return loss, labels
-
-
-@twin_of(kmeans.lloyd)
-def test_lloyd(kernel):
-    points, weights, _ = blobs(60)
-    start = points[:3] + 0.5
-    peer = KMeans(3, init=start, n_init=1, tol=0.0, algorithm="lloyd")
-    peer.fit(points, sample_weight=weights)
-    centers = start.copy()
-    loss, labels = lloyds(kernel, points, weights, centers)
-    assert_allclose(centers, peer.cluster_centers_, rtol=1e-10, atol=1e-10)
-    assert_allclose(loss, peer.inertia_, rtol=1e-10)
-    assert_array_equal(labels, peer.labels_)
-
-
-@twin_of(kmeans.lloyd)
-def test_lloyd_leaves_centres_without_weight_where_they_are(kernel):
-    points = np.array([[0.0, 1], [2, 3], [4, 2], [90, 90]])
-    centers = np.array([[1.0, 1], [91, 91], [-50, -50]])
-    loss, _ = lloyds(kernel, points, np.array([1.0, 1, 1, 0]), centers)
-    assert_array_equal(centers, [[2, 2], [91, 91], [-50, -50]])
-    assert_allclose(loss, losses_at(points[:3], [[2, 2]], False).sum())
 
 
 @twin_of(kmeans.move_to_means)

@@ -152,7 +152,7 @@ def test_sweep(kernel, shared):
     known = gains_of(shared, X, labels, n_clusters, background).sum(axis=1)
     clusters = clusters_of(shared, X, labels, n_clusters, background, known)
     chances = np.empty_like(laws)
-    kernel(X, order, uniforms, concentration, labels, chances, *clusters.state())
+    kernel(X, order, uniforms, concentration, labels, chances, clusters.state())
     assert_array_equal(labels, expected)
     assert_allclose(chances, laws, rtol=1e-8)
     gained = gains_of(shared, X, labels, n_clusters, background)
@@ -168,7 +168,7 @@ def test_sweep_of_one_cluster(kernel, shared):
     clusters = clusters_of(shared, X, labels, 1, background, gains)
     chances = np.zeros((12, 1))
     draws = np.arange(12), np.full(12, 0.5), 1.0
-    kernel(X, *draws, labels, chances, *clusters.state())
+    kernel(X, *draws, labels, chances, clusters.state())
     assert_array_equal(chances, 1.0)
     assert_clusters(clusters, X, labels, gains)
 
@@ -185,7 +185,7 @@ def test_sweep_over_values_of_any_size(kernel, unit):
     chances = np.empty((3, 2))
     last = np.array([2]), np.array([0.5]), 1.0
     own = labels.copy()
-    kernel(X, *last, own, chances, *known.state())
+    kernel(X, *last, own, chances, known.state())
     scores = []
     for j in range(2):
         moved = np.array([0, 0, j])
@@ -203,7 +203,7 @@ def test_sweep_over_very_many_features(kernel):
     known = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
     clusters = clusters_of(False, X, labels, 2, background, known)
     draws, chances = (np.arange(4), np.full(4, 0.5), 1.0), np.empty((4, 2))
-    kernel(X, *draws, labels, chances, *clusters.state())
+    kernel(X, *draws, labels, chances, clusters.state())
     expected = 3000 * gains_of(False, X[:, :1], labels, 2, background)[:, 0]
     assert_allclose(clusters.gains, expected, rtol=1e-8)
 
@@ -261,7 +261,7 @@ def test_grow(kernel, n_passes, shared):
     clusters = clusters_of(shared, X, np.zeros(12, dtype=int), 4, background, known)
     clusters.counts[:] = members.sum(axis=1)
     clusters.sums[:], clusters.squares[:] = members @ X, members @ X**2
-    kernel(X, n_passes, PRICE, members, *clusters.state())
+    kernel(X, n_passes, PRICE, members, clusters.state())
     for t in range(4):
         expected, gained = grown(shared, X, starts[t].copy(), n_passes, background)
         assert_array_equal(members[t], expected)
