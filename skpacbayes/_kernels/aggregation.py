@@ -208,20 +208,43 @@ def weigh_next(losses, totals, shares):
 
 
 @part
-def mixability_gap(own, weight, shares, rate):
+def rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
+    """By how much the experts of shares up to SMALLEST raise `soft`.
+
+    soft : `lowest` times the weight less the soft minimum of the losses `own`, of the
+    other experts. Of a row that is worth much, one expert that was dropped may make
+    almost all of the soft minimum.
+    """
+    least, share, found = math.inf, 0.0, soft
+    for k in range(own.shape[0]):
+        least = losses[k] if losses[k] < least else least
+        share = shares[k] if shares[k] > share else share
+    for k in range(own.shape[0]):
+        if shares[k] <= SMALLEST:
+            other = weight * (lowest - own[k]) - (losses[k] - least)
+            other += math.log(share) / rate
+            apart = rate * abs(other - found)
+            found = other if other > found else found
+            found += math.log1p(math.exp(-apart)) / rate
+    return found - soft
+
+
+@part
+def mixability_gap(own, weight, losses, shares, rate):
     """By how much the mean of the losses `own` is above their soft minimum.
 
-    Both are weighed by `shares`. It is at most rate (weight B)^2 / 8 for losses in
-    [0, B], by Hoeffding's lemma, the step of the proof of Theorem 1 that asks for B.
+    Both are weighed by `shares`, those of the cumulative `losses`. It is at most rate
+    (weight B)^2 / 8 for losses in [0, B], by Hoeffding's lemma, the step of the proof
+    of Theorem 1 that asks for B.
     """
     if rate == 0.0:
         return 0.0
     lowest, highest, mean, square, total = math.inf, 0.0, 0.0, 0.0, 0.0
     for k in range(own.shape[0]):
-        if shares[k] > 0.0 and own[k] < lowest:
+        if shares[k] > SMALLEST and own[k] < lowest:
             lowest = own[k]
     for k in range(own.shape[0]):
-        if shares[k] > 0.0:
+        if shares[k] > SMALLEST:
             excess = weight * (own[k] - lowest)
             highest = excess if excess > highest else highest
             mean += shares[k] * excess
@@ -230,26 +253,32 @@ def mixability_gap(own, weight, shares, rate):
     gap = 0.5 * (square - (rate * mean) * mean)
     if rate * highest > 1e-4:  # else the difference of the two would be rounding
         gap = mean + math.log(total) / rate
+    soft = gap - mean
+    gap += rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
     return gap if gap > 0.0 else 0.0
 
 
 @part
-def pool(own, weight, shares, rate):
+def pool(own, weight, losses, shares, rate):
     """Return the loss of the mean of probabilities, and by how much it is too high.
 
     Each loss of an expert is minus the log of its probability of what came. The second
     number is the loss of a row of this weight less the soft minimum of the experts',
-    if positive: 0 for a rate and a weight up to 1.
+    if positive: 0 for a rate and a weight up to 1. losses : cumulative, of `shares`.
     """
     lowest, mean, total = math.inf, 0.0, 0.0
     for k in range(own.shape[0]):
-        if shares[k] > 0.0 and own[k] < lowest:
+        if shares[k] > SMALLEST and own[k] < lowest:
             lowest = own[k]
     for k in range(own.shape[0]):
-        if shares[k] > 0.0:
+        if shares[k] > SMALLEST:
             mean += shares[k] * math.exp(lowest - own[k])
             total += shares[k] * math.exp(rate * weight * (lowest - own[k]))
-    gap = math.log(total) / rate - weight * math.log(mean) if rate > 0.0 else 0.0
+    gap = 0.0
+    if rate > 0.0:
+        soft = math.log(total) / rate
+        gap = soft - weight * math.log(mean)
+        gap += rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
     return lowest - math.log(mean), gap if gap > 0.0 else 0.0
 
 
@@ -330,10 +359,10 @@ def aggregate(
             prediction += shares[k] * predictions[k, i]
             own[k] = point_loss(loss, target, predictions[k, i], up, down)
         if loss == LOG:
-            suffered, gap = pool(own, weight, shares, totals[RATE])
+            suffered, gap = pool(own, weight, losses, shares, totals[RATE])
         else:
             suffered = point_loss(loss, target, prediction, up, down)
-            gap = mixability_gap(own, weight, shares, totals[RATE])
+            gap = mixability_gap(own, weight, losses, shares, totals[RATE])
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
 

@@ -165,7 +165,7 @@ def warn_of_divergence(state, weights, names, power):
         return
     warn_user(
         f"The average has a loss of {average:g}, and the expert {names[best]!r} one of "
-        f"{losses[best]:g}: an expert lost {largest:g} on one row, and weights that "
+        f"{state.expert_losses[best]:g}: an expert lost {largest:g} on one row, and weights that "
         "allow for such losses give the other experts too much. Leave the expert "
         f"{names[worst]!r} out, keep its predictions within bounds, or give "
         "loss_bound."
