@@ -17,7 +17,7 @@ N_TOTALS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
-    LARGEST,  # largest loss of an expert; at the start a bound, if one is known
+    LARGEST,  # by which experts' losses of a row differ; at the start a bound, if known
     LOSS,  # cumulative loss of the aggregate
     GAPS,  # what averaging cost: see `mixability_gap`
     RISES,  # what increases of the inverse temperature add to the bound
@@ -122,9 +122,11 @@ def target_of(y, output):
 def aggregation_rate(losses, totals):
     """Inverse temperature of the next row's weights.
 
-    FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest loss. NOISE: the
-    temperature over the mean loss of the best expert, where the loss stands for a noise
-    of that size. What all have lost on row 1, which may be far from 0, is left out.
+    FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest difference of
+    losses of one row, which is what Hoeffding's lemma asks for: no loss that all share
+    holds the weights back. NOISE: the temperature over the mean loss of the best
+    expert, where the loss stands for a noise of that size; what all have lost on row 1,
+    which may be far from 0, is left out.
     Losses up to SMALLEST are taken for 0, and tell no expert from another.
     """
     if totals[KIND] == FIXED:
@@ -288,20 +290,21 @@ def count_losses(suffered, gap, own, weight, losses, totals):
 
     gap : by how much the loss is above the soft minimum of the experts'.
     """
-    first = 0.0
+    first, least, most = 0.0, math.inf, 0.0
+    for k in range(losses.shape[0]):
+        least = own[k] if own[k] < least else least
+        most = own[k] if own[k] > most else most
     if totals[STEPS] == 0.0 and totals[KIND] != FIXED:
-        first = math.inf
-        for k in range(losses.shape[0]):
-            first = own[k] if own[k] < first else first
+        first = least
         totals[FIRST], totals[FIRST_WEIGHT] = weight * first, weight
     totals[WEIGHT] += weight
     totals[STEPS] += 1.0
     totals[GAPS] += gap
     totals[LOSS] += weight * suffered
     for k in range(losses.shape[0]):
-        excess = own[k] - first
-        losses[k] += weight * excess
-        totals[LARGEST] = excess if excess > totals[LARGEST] else totals[LARGEST]
+        losses[k] += weight * (own[k] - first)
+    if most - least > totals[LARGEST]:
+        totals[LARGEST] = most - least
 
 
 @part
