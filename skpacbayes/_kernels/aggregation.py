@@ -17,7 +17,7 @@ N_TOTALS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
-    LARGEST,  # largest loss of an expert; at the start a bound, if one is known
+    LARGEST,  # by which experts' losses of a row differ; at the start a bound, if known
     LOSS,  # cumulative loss of the aggregate
     GAPS,  # what averaging cost: see `mixability_gap`
     RISES,  # what increases of the inverse temperature add to the bound
@@ -122,9 +122,11 @@ def target_of(y, output):
 def aggregation_rate(losses, totals):
     """Inverse temperature of the next row's weights.
 
-    FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest loss. NOISE: the
-    temperature over the mean loss of the best expert, where the loss stands for a noise
-    of that size. What all have lost on row 1, which may be far from 0, is left out.
+    FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest difference of
+    losses of one row, which is what Hoeffding's lemma asks for: no loss that all share
+    holds the weights back. NOISE: the temperature over the mean loss of the best
+    expert, where the loss stands for a noise of that size; what all have lost on row 1,
+    which may be far from 0, is left out.
     Losses up to SMALLEST are taken for 0, and tell no expert from another.
     """
     if totals[KIND] == FIXED:
@@ -208,20 +210,43 @@ def weigh_next(losses, totals, shares):
 
 
 @part
-def mixability_gap(own, weight, shares, rate):
+def rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
+    """By how much the experts of shares up to SMALLEST raise `soft`.
+
+    soft : `lowest` times the weight less the soft minimum of the losses `own`, of the
+    other experts. Of a row that is worth much, one expert that was dropped may make
+    almost all of the soft minimum.
+    """
+    least, share, found = math.inf, 0.0, soft
+    for k in range(own.shape[0]):
+        least = losses[k] if losses[k] < least else least
+        share = shares[k] if shares[k] > share else share
+    for k in range(own.shape[0]):
+        if shares[k] <= SMALLEST:
+            other = weight * (lowest - own[k]) - (losses[k] - least)
+            other += math.log(share) / rate
+            apart = rate * abs(other - found)
+            found = other if other > found else found
+            found += math.log1p(math.exp(-apart)) / rate
+    return found - soft
+
+
+@part
+def mixability_gap(own, weight, losses, shares, rate):
     """By how much the mean of the losses `own` is above their soft minimum.
 
-    Both are weighed by `shares`. It is at most rate (weight B)^2 / 8 for losses in
-    [0, B], by Hoeffding's lemma, the step of the proof of Theorem 1 that asks for B.
+    Both are weighed by `shares`, those of the cumulative `losses`. It is at most rate
+    (weight B)^2 / 8 for losses in [0, B], by Hoeffding's lemma, the step of the proof
+    of Theorem 1 that asks for B.
     """
     if rate == 0.0:
         return 0.0
     lowest, highest, mean, square, total = math.inf, 0.0, 0.0, 0.0, 0.0
     for k in range(own.shape[0]):
-        if shares[k] > 0.0 and own[k] < lowest:
+        if shares[k] > SMALLEST and own[k] < lowest:
             lowest = own[k]
     for k in range(own.shape[0]):
-        if shares[k] > 0.0:
+        if shares[k] > SMALLEST:
             excess = weight * (own[k] - lowest)
             highest = excess if excess > highest else highest
             mean += shares[k] * excess
@@ -230,26 +255,32 @@ def mixability_gap(own, weight, shares, rate):
     gap = 0.5 * (square - (rate * mean) * mean)
     if rate * highest > 1e-4:  # else the difference of the two would be rounding
         gap = mean + math.log(total) / rate
+    soft = gap - mean
+    gap += rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
     return gap if gap > 0.0 else 0.0
 
 
 @part
-def pool(own, weight, shares, rate):
+def pool(own, weight, losses, shares, rate):
     """Return the loss of the mean of probabilities, and by how much it is too high.
 
     Each loss of an expert is minus the log of its probability of what came. The second
     number is the loss of a row of this weight less the soft minimum of the experts',
-    if positive: 0 for a rate and a weight up to 1.
+    if positive: 0 for a rate and a weight up to 1. losses : cumulative, of `shares`.
     """
     lowest, mean, total = math.inf, 0.0, 0.0
     for k in range(own.shape[0]):
-        if shares[k] > 0.0 and own[k] < lowest:
+        if shares[k] > SMALLEST and own[k] < lowest:
             lowest = own[k]
     for k in range(own.shape[0]):
-        if shares[k] > 0.0:
+        if shares[k] > SMALLEST:
             mean += shares[k] * math.exp(lowest - own[k])
             total += shares[k] * math.exp(rate * weight * (lowest - own[k]))
-    gap = math.log(total) / rate - weight * math.log(mean) if rate > 0.0 else 0.0
+    gap = 0.0
+    if rate > 0.0:
+        soft = math.log(total) / rate
+        gap = soft - weight * math.log(mean)
+        gap += rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
     return lowest - math.log(mean), gap if gap > 0.0 else 0.0
 
 
@@ -259,20 +290,21 @@ def count_losses(suffered, gap, own, weight, losses, totals):
 
     gap : by how much the loss is above the soft minimum of the experts'.
     """
-    first = 0.0
+    first, least, most = 0.0, math.inf, 0.0
+    for k in range(losses.shape[0]):
+        least = own[k] if own[k] < least else least
+        most = own[k] if own[k] > most else most
     if totals[STEPS] == 0.0 and totals[KIND] != FIXED:
-        first = math.inf
-        for k in range(losses.shape[0]):
-            first = own[k] if own[k] < first else first
+        first = least
         totals[FIRST], totals[FIRST_WEIGHT] = weight * first, weight
     totals[WEIGHT] += weight
     totals[STEPS] += 1.0
     totals[GAPS] += gap
     totals[LOSS] += weight * suffered
     for k in range(losses.shape[0]):
-        excess = own[k] - first
-        losses[k] += weight * excess
-        totals[LARGEST] = excess if excess > totals[LARGEST] else totals[LARGEST]
+        losses[k] += weight * (own[k] - first)
+    if most - least > totals[LARGEST]:
+        totals[LARGEST] = most - least
 
 
 @part
@@ -330,10 +362,10 @@ def aggregate(
             prediction += shares[k] * predictions[k, i]
             own[k] = point_loss(loss, target, predictions[k, i], up, down)
         if loss == LOG:
-            suffered, gap = pool(own, weight, shares, totals[RATE])
+            suffered, gap = pool(own, weight, losses, shares, totals[RATE])
         else:
             suffered = point_loss(loss, target, prediction, up, down)
-            gap = mixability_gap(own, weight, shares, totals[RATE])
+            gap = mixability_gap(own, weight, losses, shares, totals[RATE])
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
 

@@ -202,7 +202,9 @@ def learn_softmax(
                 suffer(models[m], suffered, weight, numbers[m], stream)
             _step(z, label, weight, models, numbers, e, n_experts, stream, work)
         if experts is not None:
-            suffered, gap = pool(own, weight, shares, experts[1][0, RATE])
+            suffered, gap = pool(
+                own, weight, experts[0][0], shares, experts[1][0, RATE]
+            )
             count_losses(suffered, gap, own, weight, experts[0][0], experts[1][0])
     return True
 

@@ -70,7 +70,8 @@ def certify_aggregation(losses, totals, observed):
         found = split_soft_minimum(own, counts[aggregation.RATE])
         found["rate"] = float(counts[aggregation.GAPS])
         found["rises of the rate"] = float(counts[aggregation.RISES])
-        rounding = counts[aggregation.STEPS] * counts[aggregation.LOSS]
+        # Of the sums of losses, and of the mean prediction of each row.
+        rounding = (len(own) + 2) * counts[aggregation.STEPS] * counts[aggregation.LOSS]
         found["rounding"] = float(sys.float_info.epsilon * rounding)
         terms = {name: terms.get(name, 0.0) + value for name, value in found.items()}
     return Certificate(

@@ -151,8 +151,8 @@ def warn_of_divergence(state, weights, names, power):
     the weights are held back by a row, or the share of a worse expert in the average
     is further from the targets than a constant forecast.
 
-    state : AggregationState, whose weights allow for the largest loss of an expert on
-    one row; weights, names : of the experts; power : of an error in the loss.
+    state : AggregationState, whose weights allow for the largest difference of losses
+    on one row; weights, names : of the experts; power : of an error in the loss.
     """
     losses, average = state.losses, state.aggregate_loss
     best, worst = int(losses.argmin()), int(losses.argmax())
@@ -165,10 +165,10 @@ def warn_of_divergence(state, weights, names, power):
         return
     warn_user(
         f"The average has a loss of {average:g}, and the expert {names[best]!r} one of "
-        f"{losses[best]:g}: an expert lost {largest:g} on one row, and weights that "
-        "allow for such losses give the other experts too much. Leave the expert "
-        f"{names[worst]!r} out, keep its predictions within bounds, or give "
-        "loss_bound."
+        f"{state.expert_losses[best]:g}: an expert lost {largest:g} more than another "
+        "on one row, and weights that allow for such losses give the other experts too "
+        f"much. Leave the expert {names[worst]!r} out, keep its predictions within "
+        "bounds, or give loss_bound."
     )
 
 

@@ -55,10 +55,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     loss : {"squared_error", "absolute_error"}, default="squared_error"
         Loss of a prediction.
     loss_bound : float or None, default=None
-        Largest loss of any expert on any row, for the rate "auto". None for the largest
-        loss so far, on row 1 beyond the least of that row, where all that learn predict
-        0; a warning names an expert whose losses are so large that the
-        weights leave the best one too little, and the average three times its loss.
+        Bound on the differences of the experts' losses of one row, for the rate "auto";
+        a bound on the losses is one. None for the largest difference so far: losses
+        that all share, of a row far from the others, do not count. A warning names an
+        expert whose losses are so large that the weights leave the best one too little,
+        and the average three times its loss.
 
     Attributes
     ----------

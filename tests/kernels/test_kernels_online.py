@@ -1,6 +1,7 @@
 """NumPy twins of the kernels of online variational inference."""
 
 import copy
+import itertools
 import math
 import pickle
 
@@ -407,6 +408,26 @@ def test_aggregate(kernel, kind, loss):
     # the bound of Theorem 1, as observed and as published, and what the rises add
     assert totals[aggregation.LOSS] <= soft_minimum(last) + gaps + rises
     assert gaps <= rates * totals[aggregation.LARGEST] ** 2 / 8
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@twin_of(aggregation.aggregate)
+def test_what_all_lose_does_not_hold_weights_back(kernel, loss):
+    """With the anytime rate, on any row."""
+    answers = []
+    for row, far in itertools.product((0, 1, 20), (0.0, 1e3, 1e6)):
+        rng = np.random.default_rng(0)
+        predictions, y = rng.normal(size=(3, 40)), rng.normal(size=40)
+        predictions[:, row] = y[row] - far
+        losses, totals = np.zeros(3), np.zeros(aggregation.N_TOTALS)
+        totals[aggregation.KIND] = aggregation.ANYTIME
+        work = np.empty((2, 3))
+        kernel(y, -1, NONE, LOSSES.index(loss), predictions, losses, totals, work)
+        answers.append(np.delete(predictions[0], row))
+    for found, expected in zip(
+        answers, np.repeat(answers[::3], 3, axis=0), strict=True
+    ):
+        assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 @twin_of(aggregation.aggregation_rate)

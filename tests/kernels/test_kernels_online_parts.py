@@ -198,7 +198,7 @@ def test_count_losses(kernel):
     assert_allclose(losses, 1.0 + 2.0 * own)
     entries = [aggregation.WEIGHT, aggregation.STEPS, aggregation.GAPS]
     assert_allclose(totals[entries], [2.0, 1.0, 0.1])
-    assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [3.0, 4.0])
+    assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [3.0, 3.5])
 
     losses[:] = totals[:] = 0.0  # what all lose on row 1 is put aside
     totals[aggregation.KIND] = aggregation.NOISE
@@ -207,24 +207,33 @@ def test_count_losses(kernel):
     assert_allclose(losses, 3.0 * own - 1.0)
     put_aside = totals[[aggregation.FIRST, aggregation.FIRST_WEIGHT]]
     assert_allclose(put_aside, [1.0, 2.0])
-    assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [4.5, 4.0])
+    assert_allclose(totals[[aggregation.LOSS, aggregation.LARGEST]], [4.5, 3.5])
+
+
+def drawn_shares(rng, rate, scores=(0.0, 1.0, 2.0, 500.0, 1e4)):
+    """Cumulative losses, the shares they have at a rate, and the logs of those."""
+    scores = rng.permutation(scores)
+    rate = rate or 1.0
+    return 5.0 + scores / rate, softmax(-scores), -scores - logsumexp(-scores)
 
 
 @twin_of(aggregation.pool)
 def test_pool(kernel):
     """The loss of the mean probability; no gap at rates and weights up to 1."""
     rng = np.random.default_rng(0)
-    for size in (0.0, 1e-3, 1.0, 30.0, 700.0):
-        own, shares = rng.uniform(0, size, 5), np.append(rng.dirichlet(np.ones(4)), 0.0)
-        expected = -logsumexp(-own, b=shares)
+    for size in (0.0, 1e-3, 1.0, 30.0, 700.0, 1e5):
+        own = rng.uniform(0, size, 5)
         for rate, weight in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.2), (2.0, 1.0), (1.0, 3)):
-            loss, gap = kernel(own, weight, shares, rate)
-            assert_allclose(loss, expected, rtol=1e-12, atol=1e-14)
-            soft = -logsumexp(-rate * weight * own, b=shares) / rate
-            assert_allclose(gap, max(weight * expected - soft, 0.0), atol=1e-10)
+            losses, shares, logs = drawn_shares(rng, rate)
+            expected = -logsumexp(-own, b=shares)
+            loss, gap = kernel(own, weight, losses, shares, rate)
+            assert_allclose(loss, expected, rtol=1e-12, atol=1e-12)
+            soft = -logsumexp(logs - rate * weight * own) / rate
+            right = max(weight * expected - soft, 0.0)
+            assert_allclose(gap, right, rtol=1e-12, atol=1e-10)
             assert gap >= 0.0
-            assert rate * weight > 1.0 or gap <= 1e-12
-        assert kernel(own, 1.0, shares, 0.0)[1] == 0.0
+            assert size > 700 or rate * weight > 1.0 or gap <= 1e-12
+        assert kernel(own, 1.0, losses, shares, 0.0)[1] == 0.0
 
 
 @twin_of(online_parts.moderate)
@@ -238,18 +247,25 @@ def test_mixability_gap(kernel):
     """At most what Hoeffding's lemma says; none at rate 0, or where experts agree."""
     rng = np.random.default_rng(0)
     for size in (1e-3, 1.0, 1e3, 1e200):
-        own, shares = rng.uniform(0, size, 5), np.append(rng.dirichlet(np.ones(4)), 0.0)
-        gap = kernel(own, 2.0, shares, 1.0 / size)
-        assert 0.0 < gap <= size / 2
-        assert kernel(own, 2.0, shares, 0.0) == 0.0
-        assert kernel(np.full(5, size), 2.0, shares, 1.0 / size) <= 1e-15 * size
+        own = rng.uniform(0, size, 5)
+        for rate in (1.0 / size, 1e6 / size):  # one that was dropped decides
+            losses, shares, logs = drawn_shares(rng, rate)
+            gap = kernel(own, 2.0, losses, shares, rate)
+            assert 0.0 < gap <= min(rate * size * (size / 2), 2.0 * size)
+            expected = 2.0 * shares @ own + logsumexp(logs - 2.0 * rate * own) / rate
+            assert_allclose(gap, expected, rtol=1e-9)
+            assert kernel(own, 2.0, losses, shares, 0.0) == 0.0
+            same = np.full(5, size)
+            assert kernel(same, 2.0, losses, shares, rate) <= 1e-15 * size
     # half the rate times the variance, where that is low
     shares, own = np.array([0.3, 0.7]), np.array([2.0, 5.0])
     for rate in (1e-300, 1e-12, 1e-6):
         half = 0.5 * rate * 0.3 * 0.7 * 3.0**2
-        assert_allclose(kernel(own, 1.0, shares, rate), half, rtol=1e-5)
+        gap = kernel(own, 1.0, -np.log(shares) / rate, shares, rate)
+        assert_allclose(gap, half, rtol=1e-5)
     # the mean, where the rate is so high that the soft minimum is the least loss
-    assert_allclose(kernel(np.array([1.0, 3.0]), 1.0, np.full(2, 0.5), 1e300), 1.0)
+    own, shares = np.array([1.0, 3.0]), np.full(2, 0.5)
+    assert_allclose(kernel(own, 1.0, np.zeros(2), shares, 1e300), 1.0)
 
 
 def full_model(d, seed=0):

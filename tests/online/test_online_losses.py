@@ -290,6 +290,37 @@ def test_regret_of_probabilities_is_a_logarithm(n_classes, scale, shift):
             assert stream.certificate().terms["rate"] <= 1e-12 * losses.min()
 
 
+JUMPS = [
+    OnlineVIRegressor(prior_scale="auto"),
+    OnlineVIRegressor(prior_scale="auto", inverse_temperature=0.5),
+    OnlineVIRegressor(loss="absolute_error", forgetting="auto"),
+    OnlineVIRegressor(loss="poisson", forgetting="auto"),
+    EWARegressor(),
+    EWARegressor(inverse_temperature=0.1),
+    OnlineVIClassifier(inverse_temperature=20.0, standardize=False, prior_scale="auto"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", JUMPS, ids=repr)
+def test_regret_is_bounded_where_losses_jump(model):
+    """Rows of great losses, which experts of no weight would have predicted.
+
+    A constant target too, whose losses are rounding.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(300, 4))
+    y = np.round(np.exp(np.clip(X[:, 0], -3.0, 4.0))) + 1.0
+    burst = np.where(np.arange(300) % 100 == 99, 1e4, y)
+    late = np.where(np.arange(300) < 200, 0.0, 1e3 * X[:, 1] ** 2)
+    labels = (X @ rng.normal(size=(4, 4))).argmax(axis=1)
+    targets = [y, burst, burst[1:], late, np.full(300, 7.0), 1e3 * y]
+    for y in [labels] if hasattr(model, "predict_proba") else targets:
+        for scale in (1.0, 1e4):
+            certificate = clone(model).fit(scale * X[: len(y)], y).certificate()
+            assert certificate.observed <= certificate.bound
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_cumulative_loss_is_that_of_the_probabilities(n_classes):
     """Minus the log of the probability of each label, before it is learnt.
