@@ -79,9 +79,9 @@ class BenchmarkTable(ListTable):
     """A table of a benchmark, as it was saved, so that no page has another number.
 
     `.. benchmark-table:: mixture_tables Beginning of the title`; the option `columns`
-    names the columns to show, one a line, all if there is none; `rows` names the rows by
-    their first cells, with " | " between two. `ageless`: the page says how old the table
-    is. Cells are plain text, which is not parsed.
+    names the columns to show, one a line, all if there is none. `rows` names rows by
+    their first cells, with " | " between two. `ageless`: the page says how old the
+    table is. Cells are plain text, which is not parsed.
     """
 
     required_arguments = 1
