@@ -64,7 +64,7 @@ for (name, parameters), style in zip(settings.items(), ["-", "--", ":"], strict=
     axes[0].plot(alive, style, label=name)
     axes[1].plot(distances, style, label=name)
     print(f"{name:30} {alive[-1]:.1f} of 8 at the end, distance {distances[-1]:.2f}")
-axes[0].set(xlabel="row", ylabel="possibilities alive", ylim=(0, 8.3))
+axes[0].set(xlabel="row", ylabel="modes that have particles", ylim=(0, 8.3))
 axes[1].set(xlabel="row", ylabel="total variation from equal weights", ylim=(0, 1))
 axes[0].legend()
 figure.suptitle("Eight modes of equal weight: which survive, and how evenly")

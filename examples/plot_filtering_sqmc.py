@@ -56,7 +56,7 @@ for d, axis in zip((1, 2, 4), axes, strict=True):
         axis.loglog(SIZES, errors[method], "o-", label=method)
     gains = np.divide(errors["bootstrap"], errors["sqmc"])
     print(f"d = {d}, error of the bootstrap over that of sqmc: {gains.round(1)}")
-    axis.set(title=f"{d} dimensions", xlabel="particles")
+    axis.set(title=f"{d} dimension{'s' * (d > 1)}", xlabel="particles")
     axis.grid(alpha=0.3)
 axes[0].set_ylabel("squared error of the log-likelihood")
 axes[0].legend()

@@ -88,7 +88,8 @@ for column, shape in zip(axes.T, noises, strict=True):
             grid=grid,
             ax=axis,
         )
-        axis.plot(grid, truth, color="black", lw=0.8)
+        axis.plot(grid, truth, color="black", lw=0.8, label=["truth", None, None])
+        axis.legend()
         axis.set_ylim(0, 1.05 * max(truth.max(), axis.get_ylim()[1]))
         axis.set(title=f"{shape} noise, {name}: {right:.0%} right", xlabel="")
 for axis in axes[1]:

@@ -23,7 +23,7 @@ y = 20 + sign * (X @ slopes) + rng.normal(size=n)
 
 # %%
 # Each row is predicted, with an interval, then learnt.
-memories = {"none forgotten": 0.0, "forgetting chosen": "auto"}
+memories = {"forgetting=0.0": 0.0, 'forgetting="auto"': "auto"}
 errors, inside, shares = {}, {}, []
 for label, forgetting in memories.items():
     model = OnlineVIRegressor(forgetting=forgetting).partial_fit(X[:1], y[:1])
@@ -56,7 +56,7 @@ axes[2].stackplot(
     colors=plt.colormaps["viridis"](np.linspace(0, 1, len(rates))),  # dark: long memory
 )
 axes[2].set(ylabel="weight of each rate", xlabel="row")
-axes[2].legend(loc="center left", title="forgetting")
+axes[2].legend(loc="center left", title="rate", bbox_to_anchor=(1.01, 0.5))
 plt.show()
 
 # %%

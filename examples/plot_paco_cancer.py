@@ -53,8 +53,17 @@ for name, labels in found.items():
 # In the plane of the first two principal components.
 
 plane = PCA(2).fit_transform(X)
+
+
+def colors(labels):
+    """Number the clusters from left to right, so that colours can be compared."""
+    values = np.unique(labels)
+    left = np.argsort([plane[labels == value, 0].mean() for value in values])
+    return np.argsort(left)[np.searchsorted(values, labels)]
+
+
 figure, axes = plt.subplots(2, 2, figsize=(8, 7), layout="constrained", sharey=True)
 for ax, (name, labels) in zip(axes.flat, found.items(), strict=True):
-    ax.scatter(*plane.T, c=labels, cmap="tab10", vmax=9, s=12)
+    ax.scatter(*plane.T, c=colors(labels), cmap="tab10", vmax=9, s=12)
     ax.set_title(f"{name}: {len(np.unique(labels))}")
 plt.show()

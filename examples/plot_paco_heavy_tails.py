@@ -42,6 +42,7 @@ for loss, ax in zip(("squared_euclidean", "manhattan"), axes, strict=True):
     ax.plot(ENDS, found.T, color="tab:blue", alpha=0.6, lw=2, drawstyle="steps-post")
     ax.axhline(3, color="black", linestyle="--", label="groups")
     ax.set(title=f"loss={loss!r}", xlabel="rows learnt")
+axes[0].plot([], [], color="tab:blue", label="found, a line for each stream")
 axes[0].set_ylabel("number of clusters")
 axes[0].legend()
 plt.show()

@@ -98,7 +98,7 @@ for model, row in zip(GROUPS, axes, strict=True):
         ax.axvline(GROUPS[model], color="black", linestyle="--", linewidth=0.8)
         if model == 1:
             ax.set_title(name, fontsize="medium")
-    row[0].set_ylabel(f"Model {model}")
+    row[0].set_ylabel(f"Model {model}: draws")
     print(f"Model {model:<4}" + "".join(f"{share:26.0f}" for share in shares))
 for ax in axes[-1]:
     ax.set_xlabel("number of clusters")

@@ -92,8 +92,8 @@ for ax, method, title in (
     right = np.mean(read == truth[ends - 1])
     print(f"{title}: right at {right:.0%}")
     ax.plot(ends, truth[ends - 1], color="black", lw=4, alpha=0.3, label="groups")
-    for found, style in zip(read, ["o-", "s--", "^:"], strict=True):
-        ax.plot(ends, found, style, ms=4)
+    for number, style in enumerate(["o-", "s--", "^:"]):
+        ax.plot(ends, read[number], style, ms=4, label=f"found, stream {number + 1}")
     ax.set(title=f"{title}: right at {right:.0%}", xlabel="rows learnt")
 axes[0].set_ylabel("number of clusters")
 axes[0].legend()

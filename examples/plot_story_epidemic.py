@@ -115,9 +115,10 @@ figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), layout="constrained", shar
 expected = len(y_new) * np.r_[0.05, np.full(9, 0.1), 0.05]
 for axes, name, column in zip(panels, NAMES, ranks.T, strict=True):
     axes.bar(range(11), np.bincount(column, minlength=11), alpha=0.6)
-    axes.step(range(11), expected, "k", where="mid", linestyle="--")
+    axes.step(range(11), expected, "k--", where="mid", label="expected")
     axes.set(title=name, xlabel="interval of the posterior")
 panels[0].set_ylabel("truths")
+panels[0].legend()
 plt.show()
 
 # %%

@@ -91,7 +91,9 @@ with warnings.catch_warnings():
     display = StreamDisplay.from_estimator(
         PACOClusterer(random_state=0), X.to_numpy()[order], every=10
     )
-display.ax_.set(ylim=(0, None), title="number of clusters after each wine")
+display.ax_.set(
+    ylim=(0, None), yticks=range(5), title="number of clusters after each wine"
+)
 plt.show()
 print(f"after all rows: {display.values[-1]} clusters")
 

@@ -108,7 +108,7 @@ axes["when"].fill_between(
     months[1:], together, color="tab:red", alpha=0.4, lw=0, label="the three together"
 )
 axes["when"].plot(months[1:], probability, color="black", lw=1, label="the index")
-axes["when"].set(ylim=(0, 1), title="probability of the nervous regime")
+axes["when"].set(ylim=(0, 1), ylabel="probability", title="is the regime nervous?")
 axes["when"].margins(x=0)
 axes["when"].legend(loc="lower center", ncols=2)
 dots = axes["how"].scatter(*returns[:, [0, 2]].T, c=together, cmap="coolwarm", s=12)
