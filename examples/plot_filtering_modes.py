@@ -1,12 +1,12 @@
 """
-Keep eight possibilities alive with ClusteredParticleFilter
-===========================================================
+Keep eight modes with ClusteredParticleFilter
+=============================================
 
 A point walks through space, and only the absolute values of its three coordinates are
-seen: eight positions fit equally well, for ever. A particle filter forgets them one
-after the other, since resampling is a lottery. With `conservation=1`, the method of
-[1]_, every cluster of particles keeps its number, and every possibility lives on. Their
-weights still drift: that they are alive does not make their probabilities right.
+observed. So eight positions fit equally well at all times. The plain particle filter
+loses them one after the other, because resampling is random. With `conservation=1`, the
+method of [1]_, every cluster of particles keeps its number of particles, and no mode is
+lost. But the weights of the modes are still wrong: see the right panel.
 
 .. [1] K. Fan and K. Heller, "k-means: fighting against
    degeneracy in sequential Monte Carlo with an application to tracking", 2018.

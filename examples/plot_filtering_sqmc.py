@@ -1,11 +1,11 @@
 """
-Quasi-Monte Carlo in ClusteredParticleFilter: the error of many more particles
-==============================================================================
+Quasi-Monte Carlo in ClusteredParticleFilter: a smaller error with the same particles
+=====================================================================================
 
-`method="sqmc"` replaces independent noise by points that fill space evenly, and
-resamples along a curve that keeps neighbours together. The same number of particles
-then gives a much smaller error, the more so the more there are; and the less so the
-more dimensions the state has. Here the exact answer is Kalman's.
+`method="sqmc"` replaces independent noise by evenly spread points, and resamples along
+a Hilbert curve that keeps neighbours together. The error is then much smaller for the
+same number of particles. The gain grows with the number of particles, and falls with
+the dimension of the state. The exact answer is that of a Kalman filter.
 """
 
 # %%

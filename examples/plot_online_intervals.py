@@ -2,10 +2,11 @@
 Intervals that cover on a stream that drifts: OnlineVIRegressor
 ===============================================================
 
-A line is read one row at a time; half-way its coefficients change sign. A learner that
-never forgets does not recover. `forgetting="auto"` runs several memories side by side
-and weighs them by their losses, so that it need not be told how fast the world
-changes. Throughout, the 90 % intervals should hold nine rows in ten.
+A linear relation is learnt one row at a time. After half of the rows its coefficients
+change sign. A learner that does not forget does not recover. ``forgetting="auto"`` runs
+several rates of forgetting side by side and weights them by their losses, so the speed
+of the change need not be known. The 90 % intervals should contain nine rows in ten at
+all times.
 """
 
 # %%

@@ -3,10 +3,10 @@
 Heavy tails on a stream: the Manhattan loss of PACOClusterer
 ============================================================
 
-Three lognormal groups (Model 5 of [1]_). After some sixty rows `PACOClusterer` learns
-that the noise is skewed and has heavy tails, and both losses find three clusters.
-Before, the squared loss pays the square of the distance of a far row, and may give the
-row a cluster of its own; the Manhattan loss pays the distance.
+Three lognormal groups (Model 5 of [1]_). After some sixty rows `PACOClusterer` has
+learnt that the noise is skewed with heavy tails, and both losses find three clusters.
+Before, a far row costs the square of its distance with the squared loss, and may get a
+cluster of its own. With the Manhattan loss it costs its distance.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
@@ -48,6 +48,6 @@ axes[0].legend()
 plt.show()
 
 # %%
-# Rows that are far from everything, spread evenly, are another matter: neither loss
-# keeps them from being clusters at once. Use ``predict(X, false_alarm_rate=0.01)`` on
-# a clusterer that was fitted to clean rows, or a mixture with ``outliers=True``.
+# Neither loss helps with evenly spread rows that are far from all groups: on a stream
+# they may become clusters at once. Use ``predict(X, false_alarm_rate=0.01)`` of a
+# clusterer that was fitted to clean rows, or a mixture with ``outliers=True``.
