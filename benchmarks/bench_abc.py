@@ -1,9 +1,9 @@
-"""Is the posterior that ABCPosteriorKDE finds right, and at what rate.
+"""Error of the posterior of ABCPosteriorKDE, and the rate at which it falls.
 
 Errors are relative integrated squared errors (ISE), the integral of the squared
 difference from the exact posterior over that of its square, on problems where the
-exact posterior is known. The rival is what is done by hand: accept 1 %, Silverman's
-bandwidth.
+exact posterior is known. The comparison is a common choice by hand: the nearest 1 % of
+the simulations, and Silverman's bandwidth.
 """
 
 import warnings

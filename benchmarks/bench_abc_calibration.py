@@ -1,4 +1,4 @@
-"""Are the posteriors of ABCPosteriorKDE calibrated, and does its default carry over.
+"""Calibration of the posteriors of ABCPosteriorKDE, also on new tasks.
 
 1. Simulation-based calibration (Talts et al., 2018): parameters are drawn from the
    prior, data simulated, and 99 draws taken from the posterior. The rank of the

@@ -1,11 +1,11 @@
 """Draws of ABCPosteriorKDE and of neural posterior estimation, against exact ones.
 
-At equal simulations: the accuracy of a classifier that tells draws from those of the
-exact posterior (C2ST, Lopez-Paz and Oquab, 2017), 0.5 if it cannot. The classifier is
-the network of Lueckmann et al. (2021), in five folds, trained for 60 epochs at a rate
-of 0.01: on the default's draws for SLCP this is within 0.01 of a thousand epochs at
-0.001, and takes a sixth of the time. Neural posterior estimation is
-that of the library `sbi`, with its defaults; it takes part where `sbi` is installed.
+With equal simulations: the accuracy of a classifier that distinguishes draws from draws
+of the exact posterior (C2ST, Lopez-Paz and Oquab, 2017); 0.5 is perfect. The classifier
+is the network of Lueckmann et al. (2021), in five folds, trained for 60 epochs at a
+rate of 0.01: on the default's draws for SLCP this is within 0.01 of a thousand epochs
+at 0.001, and takes a sixth of the time. Neural posterior estimation is that of the
+library `sbi`, with its defaults, and is left out if `sbi` is not installed.
 
 "learnt summaries" are the predictions of a network, of the parameters and their squares
 from the summaries, that was tried on SLCP; the other tasks confirm.

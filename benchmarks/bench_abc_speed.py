@@ -1,7 +1,7 @@
 """Speed and memory of ABCPosteriorKDE against NumPy, NearestNeighbors and R's abc.
 
-R's package abc runs where `Rscript` finds it; where it does not, the figures are those
-measured earlier, with R 4.2 on a shared machine of two cores.
+R's package abc runs if `Rscript` finds it. Otherwise the table has figures measured
+earlier ("stored"), with R 4.2 on a shared machine of two cores.
 """
 
 import subprocess

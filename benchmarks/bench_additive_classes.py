@@ -5,7 +5,7 @@
    cross-validated, on the same functions of each variable, and gradient boosting
    without interactions.
 2. Linear scores and gross errors: one negative row in twenty has a feature far on the
-   positive side. The likelihood gives way to such rows, the AUC does not.
+   positive side. The likelihood adapts to such rows, the AUC does not.
 3. Breast cancer (scikit-learn's): log loss and AUC in five folds.
 4. One move of the chains, and a fit, in CPU time.
 """

@@ -1,8 +1,8 @@
 """Warnings of the additive regressor: how often they are right, and how often false.
 
-Of effects rougher than the functions, of many weak effects that may be, and of copies
-selected together. Thresholds were chosen on other tables and seeds. Errors to the truth
-on 500 new rows, beside those of LassoCV and ridge regression.
+There are warnings of effects rougher than the functions, of many weak effects, and of
+copies selected together. Thresholds were chosen on other tables and seeds. Errors to
+the truth on 500 new rows, beside those of LassoCV and ridge regression.
 """
 
 import warnings

@@ -1,4 +1,4 @@
-"""Do seeds select the same variables: those of inclusion probability above .5.
+"""Variables of inclusion probability above .5, selected with different seeds.
 
 Each estimator is fitted with many seeds. The promise is kept on a table if at least
 95 % of the seeds select the same set, or if other sets come with a ConvergenceWarning.

@@ -1,9 +1,9 @@
 """The additive classifier against linear logistic regression, on tables of two classes.
 
 Log loss and AUC in five folds, of the defaults, against l1- and l2-penalised logistic
-regression, linear, whose penalties are cross-validated. Where they are installed, two
-more take part: an explainable boosting machine (EBM, of the library `interpret`) with
-its defaults, which boosts effects of single variables and of pairs, and linear logistic
+regression, linear, whose penalties are cross-validated. If they are installed, two more
+are compared: an explainable boosting machine (EBM, of the library `interpret`) with its
+defaults, which boosts effects of single variables and of pairs, and linear logistic
 regression with the minimax concave penalty (MCP, of `skglm`), cross-validated, too.
 
 The prior of the classifier was chosen on the first two tables; the others confirm. The

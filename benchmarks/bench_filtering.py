@@ -1,9 +1,8 @@
-"""Particle filters: speed and accuracy against `particles`, and what clusters buy.
+"""Particle filters: speed and accuracy against `particles`, and what clusters gain.
 
-The peer is left out where it is not
-installed: `particles` 0.4 asks for numpy < 2, though it runs on 2, so it takes
-``pip install --no-deps particles``. Both libraries resample systematically below half
-the effective size.
+The peer is left out if it is not installed. `particles` 0.4 requires numpy < 2, but
+runs with 2: use ``pip install --no-deps particles``. Both libraries resample
+systematically below half the effective size.
 
     python benchmarks/bench_filtering.py [--quick]
 """

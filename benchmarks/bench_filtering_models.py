@@ -1,4 +1,4 @@
-"""What a model can say: leverage, proposals, smoothing, bearings, clusters' price.
+"""Models of filters: leverage, proposals, smoothing, bearings; the time of clusters.
 
 The peer, `particles`, is left out where it is not installed (see bench_filtering.py).
 

@@ -1,4 +1,4 @@
-"""Terrain navigation on a real map: what clusters of particles buy, also at equal time.
+"""Terrain navigation on a real map: what clusters gain, also at equal time.
 
 Flights of 40 rows whose start is unknown (section 4.2 of Fan and Heller), over the
 elevation model that matplotlib ships. The exact answer is a filter on the map itself. A

@@ -1,4 +1,4 @@
-"""The price of a new process: `import skpacbayes`, and the first fit of each estimator.
+"""Time of `import skpacbayes` and of first fits, in a new process.
 
 Every figure is CPU time of a fresh process. Imports take turns with that of
 `sklearn.cluster`. A first fit is timed after the imports, once with an empty cache of

@@ -6,7 +6,7 @@ third, of full covariances (the default), of `covariance_type="auto"`, and of th
 and number with the least BIC; one to ten components. `NEARLY` and `MORE` of the
 package were chosen on the first nine sets; the others were looked at afterwards.
 
-A taste by default; --full runs all of it.
+By default the run is short; --full runs everything.
 """
 
 import warnings

@@ -5,7 +5,7 @@ against Gaussians and BIC; components that are thin in some directions; tables w
 columns of several kinds against StepMix, k-prototypes (`pip install stepmix kmodes`)
 and k-means on one-hot columns.
 
-A taste by default; --full runs all of it. Tables are printed as they come.
+By default the run is short; --full runs everything. Tables are printed as they come.
 """
 
 import warnings

@@ -1,17 +1,17 @@
-"""Missing values: what is lost with them, and what of it by the method.
+"""Missing values: what is lost with the values, and what by the method.
 
 A fifth of the values is missing. Log densities of new complete rows by our fit, against
 the same fit to complete rows, to four fifths of the complete rows (as many values), by
 Gibbs sampling from the exact posterior under the prior that our fit found (complete
 rows, then incomplete ones), and by scikit-learn's mixture after imputation. The second
-table asks whether the search is what falls short: on the incomplete rows, an ascent
-begins at the fit of the complete ones, which nobody has; where its criterion is less
-than that of our fit, or its density falls with each sweep while the bound rises, the
-values are what is lacking. The rules for the degrees of freedom and for comparisons of
-fits were derived, but iris, wine and the means of breast cancer were looked at while
-the causes were sought; the others were not.
+table asks whether the search is to blame: on the incomplete rows, an ascent begins at
+the fit of the complete rows, which a user does not have. If its criterion is less than
+that of our fit, or its density falls while the bound rises, the lost values are to
+blame. The rules for the degrees of freedom and for comparisons of fits were derived,
+but iris, wine and the means of breast cancer were looked at while the causes were
+sought; the others were not.
 
-A taste by default; --full runs all of it.
+By default the run is short; --full runs everything.
 """
 
 import warnings

@@ -9,7 +9,7 @@ columns as they are. Then the inverse temperature "auto" against 0.9: on simulat
 mixtures, where it may cost nothing, on copies of rows, on rows that depend on their
 neighbours, with outliers.
 
-A taste by default; --full runs all of it.
+By default the run is short; --full runs everything.
 """
 
 import warnings

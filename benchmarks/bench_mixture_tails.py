@@ -4,7 +4,7 @@ Three groups of 400 rows in all, with tails of several degrees of freedom: the l
 density of new rows, and how often "auto" finds three components, beside outliers too.
 The rule was chosen on other draws.
 
-A taste by default; --full runs all of it.
+By default the run is short; --full runs everything.
 """
 
 import warnings

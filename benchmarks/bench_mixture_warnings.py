@@ -6,7 +6,7 @@ warns that a component seems to be outliers, where the number is wrong and where
 right, and how often it is right with outliers=True. Then real tables, rows as they are:
 the column that is named, if any.
 
-A taste by default; --full runs all of it.
+By default the run is short; --full runs everything.
 """
 
 import warnings

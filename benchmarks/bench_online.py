@@ -2,8 +2,8 @@
 
 Every method sees the same rows in the same order, predicts each row before it learns
 it, and is scored by the loss of these predictions (progressive validation). Features
-are raw: ours standardise themselves; scikit-learn's SGD and river stand behind
-a running standardisation; Vowpal Wabbit normalises by itself. Targets of
+are raw: ours standardise them; scikit-learn's SGD and river get a running
+standardisation; Vowpal Wabbit normalises them. Targets of
 regression are in units of their standard deviation, for all.
 
     python benchmarks/bench_online.py [--quick]

@@ -1,4 +1,4 @@
-"""The largest stream, and every stream: Covertype whole; a network that stays finite.
+"""All rows of Covertype, and whether the network stays finite on every stream.
 
 The hinge loss of one pass over all rows of Covertype, ours against Vowpal Wabbit; and
 the network of `OnlineVIMLPRegressor` by each method on each stream of

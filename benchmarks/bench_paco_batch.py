@@ -1,4 +1,4 @@
-"""PACOClusterer on a batch: how often it finds the number of clusters, and the price.
+"""How often PACOClusterer finds the number of clusters in a table, and its time.
 
 Models 1 to 5 of Li, Guedj and Loustau (2016), fresh draws. Every method meets the same
 draws, one after the other within each draw. Exact 95% binomial intervals. Then groups

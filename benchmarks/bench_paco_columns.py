@@ -1,7 +1,7 @@
-"""Count how often groups are found that few columns of many tell apart.
+"""Groups that differ in few of many columns: how often they are found.
 
-Columns are standardised, as users do it, so that columns which say nothing are as wide
-as the others. The peers choose the number by BIC. Nothing was chosen on these draws.
+Columns are standardised, as is usual, so that irrelevant columns are as wide as the
+others. The peers choose the number by BIC. Nothing was chosen on these draws.
 
     python benchmarks/bench_paco_columns.py [--quick]
 """

@@ -1,9 +1,9 @@
 """Speed of PACOClusterer: an iteration of the chain, a million rows, a single row.
 
-CPU time throughout, one thread. An iteration is priced by fitting the same data with
-few and with many iterations, so that the k-means path and the calibration, paid once
-a fit, drop out; they are printed beside. The authors' R package PACBO runs k-means
-anew within its iterations, and is compared when `Rscript` finds it.
+All times are CPU times of one thread. The time of an iteration is the difference
+between fits with few and with many iterations, without the k-means path and the
+calibration, which run once a fit; their time is printed too. The authors' R package
+PACBO runs k-means anew within its iterations, and is compared when `Rscript` finds it.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""How often do seeds agree: is the answer the posterior's.
+"""How often fits with different seeds agree.
 
 Each estimator is fitted with many seeds to the tables that scikit-learn ships, as they
 are and standardised. The promise is kept on a table if at least 95 % of the seeds give

@@ -2,10 +2,10 @@
 
 The extreme example of the appendix of Fan and Heller (groups that are narrow in two
 features and uniform in all others), at three spreads, since the paper gives none; and
-groups that are shifted in two features each. All are told the number of groups, but
-for SubspaceMixture with n_clusters="auto". The last column is out of reach: each row to
-the group that most probably drew it, given the distribution of each group. There are
-twice as many tables of six features as of ten, which take four times as long; the
+groups that are shifted in two features each. All are given the number of groups, except
+SubspaceMixture with n_clusters="auto". The last column cannot be reached: it gives each
+row the group that most probably drew it, given the distribution of each group. There
+are twice as many tables of six features as of ten, which take four times as long; the
 number after ± is the standard error of the mean over them.
 """
 

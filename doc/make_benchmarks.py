@@ -79,14 +79,15 @@ class BenchmarkTable(ListTable):
     """A table of a benchmark, as it was saved, so that no page has another number.
 
     `.. benchmark-table:: mixture_tables Beginning of the title`; the option `columns`
-    names the columns to show, one a line, all if there is none. `ageless`: whether the
-    page says how old the table is. Cells are plain text, which is not parsed.
+    names the columns to show, one a line, all if there is none. `rows` names rows by
+    their first cells, with " | " between two. `ageless`: the page says how old the
+    table is. Cells are plain text, which is not parsed.
     """
 
     required_arguments = 1
     optional_arguments = 1
     final_argument_whitespace = True
-    option_spec = {"columns": str, "ageless": flag}
+    option_spec = {"columns": str, "rows": str, "ageless": flag}
 
     def run(self):
         """Return the table."""
@@ -104,12 +105,12 @@ class BenchmarkTable(ListTable):
         header, rows = found[0]["columns"], found[0]["rows"]
         kept = list(range(len(header)))  # names may be empty, or the same
         if "columns" in self.options:
-            names = [
-                name.strip() for name in self.options["columns"].strip().splitlines()
-            ]
+            names = lines(self.options["columns"])
             if missing := set(names) - set(header):
                 raise self.error(f"No columns {sorted(missing)} in {title!r}: {header}")
             kept = [header.index(name) for name in names]
+        if "rows" in self.options:
+            rows = [self.row(rows, line, title) for line in lines(self.options["rows"])]
         cells = [[cell(row[i]) for i in kept] for row in [header, *rows]]
         widths = self.get_column_widths(len(kept))
         shown = self.build_table_from_list(cells, widths, 1, 0)
@@ -117,6 +118,21 @@ class BenchmarkTable(ListTable):
         parent = nodes.Element()
         self.state.nested_parse(StringList([said], str(path)), 0, parent)
         return [shown, *parent.children]
+
+    def row(self, rows, line, title):
+        """Return the one row that begins with the cells of a line."""
+        first = line.split(" | ")
+        found = [
+            row for row in rows if [str(value) for value in row[: len(first)]] == first
+        ]
+        if len(found) != 1:
+            raise self.error(f"{len(found)} rows of {title!r} begin with {line!r}.")
+        return found[0]
+
+
+def lines(text):
+    """Return the lines of an option, without the space around them."""
+    return [line.strip() for line in text.strip().splitlines()]
 
 
 def cell(value):

@@ -2,9 +2,9 @@
 A table of simulations from a Dask cluster
 ==========================================
 
-:func:`~skpacbayes.likelihood_free.simulate` runs where joblib runs. Here two workers
-of a local cluster make the table; it is, bit for bit, the one that this process would
-make.
+:func:`~skpacbayes.likelihood_free.simulate` runs on the active backend of joblib. Here
+two workers of a local cluster simulate. The table is bit for bit the same as the table
+that this process would simulate.
 
 Needs ``pip install skpacbayes[distributed]``; the gallery does not run this script.
 """

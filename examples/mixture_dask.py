@@ -2,10 +2,9 @@
 A Dask array, larger than memory, on a cluster
 ==============================================
 
-The library knows nothing of Dask. An estimator with sufficient statistics does not
-need to: workers compute the statistics of their blocks under the current posterior, the
-statistics add, and the sum is absorbed. Each sweep is what ``fit`` would do in one
-iteration on all the rows.
+Workers compute the sufficient statistics of their blocks under the current posterior.
+The statistics are added, and the estimator absorbs the sum. Each sweep is the same as
+one iteration of ``fit`` on all rows.
 
 Needs ``pip install skpacbayes[distributed]``; the gallery does not run this script.
 """

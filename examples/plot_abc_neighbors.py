@@ -3,11 +3,11 @@ What the number of neighbors and the adjustment do in ABCPosteriorKDE
 =====================================================================
 
 Approximate Bayesian computation accepts the parameters of the k simulations nearest to
-what was observed. With few, the density is noisy; with many, it is that of
-observations which are not near. Local regression moves the accepted parameters to where
-they would be had their summaries been those observed, so that many more may be
-accepted. Here the exact posterior is known: the summaries are the parameter and noise,
-and four columns of noise.
+the observation. A small k gives a noisy density. A large k gives a wide density,
+because it includes simulations that are not near. Local regression moves the accepted
+parameters to where they would be if their summaries were the observed ones, so a larger
+k can be used. Here the exact posterior is known: one summary is the parameter plus
+noise, and the other four are noise.
 """
 
 import matplotlib.pyplot as plt
@@ -39,10 +39,10 @@ panels[1].legend()
 plt.show()
 
 # %%
-# Which k, and which adjustment? Leaving pairs of the table out and asking how likely
-# their parameters are given their summaries answers without the exact posterior. The
-# default, "cv", takes the adjustment with the best score, and the most neighbors that
-# are as good as the best.
+# Which k, and which adjustment? Hold pairs of the table out, and compute the log
+# density of their parameters given their summaries. This needs no exact posterior. The
+# default, "cv", takes the adjustment with the best score, and the largest k that is as
+# good as the best.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 posterior = ABCPosteriorKDE(random_state=0).fit(X, y)

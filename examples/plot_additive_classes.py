@@ -3,19 +3,19 @@
 Select variables for two classes: SparseAdditiveGibbsClassifier and Ranker
 ==========================================================================
 
-:class:`SparseAdditiveGibbsClassifier` averages additive logistic models over which
-variables are in and how rough their effects are. :class:`SparseAdditiveGibbsRanker`
-does so for scores that are judged by the order they give: with ``loss="auc"`` the area
-under the ROC curve itself is the loss.
+:class:`SparseAdditiveGibbsClassifier` averages additive logistic models over the sets
+of variables, and over the roughness of their effects.
+:class:`SparseAdditiveGibbsRanker` does the same for scores that rank one class above
+the other. With ``loss="auc"`` its loss is one minus the area under the ROC curve.
 """
 
 # %%
-# Which of thirty measurements tell a tumour's kind?
-# --------------------------------------------------
-# Wisconsin's breast cancer data, from scikit-learn. Half of the rows are for learning.
-# With ``beta=0.1`` a function must earn ten times its prior's price; at 0.5 more than
-# half of the measurements are in most models, as they are of use to nearly separable
-# classes. The default is 0.5.
+# Which of thirty measurements tell the kind of a tumour?
+# -------------------------------------------------------
+# The breast cancer data of scikit-learn; half of the rows are for learning. With
+# ``beta=0.1`` each function has a larger penalty than with the default, 0.5. With 0.5
+# more than half of the measurements are in most models, because the classes are nearly
+# separable and many small effects predict best.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -63,8 +63,8 @@ for name, method in methods.items():
     print(f"   {name:30} {loss:8.3f} {area:6.3f}")
 
 # %%
-# The posterior says which of them are needed, with what probability. Many are nearly
-# copies of one another, so that few of them are certain.
+# The posterior has a probability for each measurement. Many measurements are nearly
+# copies of one another, so few of the probabilities are near one.
 
 n_lasso = np.count_nonzero(lasso[-1].coef_)
 n_expected = classifier.inclusion_probabilities_.sum()
@@ -85,12 +85,12 @@ for axes, j in zip(np.ravel(display.axes_), order, strict=False):
     axes.set_xlabel(tumours.feature_names[j])
 
 # %%
-# When the order is what counts
-# -----------------------------
-# Two of twenty features are higher in positives. In one negative of twenty the first of
-# these is far too high: a gross error. Scores are to be linear (``max_order=1``). A
-# likelihood gives in to such rows, each of which costs the more the surer it is wrong;
-# to the AUC each of their pairs is wrong once.
+# Gross errors and a small model: use the ranker
+# ----------------------------------------------
+# Two of twenty features are higher in positives. In one negative of twenty, the first
+# of these is far too high: a gross error. The scores must be linear (``max_order=1``).
+# The logistic loss of such a row grows with its distance, so the classifier adapts to
+# these rows. The AUC counts each misordered pair once.
 
 rng = np.random.default_rng(0)
 
@@ -121,8 +121,9 @@ for model in (
 axes.set_title("5000 new rows, with gross errors")
 
 # %%
-# Where scores need not be linear, the classifier finds that very high values are
-# negative, and does as well: the ranker pays where the model is too small for the data.
+# Without the restriction to linear scores, the classifier learns that very high values
+# are negative, and ranks as well as the ranker. Use the ranker if the model is too
+# small for the data.
 
 both = {
     "classifier": SparseAdditiveGibbsClassifier(n_iter=150, random_state=0),

@@ -2,9 +2,10 @@
 Four effects among four hundred variables: SparseAdditiveGibbsRegressor
 =======================================================================
 
-Two hundred rows, four hundred variables with correlated neighbours, and four effects:
-the posterior finds the four and their shapes. The Lasso on the same eight functions of
-each variable predicts well, too, and keeps many variables that do nothing.
+There are two hundred rows, four hundred variables with correlated neighbours, and four
+effects. The posterior finds the four variables and the shapes of their effects. The
+Lasso on the same eight functions of each variable also predicts well, but keeps many
+variables without effect.
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +42,8 @@ kept = np.flatnonzero(lasso.coef_.reshape(p, 8).any(axis=1))
 print(f"the Lasso on the same functions keeps {len(kept)} variables")
 
 # %%
-# The effects, and the truth less its mean over the rows (dashed).
+# The effects with bands of two standard deviations, and the true effects minus their
+# means over the rows (dashed).
 
 display = PartialEffectsDisplay.from_estimator(model, X)
 for j, axes, points in zip(

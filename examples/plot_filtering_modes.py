@@ -1,12 +1,12 @@
 """
-Keep eight possibilities alive with ClusteredParticleFilter
-===========================================================
+Keep eight modes with ClusteredParticleFilter
+=============================================
 
 A point walks through space, and only the absolute values of its three coordinates are
-seen: eight positions fit equally well, for ever. A particle filter forgets them one
-after the other, since resampling is a lottery. With `conservation=1`, the method of
-[1]_, every cluster of particles keeps its number, and every possibility lives on. Their
-weights still drift: that they are alive does not make their probabilities right.
+observed. So eight positions fit equally well at all times. The plain particle filter
+loses them one after the other, because resampling is random. With `conservation=1`, the
+method of [1]_, every cluster of particles keeps its number of particles, and no mode is
+lost. But the weights of the modes are still wrong: see the right panel.
 
 .. [1] K. Fan and K. Heller, "k-means: fighting against
    degeneracy in sequential Monte Carlo with an application to tracking", 2018.
@@ -64,7 +64,7 @@ for (name, parameters), style in zip(settings.items(), ["-", "--", ":"], strict=
     axes[0].plot(alive, style, label=name)
     axes[1].plot(distances, style, label=name)
     print(f"{name:30} {alive[-1]:.1f} of 8 at the end, distance {distances[-1]:.2f}")
-axes[0].set(xlabel="row", ylabel="possibilities alive", ylim=(0, 8.3))
+axes[0].set(xlabel="row", ylabel="modes that have particles", ylim=(0, 8.3))
 axes[1].set(xlabel="row", ylabel="total variation from equal weights", ylim=(0, 1))
 axes[0].legend()
 figure.suptitle("Eight modes of equal weight: which survive, and how evenly")

@@ -2,10 +2,11 @@
 Write a model of your own for ClusteredParticleFilter, compiled or not
 ======================================================================
 
-A model is three functions of all particles at once, and the number of normals that
-each of them needs. Here a population of fish follows Ricker's law and is counted with
-Poisson noise: neither linear nor Gaussian. Numba may compile the functions; the same
-model serves the bootstrap and quasi-Monte Carlo.
+A model has three functions, each for all particles at once, and the number of normals
+that each particle needs. Here a population of fish grows by Ricker's model and is
+counted with Poisson noise: the model is neither linear nor Gaussian. Numba may compile
+the functions. The same model works with the bootstrap filter and with quasi-Monte
+Carlo.
 """
 
 # %%
@@ -63,7 +64,7 @@ class CompiledRicker(Ricker):
 
 
 # %%
-# Sixty years, ten of them without a count. `initial` and `transition` simulate, too.
+# Sixty years, ten of them without a count. `initial` and `transition` also simulate.
 rng = np.random.default_rng(0)
 truth = Ricker()
 states = [truth.initial(rng.normal(size=(1, 1)))]
@@ -88,8 +89,8 @@ for model in (Ricker(), CompiledRicker()):
         )
 
 # %%
-# The ancestors of the last particles are traced back, for the model says nothing of its
-# transition density; a method `log_transition` would make smoothing sharper.
+# The model has no transition density, so the smoother traces the ancestors of the last
+# particles. A method `log_transition` would make smoothing more accurate.
 figure, axis = plt.subplots(figsize=(9, 3.5), layout="constrained")
 FilterDisplay.from_estimator(tracker, X, function=np.exp, ax=axis)
 axis.plot(np.exp(states), "k:", label="truth")

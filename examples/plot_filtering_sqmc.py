@@ -1,11 +1,11 @@
 """
-Quasi-Monte Carlo in ClusteredParticleFilter: the error of many more particles
-==============================================================================
+Quasi-Monte Carlo in ClusteredParticleFilter: a smaller error with the same particles
+=====================================================================================
 
-`method="sqmc"` replaces independent noise by points that fill space evenly, and
-resamples along a curve that keeps neighbours together. The same number of particles
-then gives a much smaller error, the more so the more there are; and the less so the
-more dimensions the state has. Here the exact answer is Kalman's.
+`method="sqmc"` replaces independent noise by evenly spread points, and resamples along
+a Hilbert curve that keeps neighbours together. The error is then much smaller for the
+same number of particles. The gain grows with the number of particles, and falls with
+the dimension of the state. The exact answer is that of a Kalman filter.
 """
 
 # %%
@@ -56,7 +56,7 @@ for d, axis in zip((1, 2, 4), axes, strict=True):
         axis.loglog(SIZES, errors[method], "o-", label=method)
     gains = np.divide(errors["bootstrap"], errors["sqmc"])
     print(f"d = {d}, error of the bootstrap over that of sqmc: {gains.round(1)}")
-    axis.set(title=f"{d} dimensions", xlabel="particles")
+    axis.set(title=f"{d} dimension{'s' * (d > 1)}", xlabel="particles")
     axis.grid(alpha=0.3)
 axes[0].set_ylabel("squared error of the log-likelihood")
 axes[0].legend()

@@ -3,14 +3,14 @@ Where is this flight? Terrain navigation with ClusteredParticleFilter
 =====================================================================
 
 A flight over a known map measures its height above the ground and its own velocity. It
-does not know where it started. Many paths fit the first measurements; one
-after the other is ruled out. A particle filter that loses the true path early will
-not find it again.
+does not know where it started. Many paths fit the first measurements, and later
+measurements exclude one path after the other. If a particle filter loses the true path
+early, it does not find it again.
 
 The map is a real elevation model of the Jacksboro fault in Tennessee, which ships with
-matplotlib. Resampling within clusters of particles (section 4.2 of [1]_) keeps
-possibilities that the plain filter drops. With four times the particles, the plain
-filter does better still: here, where a particle is cheap, that is the better way.
+matplotlib. Resampling within clusters of particles (section 4.2 of [1]_) keeps modes
+that the plain filter loses. The plain filter with four times the particles is better
+still: here a particle is cheap, so more particles are the better choice.
 
 .. [1] K. Fan and K. Heller, "k-means: fighting against
    degeneracy in sequential Monte Carlo with an application to tracking", 2018.
@@ -56,8 +56,9 @@ filters = {
 }
 
 # %%
-# One flight of those below, chosen because it shows what can happen: after 12
-# measurements no particle of the plain filter is near the truth.
+# One flight, chosen because it shows the difference: after 12 measurements no particle
+# of the plain filter is near the true position. Particles are black, the true position
+# is red.
 model, X, path = flight(seed=24)
 figure, axes = plt.subplots(
     2, 3, figsize=(11, 7), sharex=True, sharey=True, layout="constrained"
@@ -75,8 +76,8 @@ for (name, parameters), column in zip(filters.items(), axes.T, strict=True):
 plt.show()
 
 # %%
-# A hundred flights: how often is no particle within ten cells of the truth? A lost
-# cloud may even leave the map, of which the filter warns.
+# A hundred flights: how often is no particle within ten cells of the true position? If
+# all particles leave the map, the filter warns.
 warnings.simplefilter("ignore", ConvergenceWarning)
 print("no particle near the truth, in % of 100 flights:")
 print(f"{'':18}" + "".join(f"{f'row {t}':>9}" for t in (5, 10, 20, 40)))

@@ -3,22 +3,21 @@
 Hidden states whose emissions are not Gaussian: DirichletProcessHMM
 ===================================================================
 
-A chain moves between three states. In each, the observation is the state's place plus
-noise, and the noise is not Gaussian: first it has two modes, of which the second lies
-where the next state's first mode is; then it has tails so heavy that their variance is
-infinite. A hidden Markov model with Gaussian emissions can describe neither, and bends
-its states until they describe the noise.
-:class:`~skpacbayes.hmm.DirichletProcessHMM` learns the shape of the noise along with
-the states.
+A chain moves between three states. An observation is the location of the state plus
+noise. The first kind of noise has two modes, and the second mode lies where the next
+state has its first mode. The second kind has tails so heavy that its variance is
+infinite. With Gaussian emissions, the states of a hidden Markov model describe the
+noise instead. :class:`~skpacbayes.hmm.DirichletProcessHMM` learns the shape of the
+noise together with the states.
 """
 
 # %%
 # Two kinds of noise, two models
 # ------------------------------
-# With one atom for each state the model is the usual one, of Gaussian emissions. The
-# other mixes up to ten, by a Dirichlet process, into one shape that all states share,
-# each at a place of its own: as the noise is the same in all states, the default,
-# ``emission="auto"``, would mostly choose that too.
+# With one atom for each state the emissions are Gaussian. The other model is a
+# Dirichlet process mixture of up to ten atoms. Its shape is common to all states, and
+# each state has a location of its own. This is true here; the default,
+# ``emission="auto"``, would mostly choose the same.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,14 +64,14 @@ for shape in noises:
         print(f"{shape:14} {name:20} {right:12.1%} {error:22.3f}")
 
 # %%
-# Heavy tails cost the Gaussian model less here than they may: chains start from k-means
-# that is not misled by outliers, and the posterior of a spread is not as free as its
-# maximum likelihood estimate.
+# With heavy tails the Gaussian model loses less here than it could. Chains start from a
+# k-means that is robust to outliers, and the posterior of a spread is more stable than
+# its maximum likelihood estimate.
 #
 # What emissions look like, by each model
 # ---------------------------------------
-# In colour the posterior mean of each state's density and, as a band, where it lies
-# with probability 0.9; black, the truth.
+# In colour: the posterior mean of the density of each state, with a band of 90 %.
+# Black: the true densities.
 
 grid = np.linspace(-3.5, 8, 300)
 figure, axes = plt.subplots(2, 2, figsize=(11, 6), sharex=True, layout="constrained")
@@ -88,17 +87,18 @@ for column, shape in zip(axes.T, noises, strict=True):
             grid=grid,
             ax=axis,
         )
-        axis.plot(grid, truth, color="black", lw=0.8)
+        axis.plot(grid, truth, color="black", lw=0.8, label=["truth", None, None])
+        axis.legend()
         axis.set_ylim(0, 1.05 * max(truth.max(), axis.get_ylim()[1]))
         axis.set(title=f"{shape} noise, {name}: {right:.0%} right", xlabel="")
 for axis in axes[1]:
     axis.set_xlabel("observation")
 
 # %%
-# A stretch of the sequence
-# -------------------------
-# The shades are the probabilities of the states, given all of the sequence. The
-# Gaussian model takes the second mode of a state for its neighbour.
+# A part of the sequence
+# ----------------------
+# The shades are the probabilities of the states, given the whole sequence. The Gaussian
+# model takes the second mode of a state for the neighbouring state.
 
 X, states = make_hidden_markov("bimodal", random_state=0)
 steps = np.arange(200, 400)

@@ -2,10 +2,10 @@
 How many components, if they are not Gaussian? TemperedVBGaussianMixture
 ========================================================================
 
-A Gaussian mixture fitted to skewed groups needs several Gaussians for each. The more
-rows there are, the surer the evidence is of the extra ones: it describes the density,
-not the groups. A smaller ``inverse_temperature`` takes the likelihood less seriously,
-and asks for more evidence before a component is added.
+A Gaussian mixture needs several Gaussians for each skewed group. With more rows there
+is more evidence for the additional Gaussians: they describe the density, not the
+groups. A smaller ``inverse_temperature`` gives the likelihood less weight, and requires
+more evidence for each component.
 """
 
 import matplotlib.pyplot as plt
@@ -30,9 +30,9 @@ for alpha, mixture in zip(temperatures, mixtures, strict=True):
     )
 
 # %%
-# The rows by the component that each mixture gives them, and the criterion that chose:
-# the evidence bound minus the price of the number of components. Tempering finds the
-# groups; it does not give the better density, as the numbers above say.
+# Above: the rows in the colour of their component. Below: the criterion, which is the
+# evidence bound minus the penalty for the number of components. Tempering finds the
+# groups. It does not give the better density, as the printed numbers show.
 
 figure, axes = plt.subplots(2, len(mixtures), figsize=(11, 6), layout="constrained")
 for column, alpha, mixture in zip(axes.T, temperatures, mixtures, strict=True):

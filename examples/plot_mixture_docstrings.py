@@ -2,9 +2,9 @@
 Topics of the standard library: TemperedVBMultinomialMixture
 ============================================================
 
-Docstrings of Python's own modules, read from their source on this machine, as rows of
-word counts: a mixture of multinomials finds what they are about, and how many topics
-the counts support. The matrix stays sparse throughout.
+The rows are word counts of the docstrings of Python's own modules. A mixture of
+multinomials finds their topics, and how many topics the counts support. The matrix
+stays sparse.
 """
 
 import ast
@@ -46,10 +46,11 @@ words = vectorizer.get_feature_names_out()
 print(f"{X.shape[0]} docstrings, {X.shape[1]} words, {X.nnz} counts that are not zero")
 
 # %%
-# A word that has come in a text comes again more often than a multinomial allows for:
-# taken for independent, the words would show more topics than there are.
-# ``inverse_temperature="auto"`` measures how often, and counts the evidence for less.
-# A word's lift is its frequency in the topic over that in all texts.
+# A word that has come in a text comes again more often than a multinomial allows. If
+# words are taken as independent, too many topics are found.
+# ``inverse_temperature="auto"`` measures the repetitions, and reduces the evidence
+# accordingly. The lift of a word is its frequency in the topic divided by its frequency
+# in all texts.
 
 mixture = TemperedVBMultinomialMixture(
     "auto", max_components=12, inverse_temperature="auto", random_state=0
@@ -69,5 +70,5 @@ display.ax_.set(xlabel="topics", title="evidence of each number of topics")
 plt.show()
 
 # %%
-# The bound still rises at twelve, where the search ends (``max_components``): the texts
-# support more topics than a page can list.
+# The bound still rises at twelve topics, where the search ends (``max_components``).
+# The texts support more topics than this page shows.

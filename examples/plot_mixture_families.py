@@ -2,8 +2,8 @@
 Mixed columns and heavy tails: TemperedVBMixture
 ================================================
 
-A row of a table is seldom one vector of numbers: it holds an amount, a number of
-purchases, a region, and holes. :class:`~skpacbayes.mixture.TemperedVBMixture` takes a
+The columns of a table are often of several kinds: an amount, a number of purchases, a
+region, with missing values. :class:`~skpacbayes.mixture.TemperedVBMixture` takes a
 family for each kind of column, leaves missing values out, and chooses the number of
 groups by the evidence bound.
 """
@@ -38,9 +38,9 @@ for name, values in customers.parameters_.items():
 print(f"agreement: {adjusted_rand_score(group, customers.predict(X)):.2f}")
 
 # %%
-# Groups with heavy tails: a Gaussian mixture needs broad components for the far rows,
-# and warns; a Student component keeps its far rows, and they hardly pull it. The bound
-# chooses its degrees of freedom.
+# Groups with heavy tails. A Gaussian mixture adds broad components for the far rows,
+# and warns. A Student component keeps its far rows, which have little influence on its
+# mean. The bound chooses the degrees of freedom.
 
 centers = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 rows = centers[group] + rng.standard_t(3, (900, 2))
@@ -60,8 +60,8 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# Two groups of each family. The colour is the component that was found; a family of one
-# column is shown as a histogram.
+# Two groups of each family, in the colour of the component found. Families of one
+# column are shown as histograms.
 
 first = np.arange(400) < 200
 

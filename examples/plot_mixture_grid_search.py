@@ -3,10 +3,9 @@ The inverse temperature of TemperedVBGaussianMixture by cross-validation
 ========================================================================
 
 ``score`` is the log posterior-predictive density of held-out rows, so ``GridSearchCV``
-can choose any parameter by it. For the inverse temperature it will choose values near
-one: for the density of new rows, the whole likelihood is best, even when the
-components have the wrong shape. Choose a smaller value for fewer components, or for
-the risk bound, not for the density.
+can choose any parameter. For the inverse temperature it chooses values near one: the
+whole likelihood gives the best density of new rows, also if the components have the
+wrong shape. Choose a smaller value for fewer components, or for the risk bound.
 """
 
 import warnings

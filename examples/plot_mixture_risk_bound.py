@@ -2,9 +2,9 @@
 The risk bound of TemperedVBGaussianMixture, and its risk
 =========================================================
 
-The theorems bound the Rényi divergence, of order the inverse temperature, between a
-mixture drawn from the variational posterior and the truth. Here the truth is known: a
-mixture of three Gaussians of unit variance, the model of the paper's Algorithm 3.
+The theorems bound the Rényi divergence between a mixture drawn from the variational
+posterior and the truth. Its order is the inverse temperature. Here the truth is known:
+a mixture of three Gaussians with unit variance, the model of the paper's Algorithm 3.
 """
 
 import matplotlib.pyplot as plt
@@ -55,8 +55,8 @@ for n, risk, bound in zip(sizes, risks, bounds, strict=True):
     print(f"{n:5d} rows: measured {risk:.4f}, bound {bound:.3f}")
 
 # %%
-# The bound has the right rate, up to a logarithm, and constants far from sharp: it is
-# a statement about how the risk falls, not an estimate of it.
+# The bound falls at the right rate, up to a logarithm, but its constants are large. It
+# shows how fast the risk falls, and is not an estimate of the risk.
 
 plt.loglog(sizes, bounds, "s-", label="bound, Corollary 3.4")
 plt.loglog(sizes, risks, "o-", label="measured, mean of 10 data sets")

@@ -2,9 +2,9 @@
 A million rows, a few thousand at a time: TemperedVBGaussianMixture
 ===================================================================
 
-``partial_fit`` cuts the stream into blocks, wherever the calls cut it, and keeps a
-window of raw rows and the statistics of all others. The bound that it reports is about
-all the rows seen.
+``partial_fit`` divides the stream into blocks of its own, whatever the calls. It keeps
+a window of rows, and the statistics of all earlier rows. The bound is that of all rows
+read.
 """
 
 import time
@@ -29,8 +29,8 @@ for first in range(0, len(X), call):
 print(f"{seen[-1]:,} rows in {time.perf_counter() - start:.0f} s, scores included")
 
 # %%
-# Batch fits of the first rows, for comparison. The stream is as good as a fit of
-# everything it has seen, in a fraction of the memory: it keeps this many raw rows.
+# Batch fits of the first rows, for comparison. The stream is as good as a fit of all
+# rows read, and keeps only the number of rows printed here.
 
 kept = len(stream._stream.window) + len(stream._stream.pending)
 print(f"raw rows kept: {kept:,}, state: {stream.statistics_.size} numbers")

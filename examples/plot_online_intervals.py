@@ -2,10 +2,11 @@
 Intervals that cover on a stream that drifts: OnlineVIRegressor
 ===============================================================
 
-A line is read one row at a time; half-way its coefficients change sign. A learner that
-never forgets does not recover. `forgetting="auto"` runs several memories side by side
-and weighs them by their losses, so that it need not be told how fast the world
-changes. Throughout, the 90 % intervals should hold nine rows in ten.
+A linear relation is learnt one row at a time. After half of the rows its coefficients
+change sign. A learner that does not forget does not recover. ``forgetting="auto"`` runs
+several rates of forgetting side by side and weights them by their losses, so the speed
+of the change need not be known. The 90 % intervals should contain nine rows in ten at
+all times.
 """
 
 # %%
@@ -23,7 +24,7 @@ y = 20 + sign * (X @ slopes) + rng.normal(size=n)
 
 # %%
 # Each row is predicted, with an interval, then learnt.
-memories = {"none forgotten": 0.0, "forgetting chosen": "auto"}
+memories = {"forgetting=0.0": 0.0, 'forgetting="auto"': "auto"}
 errors, inside, shares = {}, {}, []
 for label, forgetting in memories.items():
     model = OnlineVIRegressor(forgetting=forgetting).partial_fit(X[:1], y[:1])
@@ -56,7 +57,7 @@ axes[2].stackplot(
     colors=plt.colormaps["viridis"](np.linspace(0, 1, len(rates))),  # dark: long memory
 )
 axes[2].set(ylabel="weight of each rate", xlabel="row")
-axes[2].legend(loc="center left", title="forgetting")
+axes[2].legend(loc="center left", title="rate", bbox_to_anchor=(1.01, 0.5))
 plt.show()
 
 # %%

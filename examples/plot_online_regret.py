@@ -2,23 +2,23 @@
 Compare the methods of OnlineVIClassifier and OnlineVIRegressor by regret
 =========================================================================
 
-[1]_ compares three online variational methods, SVA, SVB and NGVI, and two gradient
-descents, OGA and OGA-EL: each row is predicted, the loss suffered, the row learnt. This
-example runs them as published, with the paper's learning rates, projections and unit
-variances at the start, and draws the average loss so far against the best fixed
+The paper [1]_ compares three online variational methods, SVA, SVB and NGVI, and two
+gradient methods, OGA and OGA-EL. Each row is predicted, then learnt. This example runs
+the methods as published, with the paper's learning rates, projections and initial
+variances of one. It draws the average loss so far, and the loss of the best fixed
 parameter in hindsight (thin black line). The streams are the paper's simulated one and
-three that scikit-learn ships; those of the paper's six that have to be downloaded are
-in ``benchmarks/bench_online.py`` of the sources.
+three that ship with scikit-learn. The benchmark ``benchmarks/bench_online.py`` of the
+sources has those that must be downloaded.
 
-The paper sets "eta = 1" for NGVI and leaves the second rate of its equation (8) open.
-Taken literally for both rates, half of what was learnt would be forgotten at each
-step, and NGVI would be the worst method by far. We read it as no forgetting: inverse
-temperature 1. "NGVI, implicit" is the library's default update, which does not
-linearise the loss in the mean.
+The paper sets "eta = 1" for NGVI and does not give the second rate of its equation (8).
+With 1 for both rates, half of the evidence would be forgotten at each step, and NGVI
+would be the worst method by far. Here nothing is forgotten: the inverse temperature is
+1. "NGVI, implicit" is the default update of the library, which does not linearise the
+loss in the mean.
 
-Features are standardised over the whole data set for all methods, as are the targets
-of regression, except on the toy problem: gradient methods are hopeless otherwise, and
-the paper does not say what it did.
+Features, and the targets of regression, are standardised over the whole data set for
+all methods, except on the toy problem. Otherwise the gradient methods fail. The paper
+does not say what it did.
 """
 
 # %%
@@ -144,14 +144,14 @@ for label, row in table.items():
     print(f"{label:18}" + "".join(f"{row[name]:21.4g}" for name in streams))
 
 # %%
-# "NGVI is the best method in practice", says the paper. Here it is, for the squared
-# loss, where SVB diverges and is stopped only by the projection, and on the toy
-# problem. For the hinge on real data it is not. As printed, with the loss linearised at
-# the current mean, NGVI is behind all others on breast cancer and digits: a row with
-# large features asks for a step that overshoots, and with precisions that only grow
-# later rows undo it slowly. With the loss kept exact in the mean, "NGVI, implicit", it
-# is near OGA on breast cancer and behind it on the digits. That update is the library's
-# default, with a prior whose scale is learnt, which the paper does not have.
+# The paper says: "NGVI is the best method in practice". Here this holds for the squared
+# loss, where SVB is limited by its projection only, and on the toy problem. It does not
+# hold for the hinge loss on real data. The printed NGVI, with the loss linearised at
+# the current mean, is behind all others on breast cancer and digits. A row with large
+# features makes a step that is too long, and later rows correct it slowly, because
+# precisions only grow. "NGVI, implicit", with the exact loss in the mean, is near OGA
+# on breast cancer and behind it on the digits. The default of the library is that
+# update, together with a learnt scale of the prior, which the paper does not have.
 #
 # .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization bound
 #    for online variational inference", ACML 2019.

@@ -3,15 +3,14 @@
 Clusters that are not round: PACOClusterer on cells of tumours
 ==============================================================
 
-569 tumours, 30 measurements of the cells of each, standardised. The measurements go
-together, so benign and malignant tumours are two long clouds and not two balls:
-:class:`~skpacbayes.PACOClusterer` learns the shape that clusters have in common, and
-how many there are. k-means with the silhouette, and a Gaussian mixture with BIC, see
-the same rows.
+There are 569 tumours, with 30 standardised measurements of the cells of each. The
+measurements are correlated, so benign and malignant tumours are two elongated clouds.
+:class:`~skpacbayes.PACOClusterer` learns the common shape of the clusters, and their
+number. For comparison: k-means with the silhouette, and a Gaussian mixture with BIC.
 """
 
 # %%
-# Nothing is given but the rows.
+# Only the rows are given.
 
 import warnings
 
@@ -50,11 +49,20 @@ for name, labels in found.items():
     print(f"{name}: {len(np.unique(labels))} clusters, adjusted Rand {agreement:.2f}")
 
 # %%
-# In the plane of the first two principal components.
+# The plane of the first two principal components. Colours go from left to right.
 
 plane = PCA(2).fit_transform(X)
+
+
+def colors(labels):
+    """Return numbers of clusters from left to right, so that colours agree."""
+    values = np.unique(labels)
+    left = np.argsort([plane[labels == value, 0].mean() for value in values])
+    return np.argsort(left)[np.searchsorted(values, labels)]
+
+
 figure, axes = plt.subplots(2, 2, figsize=(8, 7), layout="constrained", sharey=True)
 for ax, (name, labels) in zip(axes.flat, found.items(), strict=True):
-    ax.scatter(*plane.T, c=labels, cmap="tab10", vmax=9, s=12)
+    ax.scatter(*plane.T, c=colors(labels), cmap="tab10", vmax=9, s=12)
     ax.set_title(f"{name}: {len(np.unique(labels))}")
 plt.show()

@@ -1,13 +1,12 @@
 """
 ====================================================================
-Cluster partitions where they lie: PACOClusterer on several machines
+Rows on several machines, one clustering: PACOClusterer
 ====================================================================
 
-Rows spread over machines need not be brought together. Each partition is summarised
-where it lies by :meth:`~skpacbayes.cluster.PACOClusterer.sufficient_statistics`, a
-small array; the arrays are stacked, and one chain runs on the union. Processes of
-joblib stand for the machines here; Dask or Spark would do the same with their own
-`map`.
+The rows need not be brought together. Each machine summarises its rows in a small
+array, by :meth:`~skpacbayes.cluster.PACOClusterer.sufficient_statistics`. One machine
+stacks the arrays and runs one chain on all of them. Here processes of joblib take the
+place of machines; with Dask or Spark use their own `map`.
 """
 
 # %%
@@ -34,7 +33,8 @@ print(f"{clusterer.n_clusters_} clusters in {clusterer.n_samples_seen_:,} rows, 
 print(clusterer.cluster_centers_.round(2))
 
 # %%
-# The loss of the centres, against centres found with all rows in one place.
+# The loss of the centres, compared with centres that were found with all rows in one
+# place.
 
 together = PACOClusterer(random_state=0).fit(X[:2_000])
 
@@ -47,8 +47,8 @@ print(f"mean loss of all rows: {loss(clusterer):.4f}, from the summaries")
 print(f"                       {loss(together):.4f}, from 2,000 of the rows in a batch")
 
 # %%
-# Each partition's summary has a colour; the size of a point is the weight that it
-# stands for.
+# Each partition has a colour. The size of a point is the number of rows that it
+# summarises.
 
 figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 for number, summary in enumerate(summaries, start=1):

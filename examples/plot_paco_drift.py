@@ -1,19 +1,19 @@
 """
 ===============================================================
-A pump watched: a stream that drifts, followed by PACOClusterer
+Detect a fault on a stream that drifts: PACOClusterer
 ===============================================================
 
-Two sensors of a pump see three ways in which it runs. The sensors drift by half a
-spread every 200 rows; one way of running is given up; later a fourth appears, a fault.
-:class:`~skpacbayes.cluster.PACOClusterer` with ``forgetting="auto"`` follows the stream
-and gives the signal to stop: the number of its clusters rises.
+Two sensors of a pump see three modes of operation. The sensors drift by half a standard
+deviation every 200 rows. One mode ends, and later a new mode appears: a fault.
+:class:`~skpacbayes.cluster.PACOClusterer` with ``forgetting="auto"`` follows the drift.
+The signal to stop is a rise in the number of clusters.
 """
 
 # %%
 # The stream
 # ----------
-# Nothing in it says where the groups are, how fast they move, or when one comes or
-# goes.
+# Nothing in the stream says where the groups are, how fast they move, or when one
+# appears or ends.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,10 +31,10 @@ drift = 0.5 * np.arange(n_rows)[:, None] / 200 * [1.0, 0.6]
 X = places[group] + drift + rng.normal(size=(n_rows, 2))
 
 # %%
-# Two readers
-# -----------
-# One forgets at the rate that its forecasts of the last rows recommend, one never. Both
-# read ten rows at a time.
+# With and without forgetting
+# ---------------------------
+# One clusterer chooses its rate of forgetting by the forecasts of recent rows, the
+# other never forgets. Both learn ten rows at a time.
 
 readers = {
     'forgetting="auto"': PACOClusterer(forgetting="auto", n_iter=100, random_state=0),
@@ -57,10 +57,10 @@ for name, numbers in found.items():
 # %%
 # The decision
 # ------------
-# After 200 rows of learning, the pump is stopped when the number of clusters has been
-# larger twice in a row than in the 100 rows before. The reader that forgets has noticed
-# that one way of running is gone, and sees the fault within a few dozen rows. The other
-# counts what is gone, at places where nothing is any more.
+# After the first 200 rows, the pump is stopped when the number of clusters has been
+# larger, twice in a row, than in the 100 rows before. The clusterer that forgets drops
+# the mode that has ended, and detects the fault within a few dozen rows. The other one
+# still counts the mode that has ended.
 
 for name, numbers in found.items():
     more = [

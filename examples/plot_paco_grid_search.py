@@ -3,11 +3,11 @@
 The inverse temperature of PACOClusterer by held-out data
 =========================================================
 
-The inverse temperature needs no choice: `"auto"` follows the noise. Where the data
-should choose all the same, `GridSearchCV` can, since
+The default, ``"auto"``, takes the inverse temperature from the noise of the data.
+`GridSearchCV` can choose it too, because
 :meth:`~skpacbayes.cluster.PACOClusterer.score` is the held-out log density of the
-*normalised* quasi-likelihood, which, unlike the loss, does not improve with every
-further centre.
+*normalised* quasi-likelihood. Unlike the loss, it does not rise with each further
+centre.
 """
 
 # %%
@@ -36,9 +36,9 @@ print(
 )
 
 # %%
-# The score falls on both sides: with too few clusters the rows lie far from a centre,
-# with too many their noise is cut into pieces. The number of clusters, below, is that
-# of a fit to all rows; the folds, of four fifths of them, may find another one.
+# The score falls on both sides. With too few clusters rows lie far from a centre, with
+# too many their noise is cut into pieces. The lower panel has the number of clusters of
+# a fit to all rows; a fold has four fifths of the rows, and may have another number.
 
 figure, (upper, lower) = plt.subplots(
     2, 1, figsize=(7, 5.5), sharex=True, layout="constrained"

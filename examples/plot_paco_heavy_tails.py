@@ -3,10 +3,10 @@
 Heavy tails on a stream: the Manhattan loss of PACOClusterer
 ============================================================
 
-Three lognormal groups (Model 5 of [1]_). After some sixty rows `PACOClusterer` learns
-that the noise is skewed and has heavy tails, and both losses find three clusters.
-Before, the squared loss pays the square of the distance of a far row, and may give the
-row a cluster of its own; the Manhattan loss pays the distance.
+Three lognormal groups (Model 5 of [1]_). After some sixty rows `PACOClusterer` has
+learnt that the noise is skewed with heavy tails, and both losses find three clusters.
+Before, a far row costs the square of its distance with the squared loss, and may get a
+cluster of its own. With the Manhattan loss it costs its distance.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
@@ -42,11 +42,12 @@ for loss, ax in zip(("squared_euclidean", "manhattan"), axes, strict=True):
     ax.plot(ENDS, found.T, color="tab:blue", alpha=0.6, lw=2, drawstyle="steps-post")
     ax.axhline(3, color="black", linestyle="--", label="groups")
     ax.set(title=f"loss={loss!r}", xlabel="rows learnt")
+axes[0].plot([], [], color="tab:blue", label="found, a line for each stream")
 axes[0].set_ylabel("number of clusters")
 axes[0].legend()
 plt.show()
 
 # %%
-# Rows that are far from everything, spread evenly, are another matter: neither loss
-# keeps them from being clusters at once. Use ``predict(X, false_alarm_rate=0.01)`` on
-# a clusterer that was fitted to clean rows, or a mixture with ``outliers=True``.
+# Neither loss helps with evenly spread rows that are far from all groups: on a stream
+# they may become clusters at once. Use ``predict(X, false_alarm_rate=0.01)`` of a
+# clusterer that was fitted to clean rows, or a mixture with ``outliers=True``.

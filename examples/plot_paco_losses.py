@@ -1,17 +1,17 @@
 """
 ==================================================================
-The loss along a stream, bounded: the certificate of PACOClusterer
+A bound of the loss on a stream: the certificate of PACOClusterer
 ==================================================================
 
-Figure 4 of [1]_: on Model 3, the expected cumulative loss of the forecasts (ECL, the
-mean over streams) and the cumulative loss of the best four centres in hindsight (OCL);
-their difference for each row falls, slowly: after 200 rows it is still many times the
-loss in hindsight. The theorem bounds the loss paid on every stream, and
+Figure 4 of [1]_, on Model 3: the expected cumulative loss of the forecasts (ECL, the
+mean over streams), and the cumulative loss of the best four centres in hindsight (OCL).
+Their difference per row falls slowly: after 200 rows it is still many times the loss in
+hindsight. The theorem bounds the loss on every stream, and
 :meth:`~skpacbayes.cluster.PACOClusterer.certificate` computes the bound.
 
-The setting is that of the theorem, `calibration="regret"`: the radius is fixed before
-the rows come, and the inverse temperature is that of Corollary 3. Few streams, and
-short ones, so that the page runs in seconds; `bench_paco_regret.py` has the long run.
+The setting is that of the theorem, ``calibration="regret"``: the radius is fixed before
+the first row, and the inverse temperature is that of Corollary 3. There are few and
+short streams here. The benchmark ``bench_paco_regret.py`` has longer ones.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
@@ -55,9 +55,9 @@ paid, bound, oracle = np.mean([curves for curves, _ in runs], axis=0)
 print(runs[-1][1])  # the certificate of the last stream
 
 # %%
-# The forecasts start from the prior and pay for it; the difference to the best centres
-# in hindsight, for each row, falls. The bound, on the right, falls as well, and lies
-# far above: most of it is the variance term, the price of drawing at random.
+# The first forecasts come from the prior and have a large loss. The difference per row
+# to the best centres in hindsight falls. The bound (right) falls too, and is much
+# larger: most of it is the variance term, the cost of drawing the forecasts at random.
 
 figure, (left, middle, right) = plt.subplots(
     1, 3, figsize=(12, 3.8), layout="constrained"

@@ -3,14 +3,14 @@
 How many clusters? PACOClusterer and four peers on five models
 ==============================================================
 
-The simulations of section 5 of [1]_ (its Figures 2 and 3): each panel shows how often a
-method chose each number of clusters. Only a few tables are drawn here, so read the
-differences between neighbours with care: with 8 draws, a share of 90 % has a standard
-error of about 11 %. The benchmark `bench_paco_batch.py` has the long run.
+The simulations of section 5 of [1]_ (Figures 2 and 3). Each panel shows how often a
+method chose each number of clusters. There are only 8 draws of each model: a share of
+90 % has a standard error of about 11 %. The benchmark ``bench_paco_batch.py`` has more
+draws.
 
-Every method may choose up to 12 clusters, HDBSCAN as many as it finds. PACO
-uses its default parameters, and the Manhattan loss on Model 5, whose tails are heavy;
-k-means, behind the two indices, has three starts for each number of clusters.
+Every method may choose up to 12 clusters, HDBSCAN any number. PACO has its default
+parameters, and the Manhattan loss on Model 5, whose tails are heavy. k-means has three
+starts for each number of clusters.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
@@ -78,8 +78,9 @@ METHODS = {
 # %%
 # What they choose
 # ----------------
-# 200 rows in each table. The dashed line is the number of groups. A silhouette and a
-# Calinski-Harabasz index cannot choose one cluster: they have none to offer on Model 1.
+# Each table has 200 rows. The dashed line is the number of groups. The silhouette and
+# the Calinski-Harabasz index are not defined for one cluster, so they are wrong on
+# Model 1.
 
 figure, axes = plt.subplots(
     len(GROUPS), len(METHODS), figsize=(11, 9), sharex=True, sharey=True
@@ -98,7 +99,7 @@ for model, row in zip(GROUPS, axes, strict=True):
         ax.axvline(GROUPS[model], color="black", linestyle="--", linewidth=0.8)
         if model == 1:
             ax.set_title(name, fontsize="medium")
-    row[0].set_ylabel(f"Model {model}")
+    row[0].set_ylabel(f"Model {model}: draws")
     print(f"Model {model:<4}" + "".join(f"{share:26.0f}" for share in shares))
 for ax in axes[-1]:
     ax.set_xlabel("number of clusters")

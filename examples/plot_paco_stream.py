@@ -4,17 +4,17 @@ Clusters appearing on a stream: PACOClusterer
 =============================================
 
 Ten groups appear one after the other, one every 20 rows (Model 6 of [1]_).
-:class:`~skpacbayes.cluster.PACOClusterer` reads the rows once, in order, and is told
-nothing: neither how many groups there will be, nor their spread, nor when one begins.
+:class:`~skpacbayes.cluster.PACOClusterer` reads the rows once, in order. The number of
+groups, their spread and the moments at which they appear are not given.
 
 .. [1] L. Li, B. Guedj and S. Loustau, "PAC-Bayesian Online Clustering", 2016.
 """
 
 # %%
-# Reading the stream
-# ------------------
-# `partial_fit` takes rows in any cut; here one at a time, to look at the number of
-# clusters after each.
+# Learn the stream
+# ----------------
+# `partial_fit` takes any number of rows in a call. Here each call has one row, to read
+# the number of clusters after every row.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,7 +38,7 @@ truth = group + 1
 print(f"right after {np.mean(n_clusters == truth):.0%} of the rows")
 
 # %%
-# A cluster keeps its label, and so its colour, while it lives.
+# A cluster keeps its label, and so its colour, as long as it exists.
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
 for ax, (t, (labels, centers)) in zip(axes.flat, pictures.items(), strict=False):
@@ -51,12 +51,11 @@ axes[1, 1].set_title("after every row")
 plt.show()
 
 # %%
-# Against k-means that starts again and again
-# -------------------------------------------
-# The peer reads all rows so far again after every twenty rows, tries up to twelve
-# clusters, and takes the number with the best silhouette. Three streams, each a thin
-# line. Both methods are judged after every twentieth row, when both have just read all
-# rows.
+# Compare with k-means that is fitted again and again
+# ---------------------------------------------------
+# After every twenty rows k-means is fitted to all rows so far, with up to twelve
+# clusters. The number with the best silhouette is chosen. There are three streams. Both
+# methods are judged after every twentieth row.
 
 EVERY, LARGEST = 20, 12
 
@@ -92,8 +91,8 @@ for ax, method, title in (
     right = np.mean(read == truth[ends - 1])
     print(f"{title}: right at {right:.0%}")
     ax.plot(ends, truth[ends - 1], color="black", lw=4, alpha=0.3, label="groups")
-    for found, style in zip(read, ["o-", "s--", "^:"], strict=True):
-        ax.plot(ends, found, style, ms=4)
+    for number, style in enumerate(["o-", "s--", "^:"]):
+        ax.plot(ends, read[number], style, ms=4, label=f"found, stream {number + 1}")
     ax.set(title=f"{title}: right at {right:.0%}", xlabel="rows learnt")
 axes[0].set_ylabel("number of clusters")
 axes[0].legend()

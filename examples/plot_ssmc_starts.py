@@ -1,13 +1,13 @@
 """
 =====================================================
-Where k-means starts is where it ends: SSMCKMeansInit
+Better starts for k-means: SSMCKMeansInit
 =====================================================
 
-Lloyd's iterations improve the centres that they are given; they never carry a centre
-from a group that has two to one that has none. :class:`SSMCKMeansInit` starts from
-rows drawn by k-means++ without trials [1]_ and makes *swap moves* [2]_: one centre
-leaves, a row takes its place, if the inertia falls. It plugs into
-:class:`sklearn.cluster.KMeans`; with ``n_init=1``, or KMeans runs it ten times.
+Lloyd's iterations cannot move a centre from a group with two centres to a group with
+none, so the start of k-means decides its result. :class:`SSMCKMeansInit` starts from
+rows drawn by k-means++ without trials [1]_ and makes *swap moves* [2]_: a row replaces
+a centre if the inertia falls. Pass it to :class:`sklearn.cluster.KMeans` with
+``n_init=1``; otherwise KMeans runs it ten times.
 
 .. [1] K. Fan and K. Heller, "k-means: Fighting against Degeneracy in Sequential Monte
    Carlo with an Application to Tracking", 2018.
@@ -15,10 +15,10 @@ leaves, a row takes its place, if the inertia falls. It plugs into
 """
 
 # %%
-# One bad start, and one good
-# ---------------------------
-# The four groups of the paper's Figure 1. Crosses are starts, stars the ends of Lloyd's
-# iterations. About one random start in four ends like the one on the left.
+# A bad start and a good one
+# --------------------------
+# The four groups of the paper's Figure 1. Crosses are starts, stars the centres after
+# Lloyd's iterations. About one random start in four ends badly, as on the left.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,11 +51,11 @@ for (name, start), ax in zip(starts.items(), axes, strict=True):
 figure.tight_layout()
 
 # %%
-# More groups, and how many moves are worth their time
-# ----------------------------------------------------
-# Fifty groups in five dimensions. Each start may end somewhere else; the best end
-# known is that from the true means. The default makes four moves for each cluster (and
-# at least 100); scikit-learn's k-means++ tries several rows for each centre instead.
+# How many swap moves?
+# --------------------
+# Fifty groups in five dimensions. The best known result is that of a start at the true
+# means. The default makes four moves for each cluster, and at least 100. scikit-learn's
+# k-means++ tries several rows for each centre instead ("greedy").
 
 n_groups, n_starts = 50, 12
 means = rng.uniform(-10, 10, size=(n_groups, 5))
@@ -86,11 +86,13 @@ for m, values in zip(moves, found, strict=True):
 print(f"greedy k-means++ {np.mean(greedy):.2f}")
 
 figure, ax = plt.subplots(figsize=(7, 3.5))
-ax.plot(moves, np.mean(found, axis=1), "o-", label="SSMCKMeansInit")
-ax.plot(np.repeat(moves, n_starts), np.ravel(found), "C0.", alpha=0.3)
+ax.plot(moves, np.mean(found, axis=1), "o-", label="SSMCKMeansInit, mean")
+each = np.repeat(moves, n_starts), np.ravel(found)
+ax.plot(*each, "C0.", alpha=0.3, label="the same, each start")
 ax.axhline(np.mean(greedy), color="C1", label="greedy k-means++, mean")
 ax.set(xlabel="swap moves for each cluster", ylabel="inertia above the best, %")
 ax.set_yscale("symlog", linthresh=0.1)
+ax.set_ylim(-0.02, None)
 ax.set_title("fifty groups: more moves, better starts")
 ax.legend()
 figure.tight_layout()

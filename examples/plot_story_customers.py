@@ -2,20 +2,21 @@
 Customers arriving one by one: what a charge changes, with OnlineVIRegressor
 ============================================================================
 
-In a real experiment [1]_ American families were given health insurance, each by lot
-under a plan that charged them between nothing and 95 % of a doctor's bill. An insurer
+In an experiment [1]_ American families were given health insurance. Each was assigned
+at random to a plan that charged between nothing and 95 % of a doctor's bill. An insurer
 wants to know as soon as possible whether a charge keeps customers from the doctor, and
-by how much. The table has 20,190 years of customers and ships with statsmodels (``pip
-install statsmodels``); here they arrive in random order.
+by how much. The table has 20,190 years of customers, and ships with statsmodels (``pip
+install statsmodels``). Here they arrive in random order.
 
 .. [1] W. G. Manning et al., "Health insurance and the demand for medical care",
    American Economic Review 1987, 77(3), 251-277.
 """
 
 # %%
-# Visits are counts: ``loss="poisson"``. But customers differ by more than what the
-# table says of them, so that counts vary more than Poisson's. The first 500 customers
-# show by how much: the mean of (visits - expected)^2 / expected would be 1.
+# Visits are counts: ``loss="poisson"``. The table does not explain all differences
+# between customers, so the counts vary more than Poisson counts. The first 500
+# customers show by how much: for Poisson counts the mean of (visits - expected)^2 /
+# expected would be 1.
 
 # sphinx_gallery_thumbnail_number = 1
 import matplotlib.pyplot as plt
@@ -36,10 +37,10 @@ dispersion = np.mean((visits[:FIRST] - expected) ** 2 / expected)
 print(f"counts vary {dispersion:.1f} times as much as Poisson's")
 
 # %%
-# The inverse temperature is one over that number: a customer then counts as a fraction
-# of one, and the posterior is as wide as it should be. With the default of 1 it
-# promises too much. Both learn the customers as they come. "Surely" is by three
-# deviations.
+# The second model has one over that number as its inverse temperature: each customer
+# counts as a fraction of one, and the posterior has the right width. With the default,
+# 1, the posterior is too narrow. Both models learn the customers as they come. "Surely
+# below 0" means by three standard deviations.
 
 models = {
     f"inverse temperature {temperature:.2f}": OnlineVIRegressor(
@@ -68,7 +69,8 @@ axes[1].legend()
 plt.show()
 
 # %%
-# What does it mean? Expected visits of all customers, were each charged the same share.
+# What does it mean? The expected visits of all customers, if each were charged the same
+# share:
 
 model = list(models.values())[1]
 shares = np.array([0, 25, 50, 95])
@@ -89,8 +91,8 @@ ax.set(
 plt.show()
 
 # %%
-# **The decision.** A charge keeps customers away, and the insurer could have stopped
-# the experiment at the customer printed above for the second model. The first model is
-# sure earlier than it may be. Most of the effect comes with the first quarter of the
-# bill: charging more than that hardly saves visits. The model takes the effect to be
-# linear in the log of the charge.
+# **The decision.** A charge keeps customers away. The insurer could have stopped the
+# experiment at the customer that the second model prints above; the first model is sure
+# too early. Most of the effect comes with the first quarter of the bill: a higher
+# charge hardly saves visits. The model assumes that the effect is linear in the log of
+# the charge.

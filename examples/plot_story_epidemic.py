@@ -2,11 +2,11 @@
 An epidemic in a boarding school: parameters of a simulator with ABCPosteriorKDE
 ================================================================================
 
-In January 1978 influenza went round a boarding school of 763 boys in the north of
-England; for fourteen days the number confined to bed was noted [1]_. A stochastic
-epidemic is a few lines to simulate, while its likelihood, the sum over everything that
-was not noted, is not written down. Approximate Bayesian computation needs the
-simulator only.
+In January 1978 influenza spread in a boarding school of 763 boys in the north of
+England. For fourteen days the number of boys in bed was noted [1]_. A stochastic
+epidemic takes a few lines to simulate. Its likelihood is a sum over everything that was
+not noted, and cannot be written down. Approximate Bayesian computation only needs the
+simulator.
 
 .. [1] "Influenza in a boarding school", British Medical Journal 1978, 1, 587.
 """
@@ -21,9 +21,9 @@ BOYS, STEPS = 763, 4  # steps a day
 NAMES = ["infections a boy a day", "days infectious", "days in bed"]
 
 # %%
-# A boy is susceptible, infectious, in bed, and back in class. In each step, each goes
-# on with the probability that its rate gives; who is in bed infects nobody. The prior
-# takes from half an hour to a week and a half for everything.
+# A boy is susceptible, then infectious, then in bed, then back in class. At each step
+# he moves on with a probability given by a rate. A boy in bed infects nobody. The prior
+# allows each state to last from half an hour to a week and a half.
 
 BOUNDS = np.array([[0.5, 8.0], [0.2, 4.0], [0.5, 5.0]])
 
@@ -52,10 +52,10 @@ def epidemic(theta, rng):
 
 
 # %%
-# A table of 50,000 epidemics. In which distance should epidemics be near? The
-# log-density of pairs left out of the table answers: here, days compared one by one,
-# rather than three linear predictions of the parameters from them. The table carries
-# the bounds of the prior, and the posteriors keep to them.
+# A table of 50,000 epidemics. Which distance between epidemics is best? The log density
+# of held-out pairs of the table decides: here, days compared one by one are better than
+# three linear predictions of the parameters. The table has the bounds of the prior, and
+# the posterior stays within them.
 
 table = simulate(prior, epidemic, 50_000, bounds=BOUNDS, random_state=0)
 posteriors = {
@@ -77,7 +77,7 @@ display = PosteriorDisplay.from_estimator(posterior, observed, names=NAMES)
 plt.show()
 
 # %%
-# Epidemics with parameters drawn from that posterior, and what was seen.
+# Epidemics with parameters drawn from that posterior, and the observed one:
 
 draws = posterior.sample(observed, 200)[0]
 replicates = epidemic(draws, np.random.default_rng(1)) ** 2
@@ -91,17 +91,17 @@ plt.show()
 
 # %%
 # **A decision.** How many beds must a school of this size keep, so that they suffice in
-# 19 of 20 such epidemics? The posterior is of one epidemic, so the answer is for a
-# school whose boys meet as these did.
+# 19 of 20 such epidemics? The posterior is that of one epidemic, so the answer is for a
+# school whose boys meet as often as these did.
 
 most = replicates.max(axis=1)
 print(f"beds for 95 % of such epidemics: {np.quantile(most, 0.95):.0f}")
 print(f"most boys in bed at a time: {max(IN_BED)}")
 
 # %%
-# Are the intervals right? New parameters are drawn from the prior and an epidemic
-# simulated with each: the interval of 90 % must hold nine in ten of them, and the
-# ranks of the truth in the posterior must be uniform (simulation-based calibration).
+# Are the intervals right? Draw new parameters from the prior, and simulate an epidemic
+# with each. The 90 % interval must contain nine in ten of the parameters, and the ranks
+# of the parameters in the posterior must be uniform (simulation-based calibration).
 
 X_new, y_new, _ = simulate(prior, epidemic, 500, random_state=1)
 edges = posterior.predict_quantiles(X_new, np.linspace(0.05, 0.95, 10))
@@ -115,11 +115,12 @@ figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), layout="constrained", shar
 expected = len(y_new) * np.r_[0.05, np.full(9, 0.1), 0.05]
 for axes, name, column in zip(panels, NAMES, ranks.T, strict=True):
     axes.bar(range(11), np.bincount(column, minlength=11), alpha=0.6)
-    axes.step(range(11), expected, "k", where="mid", linestyle="--")
+    axes.step(range(11), expected, "k--", where="mid", label="expected")
     axes.set(title=name, xlabel="interval of the posterior")
 panels[0].set_ylabel("truths")
+panels[0].legend()
 plt.show()
 
 # %%
-# The intervals hold what they promise. The ranks of the days in bed are not quite
-# uniform: low ones are too many, so that this posterior lies a little too high.
+# The intervals cover as they should. The ranks of the days in bed are not quite
+# uniform: there are too many low ranks, so this posterior is a little too high.

@@ -3,9 +3,9 @@ A portfolio's regimes: when to leave the market, with DirichletProcessHMM
 =========================================================================
 
 Monthly prices of the S&P 500 from 1990 to 2022, which ship with matplotlib. A saver
-wants fewer nervous months, and may move to cash at the end of any month. The decision
-uses only what was known then: the model is fitted to the months until 2005, and each
-later month is judged by the probability of the nervous regime given the months up to
+wants fewer volatile months, and may move to cash at the end of any month. Each decision
+uses only what was known at the time. The model is fitted to the months until 2005. Each
+later month is judged by the probability of the nervous regime, given the months up to
 it.
 """
 
@@ -44,8 +44,8 @@ TraceDisplay.from_estimator(model, n_variables=3)
 plt.show()
 
 # %%
-# Each later month, judged by the months before and itself; at its end the saver decides
-# for the month that follows.
+# Each later month is judged by the months before it and itself. At the end of the month
+# the saver decides for the next one.
 
 probability = np.array(
     [
@@ -66,7 +66,7 @@ for name, monthly_return in results.items():
 print(f"out of the market in {1 - invested.mean():.0%} of the months")
 
 # %%
-# The regimes in hindsight, and what the two savers have.
+# The regimes given all months, and the wealth of the two savers:
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(10, 6), layout="constrained")
 RegimesDisplay.from_estimator(model, returns, times=months, ax=above)
@@ -79,7 +79,7 @@ below.legend()
 plt.show()
 
 # %%
-# **The decision.** By the lines above, leaving the market in nervous months halves the
-# deviation and more than halves the worst fall, and costs half of the return. It suits
-# a saver who fears a fall, and nobody else. Costs of trading, interest on cash and
-# taxes are left out, and one history is one draw.
+# **The decision.** By the numbers above, leaving the market in nervous months halves
+# the standard deviation, more than halves the worst fall, and costs half of the return.
+# It suits a saver who fears a fall. Trading costs, interest on cash and taxes are left
+# out, and one history is one draw.

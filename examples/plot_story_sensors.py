@@ -2,17 +2,17 @@
 A sensor that drifts: when to send a crew, with OnlineVIRegressor
 =================================================================
 
-A sensor in a water main reports the flow every hour: two months of real readings, which
-ship with river (``pip install river``). The flow follows the hour of the day and drifts
-upwards; and four times something happens that a crew should see. The operator wants to
-hear of these four, and of nothing else.
+A sensor in a water main reports the flow every hour. The two months of real readings
+ship with river (``pip install river``). The flow depends on the hour of the day, and
+drifts upwards. Four events require a crew. The operator wants an alarm for these four,
+and for nothing else.
 """
 
 # %%
-# Before each reading, the model predicts it from the hour of the day, with a standard
-# deviation. An alarm rings where the reading is more than five of these away. What
-# rings is not learnt: a leak is not a new habit. One model remembers all hours alike,
-# the other learns from the stream how fast to forget.
+# The model predicts each reading from the hour of the day, with a standard deviation.
+# There is an alarm if the reading is more than five standard deviations away. Such
+# readings are not learnt. One model does not forget, the other learns its rate of
+# forgetting from the stream.
 
 import warnings
 
@@ -68,8 +68,8 @@ for name, (means, deviations, rings) in watched.items():
     )
 
 # %%
-# Both find the four events: three times the water is shut off or lost, once a pump
-# sends more. The model that forgets follows the drift, so that its band is narrower.
+# Both models find the four events: three times the water is shut off or lost, once a
+# pump sends more. The model that forgets follows the drift, so its band is narrower.
 
 figure, axes = plt.subplots(2, 1, figsize=(9, 6), layout="constrained", sharex=True)
 for ax, (name, (means, deviations, rings)) in zip(axes, watched.items(), strict=True):
@@ -84,6 +84,6 @@ axes[1].set_xlabel("hour")
 plt.show()
 
 # %%
-# **The decision.** Send a crew at the first hour of each spell, and let the model
-# forget: without forgetting the errors are twice as large, since the level drifts. The
-# shut-offs go down to 24 l/s, far below the picture's edge.
+# **The decision.** Send a crew at the first hour of each alarm, and let the model
+# forget: without forgetting the errors are twice as large, because the level drifts.
+# The shut-offs go down to 24 l/s, below the edge of the picture.

@@ -1,19 +1,19 @@
 """
 =============================================================
-Groups that two features show and eight hide: SubspaceMixture
+Groups that two of ten features show: SubspaceMixture
 =============================================================
 
 The extreme example of the appendix of [1]_: nine groups of 100 rows in ten features.
-Group j is narrow in features j and j + 1 and uniform in all others. No distance over
-all features sees the groups, and no two directions show them all.
-:class:`SubspaceMixture` finds them, and says which features show which.
+Group j is narrow in features j and j + 1, and uniform in all others. Distances over all
+features do not show the groups, and no two directions show all of them.
+:class:`SubspaceMixture` finds the groups and their features.
 
 .. [1] K. Fan and K. Heller, "k-means: Fighting against Degeneracy in Sequential Monte
    Carlo with an Application to Tracking", 2018, Appendix 6.
 """
 
 # %%
-# Four methods, told that there are nine groups
+# Four methods, with the number of groups given
 # ---------------------------------------------
 
 import matplotlib.pyplot as plt
@@ -44,11 +44,12 @@ for name, method in methods.items():
     print(f"   {name:33} {adjusted_rand_score(y, method.fit_predict(X)):.2f}")
 
 # %%
-# What it says
-# ------------
-# Left, the rows in two of the features: only the group in black is narrow there. Right,
+# Which features show which group?
+# --------------------------------
+# Left: the rows in two of the features; only the group in black is narrow there. Right:
 # the posterior probability that a feature is relevant to a cluster. Some rows lie by
-# chance among those of another group, in its features: no method can tell these.
+# chance among the rows of another group, in the features of that group. No method can
+# label these.
 
 probability = mixture.relevant_features_
 order = np.argsort(probability @ np.arange(10))
@@ -64,11 +65,11 @@ figure.colorbar(image, label="probability of relevance")
 figure.tight_layout()
 
 # %%
-# How sure is the search?
-# -----------------------
-# A chain that starts badly stays near its start: groups hide one another. Hence several
-# chains, of which the worse half stops after ten iterations, and again after ten more.
-# If several come near the best log density, there are enough of them.
+# Are there enough chains?
+# ------------------------
+# A chain that starts badly stays near its start. So there are several chains. The worse
+# half stops after ten iterations, and again after ten more. If several chains come near
+# the best log density, there are enough.
 
 print("log density of the ten chains when they stopped, best first:")
 print(np.sort(mixture.log_joints_)[::-1].round())

@@ -2,17 +2,18 @@
 Tutorial: how heavy are the tails of a share? ABCPosteriorKDE step by step
 ==========================================================================
 
-Daily returns of a share, 2004 to 2008, which ship with matplotlib. A g-and-k
-distribution is easy to draw from and has no density in closed form: four parameters
-bend a normal draw into a skewed one with heavy tails. This page goes through one
-analysis: simulate a table, ask for the posterior, check it, and ask whether more
-simulations would help.
+Daily returns of a share, 2004 to 2008, which ship with matplotlib. The model is a
+g-and-k distribution: a transformed normal variable, with four parameters for location,
+scale, skewness and tails. It is easy to simulate, and its density has no closed form.
+The steps of this page: simulate a table, compute the posterior, check the model and the
+intervals, and see whether more simulations would help.
 """
 
 # %%
-# Observe and summarise
-# ---------------------
-# The posterior sees the data through summaries only: here seven octiles, in percent.
+# Summarise the observation
+# -------------------------
+# The posterior uses only summaries of the data. Here they are seven octiles, in
+# percent.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,10 +50,11 @@ def g_and_k(theta, rng):
 table = simulate(prior, g_and_k, 10_000, random_state=0)
 
 # %%
-# Ask for the posterior
+# Compute the posterior
 # ---------------------
-# `fit` learns the table, and the posterior of any observation can then be asked for.
-# The title of each panel is the interval of 90 %. Normal returns have g = 0 and k = 0.
+# `fit` learns the table. Then the posterior of any observation can be computed. The
+# title of each panel is the interval of 90 %. Normal returns would have g = 0 and k =
+# 0.
 
 posterior = ABCPosteriorKDE(random_state=0).fit(table)
 low, middle, high = posterior.predict_quantiles(observed, [0.05, 0.5, 0.95])[0]
@@ -64,8 +66,8 @@ plt.show()
 # %%
 # Does the model describe the returns?
 # ------------------------------------
-# Parameters are drawn from the posterior and a year is simulated with each. The octiles
-# that were observed should look like one of these years.
+# Draw parameters from the posterior, and simulate a year with each. The observed
+# octiles should look like those of one of these years.
 
 years = g_and_k(posterior.sample(observed, 200)[0], np.random.default_rng(1))
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
@@ -79,8 +81,8 @@ plt.show()
 # %%
 # Are the intervals right?
 # ------------------------
-# New parameters from the prior, a year with each: intervals of 90 % should hold nine in
-# ten of the parameters.
+# Draw new parameters from the prior, and simulate a year with each. Intervals of 90 %
+# should contain nine in ten of the parameters.
 
 X_new, y_new, _ = simulate(prior, g_and_k, 300, random_state=1)
 edges = posterior.predict_quantiles(X_new, [0.05, 0.95])
@@ -92,8 +94,8 @@ for name, share in zip(NAMES, inside.mean(axis=0), strict=True):
 # %%
 # Would more simulations help?
 # ----------------------------
-# `loo_score` is the mean log density of parameters that were left out of the table.
-# While it rises clearly, simulate more and add them by `partial_fit`.
+# `loo_score` is the mean log density of held-out parameters of the table. While it
+# clearly rises, simulate more, and add the simulations by `partial_fit`.
 
 before = posterior.loo_score()
 more = simulate(prior, g_and_k, 10_000, random_state=2)

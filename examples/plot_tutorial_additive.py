@@ -2,10 +2,10 @@
 Tutorial: which measurements tell how diabetes progresses? SparseAdditiveGibbsRegressor
 =======================================================================================
 
-Ten measurements of 442 patients, and what became of them a year later; the table ships
-with scikit-learn. An additive model says which measurements matter and the shape of
-their effects. A hundred columns of noise show whether the answer can be believed. This
-page goes through one analysis: select, ask how sure the selection is, look at the
+Ten measurements of 442 patients, and the progression of their disease after a year; the
+table ships with scikit-learn. An additive model finds which measurements matter, and
+the shapes of their effects. A hundred columns of noise show whether the selection can
+be trusted. The steps of this page: select, see how sure the selection is, draw the
 effects, predict with an interval, and compare.
 """
 
@@ -40,9 +40,9 @@ print("selected:", *wide.columns[model.get_support()])
 # %%
 # How sure is the selection?
 # --------------------------
-# Each variable has a probability to be in the model. "error" is the Monte Carlo error:
-# another seed would change the probability by about so much. R-hat near 1 says that the
-# chains agree.
+# Each variable has a probability to be in the model. "error" is its Monte Carlo error:
+# another seed would change the probability by about as much. An R-hat near 1 says that
+# the chains agree.
 
 print(model.inclusion_frame().head(8).round(2).to_string())
 print(f"R-hat {model.r_hat_:.3f}")
@@ -50,9 +50,8 @@ print(f"R-hat {model.r_hat_:.3f}")
 # %%
 # What are the effects?
 # ---------------------
-# The effects of the variables that are in with a probability of a tenth or more, with
-# bands of two standard deviations. A variable that is out most of the time has an
-# effect near zero, and a band around it.
+# The effects of the variables with a probability of 0.1 or more, with bands of two
+# standard deviations. A variable with a small probability has an effect near zero.
 
 likely = list(wide.columns[model.get_support(threshold=0.1)])
 PartialEffectsDisplay.from_estimator(model, wide, features=likely)
@@ -61,8 +60,8 @@ plt.show()
 # %%
 # Predict, with an interval
 # -------------------------
-# Fitted to three quarters of the patients, and asked about the others: 90 % of the
-# outcomes should lie within 1.64 standard deviations of their predictions.
+# Fit to three quarters of the patients, and predict the others. 90 % of the outcomes
+# should lie within 1.64 standard deviations of their predictions.
 
 train, test = slice(None, 331), slice(331, None)
 order = rng.permutation(len(y))
@@ -75,10 +74,10 @@ print(f"{inside.mean():.0%} of {len(inside)} new patients within 90 %")
 # %%
 # Compare
 # -------
-# Errors by five folds, in units of the variance of the outcome: without the noise, and
-# with it. On fewer rows `fit` warns that the selection is unsure. The effects are
-# nearly straight lines, so a linear model predicts as well; what is gained is to know
-# which measurements matter.
+# Errors by five folds, in units of the variance of the outcome, without and with the
+# columns of noise. On fewer rows `fit` warns that the selection is unsure. The effects
+# are nearly straight lines, so a linear model predicts as well. The additive model also
+# says which measurements matter.
 
 rivals = {
     "additive Gibbs posterior": SparseAdditiveGibbsRegressor(random_state=0),

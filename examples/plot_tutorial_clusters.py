@@ -2,10 +2,10 @@
 Tutorial: how many kinds of wine are there? PACOClusterer step by step
 ======================================================================
 
-Thirteen chemical measurements of 178 wines, which ship with scikit-learn. Three growers
-made them; the clusterer is not told so. This page goes through one analysis: fit, ask
-how sure the number of clusters is, describe the clusters, find odd wines, and read the
-same wines as a stream.
+Thirteen chemical measurements of 178 wines of three growers, which ship with
+scikit-learn. The growers are not given to the clusterer. The steps of this page: fit,
+see how sure the number of clusters is, describe the clusters, find unusual wines, and
+learn the same wines as a stream.
 """
 
 # %%
@@ -71,10 +71,10 @@ differ_most = [wine.feature_names[j] for j in np.argsort(-spread)[:5]]
 print(centers[differ_most].round(1).to_string())
 
 # %%
-# Which wines are odd?
-# --------------------
-# A threshold of the distance is chosen such that one wine in a hundred that belongs to
-# a cluster is called an outlier by mistake. `predict` labels outliers -1.
+# Which wines are unusual?
+# ------------------------
+# The false alarm rate sets the threshold of the distance: one wine in a hundred that
+# belongs to a cluster is labelled an outlier by mistake. `predict` labels outliers -1.
 
 labels = clusterer.predict(X, false_alarm_rate=0.01)
 print(f"{np.sum(labels == -1)} of {len(X)} wines lie outside of all clusters")
@@ -82,8 +82,8 @@ print(f"{np.sum(labels == -1)} of {len(X)} wines lie outside of all clusters")
 # %%
 # As a stream
 # -----------
-# The same wines, one by one and in random order. The first few dozen rows are a guess.
-# The number is read after every tenth row.
+# The same wines, one by one, in random order. The number of clusters is read after
+# every tenth row. After the first few dozen rows it is uncertain.
 
 order = np.random.default_rng(0).permutation(len(X))
 with warnings.catch_warnings():
@@ -91,7 +91,9 @@ with warnings.catch_warnings():
     display = StreamDisplay.from_estimator(
         PACOClusterer(random_state=0), X.to_numpy()[order], every=10
     )
-display.ax_.set(ylim=(0, None), title="number of clusters after each wine")
+display.ax_.set(
+    ylim=(0, None), yticks=range(5), title="number of clusters after each wine"
+)
 plt.show()
 print(f"after all rows: {display.values[-1]} clusters")
 

@@ -1,17 +1,17 @@
 """
-Tutorial: how nervous is a share today, and next week? ClusteredParticleFilter
-==============================================================================
+Tutorial: how volatile is a share today, and next week? ClusteredParticleFilter
+===============================================================================
 
-Daily returns of a share, 2004 to 2008, which ship with matplotlib. Their size varies
-from week to week: a stochastic volatility model follows it. This page goes through one
-analysis: choose the parameters of the model, filter and smooth, ask whether the
-particles suffice, and forecast.
+Daily returns of a share, 2004 to 2008, which ship with matplotlib. Their standard
+deviation changes from week to week, and a stochastic volatility model follows it. The
+steps of this page: choose the parameters of the model, filter and smooth, check the
+number of particles, and forecast.
 """
 
 # %%
 # The rows
 # --------
-# Two weeks of the record are taken away: NaN is a missing row.
+# Two weeks of the record are removed: NaN is a missing row.
 
 import warnings
 
@@ -33,9 +33,10 @@ print(f"{len(returns)} days, {int(np.isnan(returns).sum())} of them missing")
 # %%
 # Choose the parameters
 # ---------------------
-# `GridSearchCV` takes the parameters under which the days to come are most probable.
-# All runs share their random numbers and quasi-Monte Carlo has little noise, so 256
-# particles suffice to compare them. Is it better than one Gaussian for all days?
+# `GridSearchCV` takes the parameters under which later days have the highest density.
+# All runs share their random numbers, and quasi-Monte Carlo has little noise, so 256
+# particles are enough to compare parameters. Is the model better than one Gaussian for
+# all days?
 
 search = GridSearchCV(
     ClusteredParticleFilter(
@@ -58,9 +59,9 @@ print(f"log density of a day: {search.best_score_:.3f}; of one Gaussian {gaussia
 # %%
 # Filter and smooth
 # -----------------
-# The standard deviation of a return is `beta * exp(state / 2)`. The filter knows the
-# days so far, and the smoother knows all days: the smoother may look ahead, and is less
-# sure of itself only at the end.
+# The standard deviation of a return is `beta * exp(state / 2)`. The filter uses the
+# days so far, the smoother all days. So the smoother is more certain, except at the
+# end.
 
 best = search.best_estimator_.set_params(n_particles=2048)
 beta = best.model.beta
@@ -70,13 +71,13 @@ axis.plot(dates, np.abs(returns), ".", ms=3, color="0.6", label="|return|")
 FilterDisplay.from_estimator(best, returns, smooth=False, n_stds=0, ax=axis, **options)
 FilterDisplay.from_estimator(best, returns, ax=axis, **options)
 axis.set(xlabel="", ylabel="standard deviation of a day, %", ylim=(0, 9))
-axis.set_title("how nervous the share was")
+axis.set_title("standard deviation of the returns")
 axis.legend()
 plt.show()
 
 # %%
-# Do the particles suffice?
-# -------------------------
+# Are there enough particles?
+# ---------------------------
 # Fit with several seeds: the spread of the log-likelihood is the error of a run.
 
 values = [

@@ -1,11 +1,11 @@
 """
-Tutorial: the density of a table with holes, by TemperedVBGaussianMixture
-=========================================================================
+Tutorial: the density of a table with missing values, by TemperedVBGaussianMixture
+==================================================================================
 
 Measurements of 569 tumours, which ship with scikit-learn; the columns are the means of
-ten features of the cells' nuclei. This page goes through one analysis: fit a density,
-see how the number of components was chosen, compare with scikit-learn on new rows,
-use rows with missing values, predict one column from the others, and find odd rows.
+ten features of the nuclei of their cells. The steps of this page: fit a density, see
+how the number of components was chosen, compare with scikit-learn on new rows, use rows
+with missing values, predict one column from the others, and find unusual rows.
 """
 
 # %%
@@ -33,9 +33,9 @@ print(f"{mixture.n_components_} components, with weights {mixture.weights_.round
 # %%
 # How was the number chosen?
 # --------------------------
-# Left, the bound for each number. Where two numbers are within a few nats, `fit` warns
-# that another seed may choose the other one. Right, the components, over the rows in
-# the colours of their most probable component.
+# Left: the bound for each number. If two numbers are within a few nats, `fit` warns
+# that another seed may choose the other number. Right: the components, over the rows in
+# the colour of their most probable component.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ChoiceDisplay.from_estimator(mixture, ax=left)
@@ -47,8 +47,8 @@ plt.show()
 # %%
 # Is it a good density?
 # ---------------------
-# The mean log density of new rows, in nats, beside scikit-learn's mixture whose number
-# of components is chosen by BIC.
+# The mean log density of new rows, in nats, and that of scikit-learn's mixture with the
+# number of components chosen by BIC.
 
 candidates = [GaussianMixture(k, random_state=0).fit(X) for k in range(1, 9)]
 by_bic = min(candidates, key=lambda candidate: candidate.bic(X))
@@ -56,10 +56,10 @@ print(f"this mixture:            {mixture.score(X_new):.3f}")
 print(f"GaussianMixture and BIC: {by_bic.score(X_new):.3f}, {by_bic.n_components} used")
 
 # %%
-# Rows with holes
-# ---------------
-# A tenth of the values is taken away. Nothing is imputed: what is missing is integrated
-# out. The density of complete new rows hardly suffers.
+# Rows with missing values
+# ------------------------
+# A tenth of the values is removed. Nothing is imputed: missing values are integrated
+# out. The density of complete new rows is nearly the same.
 
 rng = np.random.default_rng(0)
 holes = X.mask(rng.random(X.shape) < 0.1)
@@ -70,8 +70,8 @@ print(f"fitted to the rows with holes: {from_holes.score(X_new):.3f}")
 # %%
 # One column from the others
 # --------------------------
-# `conditional` gives the mean and the deviation of what is missing, given the rest of
-# the row. Here the concavity of new tumours is hidden.
+# `conditional` gives the mean and the standard deviation of missing values, given the
+# other values of the row. Here the concavity of new tumours is missing.
 
 hidden = X_new.copy()
 hidden["mean concavity"] = np.nan
@@ -83,10 +83,10 @@ covered = np.mean(np.abs(error) < 2 * found.std[:, 3])
 print(f"explained variance {explained:.2f}; within two deviations: {covered:.0%}")
 
 # %%
-# Odd rows, and the two kinds of tumours
-# --------------------------------------
+# Unusual rows, and the two kinds of tumours
+# ------------------------------------------
 # The rows with the lowest density, and how the components relate to the diagnosis,
-# which the mixture has not seen.
+# which the mixture does not know.
 
 strangest = X_new.iloc[np.argsort(mixture.score_samples(X_new))[:3]]
 print(strangest.round(2).to_string())

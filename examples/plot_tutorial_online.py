@@ -4,16 +4,16 @@ Tutorial: predict, then learn, one row at a time with OnlineVIRegressor and Clas
 
 Two tables that ship with scikit-learn, read as streams: the progression of diabetes of
 442 patients, and the kind of 569 tumours. Each row is predicted before its target is
-known, then learnt; nothing is scaled, and no learning rate is chosen. This page goes
-through one analysis: intervals, losses along the stream, a guarantee, probabilities,
-and a comparison with stochastic gradient descent.
+known, then learnt. There is no scaling and no learning rate. The steps of this page:
+intervals, losses along the stream, a guarantee, probabilities, and a comparison with
+stochastic gradient descent.
 """
 
 # %%
 # A number, with an interval
 # --------------------------
-# The loop of every stream: predict, look, learn. The first patients are predicted
-# badly, and their intervals are wide.
+# The loop of every stream: predict, observe, learn. The first patients have large
+# errors and wide intervals.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,9 +50,9 @@ plt.show()
 # %%
 # The loss so far, and what is guaranteed
 # ---------------------------------------
-# The display lets a clone of the model read the stream. The dashed line is the bound
-# of the certificate, divided by the number of patients: the average loss over all of
-# them cannot be larger. On the way there it may be.
+# The display lets a clone of the model learn the stream. The dashed line is the bound
+# of the certificate, divided by the number of patients. It bounds the average loss over
+# all patients, not the average over fewer of them.
 
 display = ProgressiveLossDisplay.from_estimator(
     OnlineVIRegressor(prior_scale="auto"), X, y
@@ -64,8 +64,9 @@ print(display.certificate.verdict)
 # %%
 # Labels, with probabilities
 # --------------------------
-# The same for tumours. A gradient descent on raw features fails; on features that are
-# standardised with the means of *all* rows, which no stream has, it is the rival here.
+# The same for tumours. Gradient descent on raw features fails. For a fair comparison it
+# gets features that are standardised with the means of *all* rows, which a stream does
+# not have.
 
 X, y = load_breast_cancer(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(X))

@@ -3,17 +3,16 @@ Tutorial: calm and nervous months of a market, by DirichletProcessHMM
 =====================================================================
 
 Monthly prices of the S&P 500 and of two shares, 1990 to 2022, which ship with
-matplotlib. Returns have a calm regime and a nervous one. This page goes through one
-analysis: find the regimes, ask how sure they are and whether two suffice, look at when
-they held and how returns are distributed in each, forecast, and read three series at
-once.
+matplotlib. Returns have a calm regime and a nervous, more volatile one. The steps of
+this page: find the regimes, see how sure they are and whether two are enough, draw
+their times and their distributions of returns, and fit three series together.
 """
 
 # %%
 # Find the regimes
 # ----------------
-# ``emission="per_state"`` gives each regime a shape of its own: they differ in spread,
-# not only in place.
+# ``emission="per_state"`` gives each regime a density of its own, because the regimes
+# differ in spread, not only in location.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,10 +50,10 @@ for name, state in [("calm", calm), ("nervous", nervous)]:
 print(f"R-hat of the chains: {market.r_hat_:.2f}")
 
 # %%
-# Do two regimes suffice?
+# Are two regimes enough?
 # -----------------------
-# The model is fitted to the first two thirds of the months, with one, two and three
-# regimes, and the others are forecast one by one: the mean log density of a month.
+# Fit one, two and three regimes to the first two thirds of the months, and forecast the
+# others one by one. The score is the mean log density of a month.
 
 n_past = 2 * len(index) // 3
 for n_states in (1, 2, 3):
@@ -84,15 +83,15 @@ axes["density"].set(xlabel="return of a month, %", yticks=[])
 axes["density"].set_title("density of a return, with 90 %")
 
 # %%
-# The nervous regime is skewed: its losses are larger than its gains, which no Gaussian
-# would show.
+# The nervous regime is skewed: its losses are larger than its gains. A Gaussian cannot
+# show this.
 #
 # Three series at once
 # --------------------
-# The index and two shares, with full covariances. Regimes of the three together need
-# not be those of the index: shares of computing were nervous years before the market.
-# Where R-hat is above 1.1 there is a warning: the picture is then that of one chain;
-# :ref:`diagnostics` says what to do.
+# The index and two shares, with full covariances. The regimes of the three together can
+# differ from those of the index: shares of computing were nervous years before the
+# market. If R-hat is above 1.1 there is a warning, and the picture is that of one
+# chain; :ref:`diagnostics` says what to do.
 
 shares = DirichletProcessHMM(
     2, emission="per_state", covariance_type="full", random_state=0
@@ -108,7 +107,7 @@ axes["when"].fill_between(
     months[1:], together, color="tab:red", alpha=0.4, lw=0, label="the three together"
 )
 axes["when"].plot(months[1:], probability, color="black", lw=1, label="the index")
-axes["when"].set(ylim=(0, 1), title="probability of the nervous regime")
+axes["when"].set(ylim=(0, 1), ylabel="probability", title="is the regime nervous?")
 axes["when"].margins(x=0)
 axes["when"].legend(loc="lower center", ncols=2)
 dots = axes["how"].scatter(*returns[:, [0, 2]].T, c=together, cmap="coolwarm", s=12)

@@ -1,5 +1,6 @@
 """The reference: each public method has an anchor, and no reference is dead."""
 
+import ast
 import importlib
 import inspect
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from cases import ESTIMATORS, cheap
 from numpydoc.docscrape import ClassDoc
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import get_tags
 
 import skpacbayes
@@ -110,21 +112,21 @@ def test_every_estimator_has_a_row_that_says_when_to_use_another():
 
 def test_the_table_of_what_each_takes_is_true():
     page = (ROOT / "doc/user_guide/choose.rst").read_text(encoding="utf-8")
-    table = page.partition("What each takes")[2].partition("\nHow long\n")[0]
-    row = r"~skpacbayes[.]\w+[.](\w+)`\n" + 5 * r"     - (\S+)\n"
-    said = {name: values for name, *values in re.findall(row, table)}
-    assert list(said) == list(ESTIMATORS)
+    page = page.replace("\n       ", " ")
+    row = r"     - :class:`~skpacbayes[.]\w+[.](\w+)`\n     - .+\n     - (.+)\n"
+    said = dict(re.findall(row, page))
+    assert sorted(said) == sorted(ESTIMATORS)
     for name, public in ESTIMATORS.items():
         estimator = cheap(name)
         takes = get_tags(estimator).input_tags
-        true = [
-            hasattr(estimator, "partial_fit"),
-            "sample_weight" in inspect.signature(public.fit).parameters,
-            takes.allow_nan,
-            takes.sparse,
-            hasattr(estimator, "certificate"),
-        ]
-        assert said[name] == ["yes" if value else "-" for value in true], name
+        true = {
+            "streams": hasattr(estimator, "partial_fit"),
+            "weights": "sample_weight" in inspect.signature(public.fit).parameters,
+            "missing values": takes.allow_nan,
+            "sparse rows": takes.sparse,
+            "certificate": hasattr(estimator, "certificate"),
+        }
+        assert {words: words in said[name] for words in true} == true, name
 
 
 def test_what_the_questions_name_is_there():
@@ -213,6 +215,51 @@ def test_pages_of_families_have_the_same_sections(page):
     problem = re.sub(r"\s+", " ", parts[1])
     assert len(problem) < 700  # so that the example is on the first screen
     assert len(re.findall(r"^[.][.] fold::", text, re.M)) == text.count(".. endfold::")
+
+
+def messages_of(node):
+    """Return the constant words of each string below a node, without its values."""
+    joined = [part for part in ast.walk(node) if isinstance(part, ast.JoinedStr)]
+    inside = {id(part) for whole in joined for part in whole.values}
+    return [
+        "{}".join(p.value for p in whole.values if isinstance(p, ast.Constant))
+        for whole in joined
+    ] + [
+        part.value
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and id(part) not in inside
+    ]
+
+
+def test_every_warning_is_explained():
+    # Found by words of the message, as a user finds it who searches the page.
+    page = (ROOT / "doc/user_guide/warnings.rst").read_text("utf-8")
+    terms = re.findall(r"^``.+``$", page, re.M)
+    named = {words for line in terms for words in re.findall("``(.+?)``", line)}
+    assert len(named) > 80
+    version = InconsistentVersionWarning(
+        estimator_name="A", current_sklearn_version="2", original_sklearn_version="1"
+    )
+    texts, unexplained = [str(version)], []
+    for path in Path(skpacbayes.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr | ast.Constant):
+                texts += messages_of(node)
+            called = getattr(node, "func", None)
+            called = getattr(called, "id", getattr(called, "attr", ""))
+            if called in ("warn_user", "_warn", "_warn_once"):
+                said = [text for part in node.args for text in messages_of(part)]
+            elif path.name == "_paco_outcome.py" and isinstance(node, ast.Yield):
+                said = messages_of(node)
+            else:
+                continue
+            said = " ".join(said)
+            if " " in said and not any(words in said for words in named):
+                unexplained.append(f"{path.name}:{node.lineno}: {said}")
+    assert unexplained == []
+    assert [words for words in named if not any(words in text for text in texts)] == []
 
 
 def test_tables_that_are_older_than_the_code_say_so(monkeypatch):
