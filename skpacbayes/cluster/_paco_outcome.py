@@ -1,4 +1,4 @@
-"""What the chains of PACO say: clusters, their noise, and what speaks against them."""
+"""Results of the chains of PACO: clusters, their noise, and warnings about them."""
 
 import math
 from collections.abc import Callable
@@ -17,23 +17,23 @@ from ._paco_mixture import LEAST_GAIN
 from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
 from ._paco_rounding import FEW_PLACES, only_two_values
 
-# Share of the most visited number's visits below which it is said that the chain
-# prefers another number than the calibration.
+# Visits of the calibration's number of clusters, over those of the most visited number,
+# below which a warning says that the chain prefers another number.
 _HEARD = 0.1
-# Other numbers of clusters that a warning names at most.
+# Largest number of rivals that a warning names.
 _NAMED = 4
-# Weight of a place above which its row was repeated.
+# Weight of a place above which it holds copies of a row.
 _SINGLE = 1.0 + 1e-9
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the chains found, in the units of the data.
+    """Results of the chains, in the units of the data.
 
     `centers`: the best centres known for the number of clusters that the chains visit
-    most; `shares`: what their clusters count for in a density of rows; `draw`: the last
-    state of the first chain; `doubts`: a function that returns sentences on why the
-    number of clusters may not be right, which take time to find.
+    most; `shares`: weights of their clusters in the density of rows; `draw`: the last
+    state of the first chain; `doubts`: a function, expensive to call, that returns
+    sentences on why the number of clusters may be wrong.
     """
 
     centers: np.ndarray
@@ -69,7 +69,7 @@ class Clusters:
 
 
 def before_chains(setting, center, forecast):
-    """Return what is known before the first chain: one cluster, and the prior."""
+    """Return the outcome before the first chain: one cluster, and the prior."""
     scale = 1.0 if setting.scale == "auto" else float(setting.scale)
     return Outcome(
         center,
@@ -93,7 +93,7 @@ def before_chains(setting, center, forecast):
 
 
 def read_chains(problem, chains):
-    """Return what the chains on the quasi-posterior of some rows found.
+    """Return the results of the chains on the quasi-posterior of rows.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def read_chains(problem, chains):
     tally = sum(chain.tally for chain in chains)
     draw = chains[0].draw
     if not (setting.regret or problem.path.losses[0] > 0):
-        draw = clusters.centers  # equal rows: the prior's ball has no size yet
+        draw = clusters.centers  # equal rows: the ball of the prior has radius 0
     rivals = _rivals(problem, n_clusters)
     return Outcome(
         problem.in_data(clusters.centers),
@@ -144,7 +144,7 @@ def read_chains(problem, chains):
 
 
 def _clusters_of(problem, n_clusters):
-    """Centres, shares and noise of the clusters, in the units inside."""
+    """Return centres, shares and noise of the clusters, in internal units."""
     found, setting = problem.found, problem.setting
     if found is not None and setting.scale == "auto":
         mixture = found.mixture
@@ -172,7 +172,7 @@ def _clusters_of(problem, n_clusters):
 
 
 def _noise_scale(problem, centers):
-    """Noise scale of the rows about `centers`, in data units."""
+    """Return the noise scale of the rows about `centers`, in data units."""
     setting, rows = problem.setting, problem.rows
     if setting.scale != "auto":
         return float(setting.scale)
@@ -187,7 +187,7 @@ def _noise_scale(problem, centers):
 
 
 def _coordinates_of_data(problem):
-    """Map from all columns to the coordinates: constant columns stay."""
+    """Return the map from all columns to the coordinates; constant columns stay."""
     varying = problem.varying
     full = np.eye(len(varying))
     full[np.ix_(varying, varying)] = problem.coordinates
@@ -195,14 +195,14 @@ def _coordinates_of_data(problem):
 
 
 def _rivals(problem, n_clusters):
-    """Other numbers of clusters that the rows do not exclude, closest first."""
+    """Return the other numbers that the rows do not exclude, closest first."""
     if n_clusters != problem.n_wanted or not problem.setting.default_prior:
         return []
     return sorted(problem.rivals, key=problem.rivals.get)
 
 
 def _doubts(problem, n_clusters, visited, rivals):
-    """Yield sentences on why the number of clusters may not be right.
+    """Yield sentences on why the number of clusters may be wrong.
 
     `visited`: the number that the chain visits most, if it hardly visits `n_clusters`.
     """
@@ -249,7 +249,7 @@ def _doubts(problem, n_clusters, visited, rivals):
 
 
 def _doubts_of_columns(problem, n_clusters):
-    """Yield a sentence on few columns that show more clusters than all."""
+    """Yield a sentence if a few columns alone show more clusters than all columns."""
     columns, rows, found = problem.clusters_of_flat_columns()
     if not columns:
         return
@@ -270,10 +270,10 @@ def _doubts_of_columns(problem, n_clusters):
 
 
 def _doubts_of_overlap(found, n_clusters, rivals):
-    """Yield a sentence on groups that overlap too much to be told apart row by row.
+    """Yield a sentence if groups overlap too much to assign rows to them.
 
-    Mixtures are compared by the density of the rows and their clusters, of which that
-    of the rows is a part: the other part is what is known of the clusters.
+    The integrated completed likelihood penalises overlap; this compares mixtures by the
+    likelihood of the rows alone.
     """
     found = found.densities()
     best = max(found, key=found.get)
@@ -288,7 +288,7 @@ def _doubts_of_overlap(found, n_clusters, rivals):
 
 
 def _doubts_of_clusters(problem, n_clusters):
-    """Yield sentences on clusters that are one place each, or have no gaps between."""
+    """Yield sentences if clusters are single places, or have no gaps between them."""
     rows, mixture, k = problem.rows, problem.found.mixture, n_clusters
     if mixture.n_clusters == k:
         centers = mixture.centers
