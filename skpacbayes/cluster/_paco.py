@@ -718,7 +718,7 @@ class PACOClusterer(
             )
         if self.n_iter_ == 0 and self._stream.temperature == 0:
             raise ValueError(
-                "the inverse temperature is not known yet: the chain runs first at row "
+                "The inverse temperature is not known yet: the chain first runs at row "
                 f"{self._stream.summary.next_refresh:g} of the stream, and "
                 f"{self.n_samples_seen_} were read."
             )
@@ -747,7 +747,7 @@ class PACOClusterer(
     def covariance_(self):
         """Covariance matrix of the noise of a cluster of scale `scale_`."""
         if self._manhattan:
-            raise AttributeError("covariance_ is not for loss='manhattan'.")
+            raise AttributeError("covariance_ is not available with loss='manhattan'.")
         inverse = np.linalg.inv(self._kept("_coordinates"))
         with np.errstate(over="ignore"):  # of a scale beyond 1e150
             return (self.scale_ * inverse.T) @ (self.scale_ * inverse)
@@ -766,7 +766,7 @@ class PACOClusterer(
             return vars(self)[name]
         except KeyError:
             raise AttributeError(
-                f"{type(self).__name__} has no {name}: it has read no row yet."
+                f"{type(self).__name__} has no {name} before its first row."
             ) from None
 
     def _begun_stream(self):

@@ -213,18 +213,18 @@ def _doubts(problem, n_clusters, visited, rivals):
         yield (
             f"all max_clusters={most} clusters are in use, and about "
             f"{found.mixture.n_clusters} describe the data best: raise "
-            "max_clusters, or None for no limit."
+            "max_clusters, or set it to None."
         )
     elif found is None and bound and setting.inverse_temperature == "auto":
         yield (
-            f"all max_clusters={most} clusters are in use: there may be more, or "
-            "groups that are not round are cut into pieces."
+            f"all max_clusters={most} clusters are in use: there may be more clusters, "
+            "or groups that are not round may be cut into pieces. Raise max_clusters."
         )
     if visited is not None and n_clusters != visited:
         yield (
             f"the mixture that calibrates the quasi-posterior has {n_clusters} "
-            f"clusters, and the chain visits {visited} most: the data do not "
-            "decide between the two. cluster_penalty, or shape, can."
+            f"clusters, but the chain visits {visited} most: the data do not "
+            "decide between the two. Set cluster_penalty or shape to decide."
         )
     two = found is not None and only_two_values(problem.in_columns[0], problem.values)
     if two and n_clusters > 1:
@@ -237,9 +237,9 @@ def _doubts(problem, n_clusters, visited, rivals):
         behind = [max(problem.rivals[k], 0) for k in rivals[:_NAMED]]
         errors = ", ".join(f"{one:.1f}" for one in behind)
         yield (
-            f"n_clusters_={n_clusters}, and {several} describe the data almost as "
-            f"well: the evidence is {errors} standard errors lower. shape, "
-            "cluster_penalty or max_clusters can decide."
+            f"n_clusters_={n_clusters}, but {several} describe the data almost as "
+            f"well: the evidence is {errors} standard errors lower. Set shape, "
+            "cluster_penalty or max_clusters to decide."
         )
     if found is not None and not bound:
         yield from _doubts_of_columns(problem, n_clusters)
@@ -262,8 +262,8 @@ def _doubts_of_columns(problem, n_clusters):
         named = ", ".join(map(str, columns[:_NAMED]))
         more = ", ..." if len(columns) > _NAMED else ""
         yield (
-            f"n_clusters_={n_clusters}, and columns flatter than a normal one "
-            f"({named}{more}) alone show at least {fewest} clusters: the other "
+            f"n_clusters_={n_clusters}, but the columns of low kurtosis "
+            f"({named}{more}) alone have at least {fewest} clusters: the other "
             f"{len(problem.varying) - len(columns)} columns may hide them. Fit these "
             "columns alone, and compare."
         )
@@ -281,9 +281,9 @@ def _doubts_of_overlap(found, n_clusters, rivals):
         return
     if found[best] - found[n_clusters] > LEAST_GAIN:
         yield (
-            f"n_clusters_={n_clusters}, and a density of {best} clusters describes the "
-            f"rows better: groups that overlap may be one cluster. A mixture with "
-            f"{best} components (TemperedVBGaussianMixture) can tell them apart."
+            f"n_clusters_={n_clusters}, but a density of {best} clusters describes the "
+            f"rows better: a cluster may be several groups that overlap. Fit a mixture "
+            f"with {best} components (TemperedVBGaussianMixture) to separate them."
         )
 
 
@@ -301,21 +301,21 @@ def _doubts_of_clusters(problem, n_clusters):
     if copied > k / 2 and k > FEW_PLACES:
         yield (
             f"{copied} of {k} clusters are one row each, repeated: if rows were "
-            "copied, as by a bootstrap, fit the distinct ones."
+            "copied, for instance by a bootstrap, fit the distinct rows."
         )
     elif single and not (single == k <= FEW_PLACES):
         yield (
-            f"n_clusters_={k}, and clusters of one place, a single row or copies of "
-            f"one: {single}. These may be outliers, or rows of large weight."
+            f"n_clusters_={k}, of which {single} are a single row or copies of one: "
+            "they may be outliers, or rows of large weight."
         )
     columns = rows.points @ np.linalg.inv(problem.coordinates)
     constant = columns_constant_in_clusters(columns, labels, k)
     if constant:
         named = np.flatnonzero(problem.varying)[constant][:_NAMED]
         yield (
-            f"n_clusters_={k}, and clusters have one value each in column "
+            f"n_clusters_={k}, and some clusters have one value each in column "
             f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
-            "code for missing values, or a limit, makes clusters of its own."
+            "code for missing values, or a limit, may form a cluster of its own."
         )
     n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
     if n_groups <= k / 2:
@@ -324,6 +324,6 @@ def _doubts_of_clusters(problem, n_clusters):
             gaps = f"only {n_groups} groups have gaps between them"
         yield (
             f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
-            "their centres. These may be pieces of groups that are not of one common "
-            "shape, which HDBSCAN finds."
+            "their centres. The clusters may be pieces of groups that do not have one "
+            "common shape; compare with HDBSCAN."
         )

@@ -91,9 +91,8 @@ class GibbsProblem:
         calibration = self._calibration(tracker, past, rng)
         if math.isnan(calibration.temperature):
             raise ValueError(
-                f"X has a row {self.largest_norm:g} from the mean, and its loss at the "
-                "forecast, a square, is no number: divide X by its scale, or leave the "
-                "row out."
+                f"X has a row at distance {self.largest_norm:g} from the mean, whose "
+                "squared loss overflows: divide X by its scale, or remove the row."
             )
         self.path = calibration.path
         weights = self.rows.weights * calibration.row_weights

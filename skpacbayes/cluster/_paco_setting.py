@@ -45,8 +45,8 @@ class Setting:
         shape, forgetting = estimator.shape, estimator.forgetting
         if regret and shape in ("diagonal", "tied"):
             raise ValueError(
-                f"shape={shape!r} needs calibration='clusters': the setting of "
-                "the paper, calibration='regret', has the Euclidean distance."
+                f"shape={shape!r} needs calibration='clusters': "
+                "calibration='regret' uses the Euclidean distance."
             )
         if manhattan and shape in ("diagonal", "tied"):
             raise ValueError(
@@ -55,8 +55,8 @@ class Setting:
             )
         if regret and forgetting != 0.0:
             raise ValueError(
-                f"forgetting={forgetting!r} needs calibration='clusters': the "
-                "regret of calibration='regret' is that of all rows of the stream."
+                f"forgetting={forgetting!r} needs calibration='clusters': "
+                "calibration='regret' bounds the regret over all rows."
             )
         variance_term = estimator.variance_term
         if variance_term == "auto":

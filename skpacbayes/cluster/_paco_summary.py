@@ -496,19 +496,19 @@ def checked_statistics(statistics, n_features=None):
     if found != expected:
         raise ValueError(
             f"statistics has {statistics.shape[1]} columns, but "
-            f"n_features + 2 = {expected + 2} are expected."
+            f"n_features + 2 = {expected + 2} columns are expected."
         )
     weights, squares = statistics[:, -2:].T
     if min(weights.min(), squares.min()) < 0:
         raise ValueError(
-            "statistics must have no negative weights or sums of squared distances "
+            "statistics must not have negative weights or sums of squared distances "
             "(columns n_features and n_features + 1)."
         )
     if not weights.any():
         raise ValueError("statistics must have a row of positive weight.")
     if squares[weights == 0].any():
         raise ValueError(
-            "directions, rows of weight 0, must have no sum of squared distances "
-            "(column n_features + 1)."
+            "statistics must not have a sum of squared distances (column "
+            "n_features + 1) in rows of weight 0."
         )
     return statistics
