@@ -198,7 +198,7 @@ class SSMCKMeansInit(
         random_state : int, RandomState instance or None, default=None
             Seed of the random numbers.
 
-            Returns
+        Returns
         -------
         centers : ndarray of shape (n_clusters, n_features)
             The centres.
