@@ -182,7 +182,7 @@ def test_groups_that_overlap_are_not_one_cluster_in_silence(shift, unit):
         model, said = fitted(shift + unit * X)
         n_wrong += model.n_clusters_ != 4
         assert model.n_clusters_ == 4 or said
-        overlapping = [one for one in said if "may be several groups that overlap" in one]
+        overlapping = [one for one in said if "several groups that overlap" in one]
         assert not (overlapping and model.n_clusters_ == 4)
     assert n_wrong > 0
 
